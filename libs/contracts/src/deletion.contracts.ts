@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { rpc } from './rpc.js';
+
+export const deletionStatuses = ['PENDING', 'SUCCESS', 'FAILURE'] as const;
+export type DeletionStatus = (typeof deletionStatuses)[number];
+
+/** Records a deletion and answers at once; it is processed afterwards (DELETE /subscriptions/{guid}). */
+export const requestDeletion = rpc({
+  pattern: 'deletion.request',
+  write: true,
+  request: z.object({ userId: z.uuid(), guid: z.uuid() }),
+  reply: z.object({ deletionId: z.int().positive() }),
+});
+
+/** Reads a deletion record (GET /deletions/{id}). */
+export const readDeletion = rpc({
+  pattern: 'deletion.read',
+  write: false,
+  request: z.object({ userId: z.uuid(), deletionId: z.int().positive() }),
+  reply: z.object({ deletionId: z.int().positive(), status: z.enum(deletionStatuses) }),
+});
+
+/** The queue that delivers deletions to the workers. The record owns correctness; a job only says which one to look at. */
+export const deletionQueue = {
+  name: 'deletion',
+  job: z.object({ userId: z.uuid(), deletionId: z.int().positive() }),
+} as const;
+export type DeletionJob = z.output<typeof deletionQueue.job>;

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+
+/** A time stamp inside the system: UTC with milliseconds, `2023-02-23T14:00:00.000Z`. */
+export const stampSchema = z.iso.datetime({ precision: 3 });
+
+/** Where a page starts: by number, or beside a row of the page that linked to it. */
+export const positionSchema = z.discriminatedUnion('from', [
+  z.object({ from: z.literal('page'), page: z.int().min(1) }),
+  z.object({ from: z.literal('after'), id: z.int() }),
+  z.object({ from: z.literal('before'), id: z.int() }),
+]);
+export type Position = z.output<typeof positionSchema>;
+
+/** What both lists take. */
+export const listRequestSchema = z.object({
+  userId: z.uuid(),
+  /** Only rows changed strictly later; omitted: all rows. */
+  since: stampSchema.optional(),
+  perPage: z.int().min(1),
+  position: positionSchema,
+  /** The total that the walk's first page counted. */
+  total: z.int().optional(),
+  /** The clock the caller's copy was made at: if it still stands, the answer is `unchanged` and no row is read. */
+  knownClock: stampSchema.optional(),
+});
+export type ListRequest = z.output<typeof listRequestSchema>;
+
+/** What both lists answer; clock, rows and total come from one snapshot. */
+export function listReplySchema<Item extends z.ZodType>(item: Item) {
+  return z.discriminatedUnion('unchanged', [
+    z.object({ unchanged: z.literal(true), clock: stampSchema }),
+    z.object({
+      unchanged: z.literal(false),
+      clock: stampSchema,
+      total: z.int().min(0),
+      items: z.array(item),
+      /** Row ids at the two ends of the page; absent on an empty one. */
+      firstId: z.int().optional(),
+      lastId: z.int().optional(),
+      /** Whether rows follow in the direction of the walk. */
+      more: z.boolean(),
+    }),
+  ]);
+}

@@ -1,0 +1,47 @@
+import type { z } from 'zod';
+
+/** The services behind the gateway. A contract's pattern starts with the name of the one that answers it. */
+export const services = ['subscription', 'episode', 'deletion'] as const;
+export type Service = (typeof services)[number];
+
+/**
+ * One message between the gateway and a service, as a value: both ends import it, both validate with it, and a
+ * wrong request or reply type does not compile. Fields are only ever added, and only as optional ones, so that
+ * yesterday's gateway talks to today's service.
+ */
+export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {
+  /** `<service>.<verb>`: also the name of the handler. */
+  readonly pattern: `${Service}.${string}`;
+  readonly service: Service;
+  readonly request: Request;
+  readonly reply: Reply;
+  /** How long the caller waits, in milliseconds. */
+  readonly deadlineMs: number;
+  /** A write carries a request id and takes effect once for it, however often it is delivered. */
+  readonly write: boolean;
+}
+
+export type RequestOf<C extends Rpc> = z.output<C['request']>;
+export type ReplyOf<C extends Rpc> = z.output<C['reply']>;
+
+/** How long a caller waits unless its contract says otherwise: more than a takeover by another replica plus one run. */
+export const defaultDeadlineMs = 5_000;
+
+export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract: {
+  pattern: `${Service}.${string}`;
+  request: Request;
+  reply: Reply;
+  write: boolean;
+  deadlineMs?: number;
+}): Rpc<Request, Reply> {
+  const service = contract.pattern.slice(0, contract.pattern.indexOf('.')) as Service;
+  return Object.freeze({ deadlineMs: defaultDeadlineMs, ...contract, service });
+}
+
+/** The facts about one call that ride beside the payload. */
+export interface CallMetadata {
+  /** Identifies the HTTP request: the client's `Idempotency-Key` where one was sent, else the gateway's own. */
+  readonly requestId: string;
+  /** W3C trace context of the caller. */
+  readonly traceparent?: string;
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { listReplySchema, listRequestSchema, stampSchema } from './list.schemas.js';
+import { rpc } from './rpc.js';
+
+/** A subscription as the interface shows it (Resources and their fields, Subscription). */
+export const subscriptionSchema = z.object({
+  feedUrl: z.string(),
+  guid: z.uuid(),
+  isSubscribed: z.boolean(),
+  subscriptionChanged: stampSchema.optional(),
+  newGuid: z.uuid().optional(),
+  guidChanged: stampSchema.optional(),
+  deleted: stampSchema.optional(),
+});
+export type Subscription = z.output<typeof subscriptionSchema>;
+
+/** Adds a batch; each entry gets a verdict of its own (POST /subscriptions). */
+export const subscribe = rpc({
+  pattern: 'subscription.subscribe',
+  write: true,
+  request: z.object({
+    userId: z.uuid(),
+    entries: z.array(z.object({ feedUrl: z.string(), guid: z.unknown() })),
+  }),
+  reply: z.object({
+    success: z.array(
+      z.object({
+        feedUrl: z.string(),
+        guid: z.uuid(),
+        isSubscribed: z.literal(true),
+        subscriptionChanged: stampSchema,
+      }),
+    ),
+    failure: z.array(z.object({ feedUrl: z.string(), message: z.string() })),
+  }),
+});
+
+/** Changes one subscription; the reply holds the fields that were sent and the stamps that follow (PATCH /subscriptions/{guid}). */
+export const updateSubscription = rpc({
+  pattern: 'subscription.update',
+  write: true,
+  request: z.object({
+    userId: z.uuid(),
+    guid: z.uuid(),
+    newFeedUrl: z.string().optional(),
+    newGuid: z.uuid().optional(),
+    isSubscribed: z.boolean().optional(),
+  }),
+  reply: z.object({
+    newFeedUrl: z.string().optional(),
+    isSubscribed: z.boolean().optional(),
+    subscriptionChanged: stampSchema.optional(),
+    newGuid: z.uuid().optional(),
+    guidChanged: stampSchema.optional(),
+  }),
+});
+
+/** Reads one subscription; fails with `not_found` or `gone` (GET /subscriptions/{guid}). */
+export const getSubscription = rpc({
+  pattern: 'subscription.get',
+  write: false,
+  request: z.object({ userId: z.uuid(), guid: z.uuid() }),
+  reply: subscriptionSchema,
+});
+
+/** One page of the subscriptions that changed (GET /subscriptions). */
+export const listSubscriptions = rpc({
+  pattern: 'subscription.list',
+  write: false,
+  request: listRequestSchema,
+  reply: listReplySchema(subscriptionSchema),
+});

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import type { z } from 'zod';
+
+/** The start was stopped by the environment; the message names every variable at fault. */
+export class ConfigurationError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(`The configuration can't be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    this.name = 'ConfigurationError';
+  }
+}
+
+/**
+ * Reads an app's configuration: one zod object whose keys are the names of environment variables. `NAME_FILE` names
+ * a file that holds the value of `NAME`, for secrets. An empty variable counts as not set.
+ *
+ * @throws ConfigurationError with all problems at once.
+ */
+export function loadConfig<Schema extends z.ZodObject>(
+  schema: Schema,
+  environment: NodeJS.ProcessEnv = process.env,
+): z.output<Schema> {
+  const problems: string[] = [];
+  const values: Record<string, string> = {};
+  for (const name of Object.keys(schema.shape)) {
+    const value = environment[name] || undefined;
+    const file = environment[`${name}_FILE`] || undefined;
+    if (value !== undefined && file !== undefined)
+      problems.push(`${name}: set either ${name} or ${name}_FILE, not both`);
+    else if (value !== undefined) values[name] = value;
+    else if (file !== undefined) {
+      try {
+        values[name] = readFileSync(file, 'utf8').trim();
+      } catch (error) {
+        problems.push(`${name}_FILE: ${(error as Error).message}`);
+      }
+    }
+  }
+  const result = schema.safeParse(values);
+  const unread = new Set(problems.map((problem) => problem.split(/_FILE:|:/)[0]));
+  for (const issue of result.error?.issues ?? []) {
+    const name = String(issue.path[0] ?? '');
+    if (!unread.has(name)) problems.push(`${name}: ${name in values ? issue.message : 'is required'}`);
+  }
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return result.data as z.output<Schema>;
+}

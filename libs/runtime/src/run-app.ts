@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { ConfigurationError, loadConfig } from './config.js';
+import { createLog, logLevels, type Log } from './log.js';
+
+/** What every app's configuration has. */
+export const commonConfig = z.object({
+  LOG_LEVEL: z.enum(logLevels).default('info').describe('Least important level that is logged.'),
+});
+
+/** A started app. */
+export interface Running {
+  /** Finishes what was begun and lets go of everything. Called once. */
+  stop(): Promise<void>;
+  /** Told to the parent process together with `ready`, e.g. the port. */
+  facts?: Record<string, unknown>;
+}
+
+/** Sent to a parent process over IPC once the app serves. */
+export interface ReadyMessage {
+  ready: true;
+  facts: Record<string, unknown>;
+}
+
+/** A stop that takes longer than this has hung. */
+const stopLimitMs = 30_000;
+
+/**
+ * Runs an app as a process: reads its configuration, starts it, says that it is ready, and stops it in order on
+ * SIGTERM, SIGINT or when the parent process that started it is gone. Exit codes: 0 stopped in order, 78 (EX_CONFIG)
+ * unusable configuration, 1 anything else.
+ */
+export async function runApp<Schema extends z.ZodObject>(
+  app: string,
+  schema: Schema,
+  start: (config: z.output<Schema>, log: Log) => Promise<Running>,
+): Promise<void> {
+  const config = configured(app, schema);
+  const log = createLog(app, (config as z.output<typeof commonConfig>).LOG_LEVEL);
+  const die = (error: unknown): never => {
+    log.fatal({ err: error }, 'the process ends on an unexpected error');
+    process.exit(1);
+  };
+  process.on('uncaughtException', die);
+  process.on('unhandledRejection', die);
+
+  const started = start(config, log);
+  let stopping = false;
+  const stop = (cause: string) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ cause }, 'stopping');
+    setTimeout(() => die(new Error(`the stop took longer than ${stopLimitMs} ms`)), stopLimitMs).unref();
+    started.then((running) => running.stop()).then(() => process.exit(0), die);
+  };
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+  if (process.send) process.on('disconnect', () => stop('the parent process is gone'));
+
+  const running = await started.catch(die);
+  log.info(running.facts ?? {}, 'ready');
+  process.send?.({ ready: true, facts: running.facts ?? {} } satisfies ReadyMessage);
+}
+
+function configured<Schema extends z.ZodObject>(app: string, schema: Schema): z.output<Schema> {
+  try {
+    return loadConfig(schema);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    process.stderr.write(`${app}: ${error.message}\n`);
+    return process.exit(78);
+  }
+}

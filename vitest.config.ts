@@ -1,0 +1,34 @@
+import { defineConfig } from 'vitest/config';
+
+const conditions = ['source', 'node', 'import', 'default'];
+
+/** Three tiers (see docs/architecture.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only. */
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    projects: [
+      { extends: true, test: { name: 'unit', include: ['{apps,libs}/**/*.spec.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'int',
+          include: ['{apps,libs}/**/*.int-spec.ts'],
+          globalSetup: ['libs/testing/src/servers.setup.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'e2e',
+          include: ['e2e/**/*.e2e-spec.ts'],
+          globalSetup: ['libs/testing/src/stack.setup.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
