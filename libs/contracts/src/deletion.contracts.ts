@@ -8,7 +8,7 @@ export type DeletionStatus = (typeof deletionStatuses)[number];
 export const requestDeletion = rpc({
   pattern: 'deletion.request',
   write: true,
-  request: z.object({ userId: z.uuid(), guid: z.uuid() }),
+  request: z.object({ userId: z.guid(), guid: z.guid() }),
   reply: z.object({ deletionId: z.int().positive() }),
 });
 
@@ -16,13 +16,13 @@ export const requestDeletion = rpc({
 export const readDeletion = rpc({
   pattern: 'deletion.read',
   write: false,
-  request: z.object({ userId: z.uuid(), deletionId: z.int().positive() }),
+  request: z.object({ userId: z.guid(), deletionId: z.int().positive() }),
   reply: z.object({ deletionId: z.int().positive(), status: z.enum(deletionStatuses) }),
 });
 
 /** The queue that delivers deletions to the workers. The record owns correctness; a job only says which one to look at. */
 export const deletionQueue = {
   name: 'deletion',
-  job: z.object({ userId: z.uuid(), deletionId: z.int().positive() }),
+  job: z.object({ userId: z.guid(), deletionId: z.int().positive() }),
 } as const;
 export type DeletionJob = z.output<typeof deletionQueue.job>;

@@ -9,8 +9,8 @@ function status<Value extends z.ZodType>(value: Value) {
 
 /** An episode as the interface shows it (Resources and their fields, Episode). */
 export const episodeSchema = z.object({
-  podcastGuid: z.uuid(),
-  syncId: z.uuid(),
+  podcastGuid: z.guid(),
+  syncId: z.guid(),
   episodeGuid: z.string(),
   title: z.string(),
   publishDate: stampSchema,
@@ -52,7 +52,7 @@ export type EpisodeEntry = z.output<typeof episodeEntrySchema>;
 export const uploadEpisodes = rpc({
   pattern: 'episode.upload',
   write: true,
-  request: z.object({ userId: z.uuid(), entries: z.array(episodeEntrySchema) }),
+  request: z.object({ userId: z.guid(), entries: z.array(episodeEntrySchema) }),
   reply: z.object({
     success: z.array(episodeSchema.extend({ temporaryId })),
     failure: z.array(

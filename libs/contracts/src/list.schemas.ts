@@ -13,7 +13,7 @@ export type Position = z.output<typeof positionSchema>;
 
 /** What both lists take. */
 export const listRequestSchema = z.object({
-  userId: z.uuid(),
+  userId: z.guid(),
   /** Only rows changed strictly later; omitted: all rows. */
   since: stampSchema.optional(),
   perPage: z.int().min(1),

@@ -5,10 +5,10 @@ import { rpc } from './rpc.js';
 /** A subscription as the interface shows it (Resources and their fields, Subscription). */
 export const subscriptionSchema = z.object({
   feedUrl: z.string(),
-  guid: z.uuid(),
+  guid: z.guid(),
   isSubscribed: z.boolean(),
   subscriptionChanged: stampSchema.optional(),
-  newGuid: z.uuid().optional(),
+  newGuid: z.guid().optional(),
   guidChanged: stampSchema.optional(),
   deleted: stampSchema.optional(),
 });
@@ -19,14 +19,14 @@ export const subscribe = rpc({
   pattern: 'subscription.subscribe',
   write: true,
   request: z.object({
-    userId: z.uuid(),
+    userId: z.guid(),
     entries: z.array(z.object({ feedUrl: z.string(), guid: z.unknown() })),
   }),
   reply: z.object({
     success: z.array(
       z.object({
         feedUrl: z.string(),
-        guid: z.uuid(),
+        guid: z.guid(),
         isSubscribed: z.literal(true),
         subscriptionChanged: stampSchema,
       }),
@@ -40,17 +40,17 @@ export const updateSubscription = rpc({
   pattern: 'subscription.update',
   write: true,
   request: z.object({
-    userId: z.uuid(),
-    guid: z.uuid(),
+    userId: z.guid(),
+    guid: z.guid(),
     newFeedUrl: z.string().optional(),
-    newGuid: z.uuid().optional(),
+    newGuid: z.guid().optional(),
     isSubscribed: z.boolean().optional(),
   }),
   reply: z.object({
     newFeedUrl: z.string().optional(),
     isSubscribed: z.boolean().optional(),
     subscriptionChanged: stampSchema.optional(),
-    newGuid: z.uuid().optional(),
+    newGuid: z.guid().optional(),
     guidChanged: stampSchema.optional(),
   }),
 });
@@ -59,7 +59,7 @@ export const updateSubscription = rpc({
 export const getSubscription = rpc({
   pattern: 'subscription.get',
   write: false,
-  request: z.object({ userId: z.uuid(), guid: z.uuid() }),
+  request: z.object({ userId: z.guid(), guid: z.guid() }),
   reply: subscriptionSchema,
 });
 

@@ -1,1 +1,5 @@
-export {};
+export { createDataSource, type DatabaseOptions } from './data-source.js';
+export { Database, type Transaction, type Write } from './database.js';
+export { databaseConfig } from './database.config.js';
+export { groups, ensureGroups, ensureLogin } from './roles.js';
+export { statement, type Statement } from './statement.js';

@@ -1,0 +1,50 @@
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import { entities } from './entities/index.js';
+import { migrations } from './migrations/index.js';
+
+export interface DatabaseOptions {
+  url: string;
+  /** Connections at most; default 10. */
+  poolSize?: number;
+  /** Shown in `pg_stat_activity`. */
+  applicationName?: string;
+  /** How long a statement outside a write may run; default 10 s, 0 for no limit. A write sets its own from its deadline. */
+  statementTimeoutMs?: number;
+}
+
+/** How long a new connection may take, in milliseconds. */
+const connectTimeoutMs = 5_000;
+
+const timestamptz = pg.types.builtins.TIMESTAMPTZ;
+const int8 = pg.types.builtins.INT8;
+
+/** Time stamps arrive as ISO strings in UTC with milliseconds, and `bigint` ids as numbers (they stay within 2^53). */
+const types = {
+  getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
+    const parse = pg.types.getTypeParser(oid, format as 'text') as (value: never) => unknown;
+    if (oid === timestamptz) return (value) => (parse(value) as Date).toISOString();
+    if (oid === int8) return Number;
+    return parse;
+  },
+};
+
+/** The one description of the database: entities for checks of drift, migrations as the only way to change it. */
+export function createDataSource(options: DatabaseOptions): DataSource {
+  const { url, poolSize = 10, applicationName, statementTimeoutMs = 10_000 } = options;
+  return new DataSource({
+    type: 'postgres',
+    url,
+    poolSize,
+    applicationName,
+    connectTimeoutMS: connectTimeoutMs,
+    entities,
+    migrations,
+    schema: 'sync',
+    migrationsTableName: 'migrations',
+    migrationsTransactionMode: 'each',
+    logging: false,
+    poolErrorHandler: () => undefined,
+    extra: { types, pipeline: true, statement_timeout: statementTimeoutMs, keepAlive: true },
+  });
+}

@@ -1,0 +1,13 @@
+import { z } from 'zod';
+
+/** The configuration of an app that uses Postgres. */
+export const databaseConfig = z.object({
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/, error: 'must be a URL like postgres://user:password@host:5432/database' })
+    .describe('Postgres, with the login of this app.'),
+  DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(500).default(10).describe('Connections to Postgres at most.'),
+  DATABASE_PREPARED: z
+    .enum(['on', 'off'])
+    .default('on')
+    .describe('Named prepared statements; `off` behind a pooler in transaction mode.'),
+});

@@ -1,0 +1,163 @@
+import type { Pool, PoolClient } from 'pg';
+import { Failure, type FailureCode, type FailureData } from '#contracts';
+import type { DataSource } from 'typeorm';
+import { statement, type Statement } from './statement.js';
+
+/** One write on behalf of one user. */
+export interface Write {
+  userId: string;
+  /** A second write with the same id within an hour gets the first one's answer and changes nothing. */
+  requestId: string;
+  /** Names the operation in the stored answer. */
+  pattern: string;
+  /** What is left of the caller's patience, in milliseconds, measured where the write begins. */
+  remainingMs(): number;
+}
+
+/** What the body of a write works with. */
+export interface Transaction {
+  /** This write's stamp of the user's clock. */
+  readonly stamp: string;
+  query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
+}
+
+const beginWrite = statement(
+  'sync.begin_write',
+  'SELECT stamp, previous, pattern, answer FROM sync.begin_write($1, $2)',
+);
+
+const storeAnswer = statement(
+  'sync.store_answer',
+  `INSERT INTO sync.request AS r (user_id, request_id, pattern, answer) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (user_id, request_id)
+   DO UPDATE SET pattern = excluded.pattern, answer = excluded.answer, created_at = excluded.created_at`,
+);
+
+const restoreClock = statement('sync.restore_clock', 'UPDATE sync.user_clock SET stamp = $2 WHERE user_id = $1');
+
+type Begun = { stamp: string | null; previous: string; pattern: string | null; answer: Answer | null };
+type Answer = { reply: unknown } | { failure: FailureData };
+
+/** Failures that are the answer of the operation; any other means that there was none. */
+const remembered: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
+
+/** SQLSTATEs of faults that are Postgres' state, not ours: cancelled, no lock in time, shutting down, no connection left. */
+const passing = /^(08|40|53|57)|^55P03$/;
+const connectionLost = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN)/;
+
+/**
+ * Postgres, for the services. Invariants:
+ * - a write locks and advances its user's clock before anything else, so writes of one user follow one another and
+ *   their stamps become visible in order;
+ * - effect and answer of a write are committed together under its request id, so it takes effect once;
+ * - a write never starts after its caller stopped waiting: what is left of the deadline bounds the wait for the
+ *   clock and every statement;
+ * - a read is one statement, so what it sees is one snapshot.
+ */
+export class Database {
+  private readonly pool: Pool;
+
+  constructor(
+    readonly dataSource: DataSource,
+    private readonly prepared = true,
+  ) {
+    this.pool = (dataSource.driver as unknown as { master: Pool }).master;
+  }
+
+  /** Runs one statement by itself. @throws Failure `unavailable` when Postgres can't answer now. */
+  async read<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
+    try {
+      const { rows } = await this.pool.query<Row>(this.bind(query, values));
+      return rows;
+    } catch (error) {
+      throw asFailure(error);
+    }
+  }
+
+  /**
+   * Runs a write and remembers its answer. A `Failure` that `run` throws undoes the write and is remembered too.
+   *
+   * @throws Failure what `run` threw, `conflict` when the request id belongs to another operation (with that one's
+   *   answer), `unavailable` when there is no time left or Postgres can't answer now.
+   */
+  async write<Reply>(write: Write, run: (transaction: Transaction) => Promise<Reply>): Promise<Reply> {
+    try {
+      return await this.once(write, async (transaction) => ({ reply: await run(transaction) }));
+    } catch (error) {
+      if (!(error instanceof Failure) || !remembered.has(error.code)) throw error;
+      return this.once(write, async () => ({ failure: { code: error.code } }));
+    }
+  }
+
+  private async once<Reply>(write: Write, run: (transaction: Transaction) => Promise<Answer>): Promise<Reply> {
+    return this.inTransaction(write.remainingMs, async (client) => {
+      const [begun] = (await client.query<Begun>(this.bind(beginWrite, [write.userId, write.requestId]))).rows;
+      if (begun?.answer) {
+        await client.query('ROLLBACK');
+        return answered<Reply>(write.pattern, begun.pattern, begun.answer);
+      }
+      const { stamp, previous } = begun as { stamp: string; previous: string };
+      const answer = await run({ stamp, query: (query, values) => this.rows(client, query, values) });
+      const last: Promise<unknown>[] = [];
+      if ('failure' in answer) last.push(client.query(this.bind(restoreClock, [write.userId, previous])));
+      const stored = [write.userId, write.requestId, write.pattern, JSON.stringify(answer)];
+      last.push(client.query(this.bind(storeAnswer, stored)), client.query('COMMIT'));
+      await Promise.all(last);
+      return answered<Reply>(write.pattern, write.pattern, answer);
+    });
+  }
+
+  /**
+   * Runs statements in one transaction on one connection, bounded by a time.
+   *
+   * @param run ends the transaction itself; whatever it throws rolls back.
+   */
+  async inTransaction<Result>(remainingMs: () => number, run: (client: PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.pool.connect().catch((error: unknown) => {
+      throw asFailure(error);
+    });
+    let broken = false;
+    try {
+      const limit = Math.floor(remainingMs());
+      if (limit < 1) throw new Failure('unavailable', undefined, { cause: new Error('no time left to begin a write') });
+      const begin = client.query(`BEGIN; SET LOCAL lock_timeout = ${limit}; SET LOCAL statement_timeout = ${limit}`);
+      begin.catch(() => undefined);
+      const result = await run(client);
+      await begin;
+      return result;
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => (broken = true));
+      throw asFailure(error);
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.dataSource.destroy();
+  }
+
+  private async rows<Row extends object>(client: PoolClient, query: Statement, values: readonly unknown[]) {
+    return (await client.query<Row>(this.bind(query, values))).rows;
+  }
+
+  private bind(query: Statement, values: readonly unknown[]) {
+    return { ...(this.prepared && { name: query.name }), text: query.text, values: [...values] };
+  }
+}
+
+/** The answer to give: the reply or failure of the same operation, else a `conflict` that carries the other one's. */
+function answered<Reply>(pattern: string, first: string | null, answer: Answer): Reply {
+  if (first !== pattern) throw new Failure('conflict', { pattern: first ?? '', answer });
+  if ('reply' in answer) return answer.reply as Reply;
+  throw new Failure(answer.failure.code);
+}
+
+/** Faults of Postgres that pass are `unavailable`; everything else stays what it is: a fault of ours. */
+function asFailure(error: unknown): unknown {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const passes =
+    (typeof code === 'string' && (passing.test(code) || connectionLost.test(code))) ||
+    (typeof message === 'string' && /^(Connection terminated|timeout exceeded when trying to connect)/.test(message));
+  return passes && !(error instanceof Failure) ? new Failure('unavailable', undefined, { cause: error }) : error;
+}

@@ -1,0 +1,22 @@
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { SubscriptionEntity } from './subscription.entity.js';
+
+/** A feed URL that names a subscription, current or former, by its SHA-256: an index entry can't hold a long URL. */
+@Entity({ schema: 'subscription', name: 'feed_urls' })
+export class FeedUrlEntity {
+  @PrimaryColumn({ name: 'user_id', type: 'uuid' })
+  userId!: string;
+
+  @PrimaryColumn({ name: 'url_sha256', type: 'bytea' })
+  urlSha256!: Buffer;
+
+  @Column({ name: 'subscription_id', type: 'bigint' })
+  subscriptionId!: number;
+
+  @ManyToOne(() => SubscriptionEntity)
+  @JoinColumn([
+    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'feed_urls_subscription_id_fkey' },
+    { name: 'subscription_id', referencedColumnName: 'id', foreignKeyConstraintName: 'feed_urls_subscription_id_fkey' },
+  ])
+  subscription!: Relation<SubscriptionEntity>;
+}

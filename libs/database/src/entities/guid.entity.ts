@@ -1,0 +1,26 @@
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { SubscriptionEntity } from './subscription.entity.js';
+
+/** A guid that names a subscription: its current one or one it ever had. */
+@Entity({ schema: 'subscription', name: 'guids' })
+export class GuidEntity {
+  @PrimaryColumn({ name: 'user_id', type: 'uuid' })
+  userId!: string;
+
+  @PrimaryColumn({ type: 'uuid' })
+  guid!: string;
+
+  @Column({ name: 'subscription_id', type: 'bigint' })
+  subscriptionId!: number;
+
+  /** When this guid came to name this subscription. */
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  attached!: Date;
+
+  @ManyToOne(() => SubscriptionEntity)
+  @JoinColumn([
+    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'guids_subscription_id_fkey' },
+    { name: 'subscription_id', referencedColumnName: 'id', foreignKeyConstraintName: 'guids_subscription_id_fkey' },
+  ])
+  subscription!: Relation<SubscriptionEntity>;
+}

@@ -1,0 +1,62 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+
+/**
+ * A subscription of a user: its state, no history. A tombstone is a row with `deleted`; a row that was merged into
+ * another stays as a pointer to it.
+ */
+@Entity({ schema: 'subscription', name: 'subscriptions' })
+@Index('subscriptions_changed', ['userId', 'changed', 'id'])
+@Check(
+  'subscriptions_changed_is_the_latest',
+  'changed = CASE WHEN merged_into IS NULL THEN greatest(subscription_changed, guid_changed, deleted) ELSE merged_at END',
+)
+@Check('subscriptions_merged_together', '(merged_into IS NULL) = (merged_at IS NULL)')
+@Check('subscriptions_tombstone_is_unsubscribed', 'deleted IS NULL OR NOT is_subscribed')
+export class SubscriptionEntity {
+  @PrimaryColumn({ name: 'user_id', type: 'uuid' })
+  userId!: string;
+
+  /** The place in every list; never changes. */
+  @PrimaryColumn({ type: 'bigint', default: () => `nextval('subscription.subscription_id')` })
+  id!: number;
+
+  @Column({ name: 'feed_url', type: 'text' })
+  feedUrl!: string;
+
+  @Column({ type: 'uuid' })
+  guid!: string;
+
+  @Column({ name: 'is_subscribed', type: 'boolean' })
+  isSubscribed!: boolean;
+
+  @Column({ name: 'subscription_changed', type: 'timestamp with time zone', precision: 3 })
+  subscriptionChanged!: Date;
+
+  /** When it was last added by POST: an addition later than the request for a deletion wins over it. */
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  added!: Date;
+
+  @Column({ name: 'guid_changed', type: 'timestamp with time zone', precision: 3, nullable: true })
+  guidChanged!: Date | null;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  deleted!: Date | null;
+
+  /** The row id of the subscription this one was merged into. */
+  @Column({ name: 'merged_into', type: 'bigint', nullable: true })
+  mergedInto!: number | null;
+
+  @Column({ name: 'merged_at', type: 'timestamp with time zone', precision: 3, nullable: true })
+  mergedAt!: Date | null;
+
+  /** The stamp that `since` is compared with. */
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  changed!: Date;
+
+  @ManyToOne(() => SubscriptionEntity)
+  @JoinColumn([
+    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'subscriptions_merged_into_fkey' },
+    { name: 'merged_into', referencedColumnName: 'id', foreignKeyConstraintName: 'subscriptions_merged_into_fkey' },
+  ])
+  survivor!: Relation<SubscriptionEntity> | null;
+}

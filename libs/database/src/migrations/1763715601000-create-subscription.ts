@@ -1,0 +1,101 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Subscriptions, everything that names them, and the views that the other services read. */
+export class CreateSubscription1763715601000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      CREATE SCHEMA subscription;
+      GRANT USAGE ON SCHEMA subscription
+        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+
+      CREATE SEQUENCE subscription.subscription_id;
+      GRANT USAGE ON SEQUENCE subscription.subscription_id TO podcast_sync_subscription_group;
+
+      CREATE TABLE subscription.subscriptions (
+        user_id uuid NOT NULL,
+        id bigint NOT NULL DEFAULT nextval('subscription.subscription_id'),
+        feed_url text NOT NULL,
+        guid uuid NOT NULL,
+        is_subscribed boolean NOT NULL,
+        subscription_changed timestamptz(3) NOT NULL,
+        added timestamptz(3) NOT NULL,
+        guid_changed timestamptz(3),
+        deleted timestamptz(3),
+        merged_into bigint,
+        merged_at timestamptz(3),
+        changed timestamptz(3) NOT NULL,
+        CONSTRAINT subscriptions_pkey PRIMARY KEY (user_id, id),
+        CONSTRAINT subscriptions_merged_into_fkey FOREIGN KEY (user_id, merged_into)
+          REFERENCES subscription.subscriptions (user_id, id),
+        CONSTRAINT subscriptions_changed_is_the_latest CHECK (
+          changed = CASE WHEN merged_into IS NULL THEN greatest(subscription_changed, guid_changed, deleted) ELSE merged_at END
+        ),
+        CONSTRAINT subscriptions_merged_together CHECK ((merged_into IS NULL) = (merged_at IS NULL)),
+        CONSTRAINT subscriptions_tombstone_is_unsubscribed CHECK (deleted IS NULL OR NOT is_subscribed)
+      );
+      CREATE INDEX subscriptions_changed ON subscription.subscriptions (user_id, changed, id);
+      GRANT SELECT, INSERT, UPDATE ON subscription.subscriptions TO podcast_sync_subscription_group;
+
+      CREATE TABLE subscription.guids (
+        user_id uuid NOT NULL,
+        guid uuid NOT NULL,
+        subscription_id bigint NOT NULL,
+        attached timestamptz(3) NOT NULL,
+        CONSTRAINT guids_pkey PRIMARY KEY (user_id, guid),
+        CONSTRAINT guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
+          REFERENCES subscription.subscriptions (user_id, id)
+      );
+      GRANT SELECT, INSERT, UPDATE ON subscription.guids TO podcast_sync_subscription_group;
+
+      CREATE TABLE subscription.former_guids (
+        user_id uuid NOT NULL,
+        subscription_id bigint NOT NULL,
+        replaced timestamptz(3) NOT NULL,
+        guid uuid NOT NULL,
+        CONSTRAINT former_guids_pkey PRIMARY KEY (user_id, subscription_id, replaced),
+        CONSTRAINT former_guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
+          REFERENCES subscription.subscriptions (user_id, id)
+      );
+      GRANT SELECT, INSERT ON subscription.former_guids TO podcast_sync_subscription_group;
+
+      CREATE TABLE subscription.feed_urls (
+        user_id uuid NOT NULL,
+        url_sha256 bytea NOT NULL,
+        subscription_id bigint NOT NULL,
+        CONSTRAINT feed_urls_pkey PRIMARY KEY (user_id, url_sha256),
+        CONSTRAINT feed_urls_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
+          REFERENCES subscription.subscriptions (user_id, id)
+      );
+      GRANT SELECT, INSERT, UPDATE ON subscription.feed_urls TO podcast_sync_subscription_group;
+
+      -- Published to the other services: which subscription a guid names. A contract; change it like a message.
+      CREATE VIEW subscription.named_subscriptions AS
+        SELECT g.user_id, g.guid, s.id AS subscription_id, s.guid AS current_guid, s.deleted IS NULL AS live, s.added
+        FROM subscription.guids g
+        JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id;
+      GRANT SELECT ON subscription.named_subscriptions TO podcast_sync_episode_group, podcast_sync_deletion_group;
+
+      -- Published to the other services: the current guid of a subscription by its row id.
+      CREATE VIEW subscription.current_guids AS
+        SELECT s.user_id, s.id AS subscription_id, s.guid FROM subscription.subscriptions s;
+      GRANT SELECT ON subscription.current_guids TO podcast_sync_episode_group;
+
+      -- The cascade of a deletion reads the row and leaves a tombstone.
+      GRANT SELECT, UPDATE (is_subscribed, subscription_changed, deleted, changed)
+        ON subscription.subscriptions TO podcast_sync_deletion_group;
+    `);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      DROP VIEW subscription.current_guids;
+      DROP VIEW subscription.named_subscriptions;
+      DROP TABLE subscription.feed_urls;
+      DROP TABLE subscription.former_guids;
+      DROP TABLE subscription.guids;
+      DROP TABLE subscription.subscriptions;
+      DROP SEQUENCE subscription.subscription_id;
+      DROP SCHEMA subscription;
+    `);
+  }
+}

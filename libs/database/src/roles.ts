@@ -1,0 +1,40 @@
+import type { QueryRunner } from 'typeorm';
+
+/** The group each app's login belongs to; migrations grant to these and to nothing else. */
+export const groups = {
+  subscription: 'podcast_sync_subscription_group',
+  episode: 'podcast_sync_episode_group',
+  deletion: 'podcast_sync_deletion_group',
+} as const;
+
+/** Roles belong to the whole server: two migrations of different databases may make the same one at the same time. */
+const raced = ['42710', '23505'];
+
+/** Makes the groups that are not there yet. Needs the right to create roles. */
+export async function ensureGroups(runner: QueryRunner): Promise<void> {
+  for (const group of Object.values(groups)) await create(runner, group, `CREATE ROLE ${group} NOLOGIN`);
+}
+
+/** Makes or updates a login from the user and password of its connection URL, and puts it into its group. */
+export async function ensureLogin(runner: QueryRunner, group: string, url: string): Promise<void> {
+  const { username, password } = new URL(url);
+  const name = decodeURIComponent(username);
+  await create(runner, name, await format(runner, 'CREATE ROLE %I LOGIN', name));
+  await runner.query(await format(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)));
+  await runner.query(await format(runner, 'GRANT %I TO %I', group, name));
+}
+
+async function create(runner: QueryRunner, role: string, sql: string): Promise<void> {
+  const found: unknown[] = await runner.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
+  if (found.length > 0) return;
+  await runner.query(sql).catch((error: { code?: string }) => {
+    if (!raced.includes(error.code ?? '')) throw error;
+  });
+}
+
+/** Statements about roles take no parameters, so Postgres itself quotes their parts. */
+async function format(runner: QueryRunner, template: string, ...values: string[]): Promise<string> {
+  const parameters = values.map((_, index) => `$${index + 2}::text`).join(', ');
+  const rows: { sql: string }[] = await runner.query(`SELECT format($1, ${parameters}) AS sql`, [template, ...values]);
+  return (rows[0] as { sql: string }).sql;
+}

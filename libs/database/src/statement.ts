@@ -1,0 +1,10 @@
+/** One SQL statement with a name of its own, so that each connection parses and plans it once. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** @param name `<service>.<what it does>`, unique in the process. */
+export function statement(name: string, text: string): Statement {
+  return Object.freeze({ name, text });
+}
