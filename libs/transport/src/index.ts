@@ -1,1 +1,7 @@
-export {};
+export { call, type CallOptions } from './call.js';
+export { CallContext } from './call.context.js';
+export { Handle } from './handle.decorator.js';
+export type { LinkEvents, LinkStatus } from './redis.link.js';
+export type { ReplicaCounters, ReplicaTimings } from './replica.js';
+export { StreamClient, type ClientCounters, type RequestOptions, type StreamClientOptions } from './stream.client.js';
+export { redisStreams, StreamServer, type StreamServerOptions } from './stream.server.js';

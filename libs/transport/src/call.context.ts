@@ -1,0 +1,36 @@
+import { BaseRpcContext } from '@nestjs/microservices';
+import type { CallMetadata } from '#contracts';
+import type { Entry } from './wire.js';
+
+/** What a handler can know about a call besides its payload; injected by `@Ctx()`. */
+export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number]> implements CallMetadata {
+  /** Identifies the caller's request, however often it is delivered. */
+  get requestId(): string {
+    return this.entry.request.metadata.requestId ?? this.entry.id;
+  }
+
+  /** W3C trace context of the caller. */
+  get traceparent(): string | undefined {
+    return this.entry.request.metadata.traceparent;
+  }
+
+  /** The pattern that was called. */
+  get pattern(): string {
+    return this.entry.request.pattern;
+  }
+
+  /** All out-of-band facts that the caller attached. */
+  getMetadata(): Readonly<Record<string, string>> {
+    return this.entry.request.metadata;
+  }
+
+  /** How long the caller still waits, by Redis' time; negative once it has given up. */
+  remainingMs(): number {
+    const [entry, now] = this.args;
+    return entry.deadline - now();
+  }
+
+  private get entry(): Entry {
+    return this.args[0];
+  }
+}

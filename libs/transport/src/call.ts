@@ -1,0 +1,31 @@
+import { Failure, type CallMetadata, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
+import type { StreamClient } from './stream.client.js';
+
+/** The facts about one call, and a wait other than the contract's. */
+export interface CallOptions extends CallMetadata {
+  /** How long to wait, in milliseconds. Default: the contract's `deadlineMs`. */
+  readonly budgetMs?: number;
+}
+
+/**
+ * Calls the service that answers a contract.
+ *
+ * @throws Failure only: the handler's own, `unavailable` where it can't be answered in time, `internal` for anything
+ * else.
+ */
+export async function call<C extends Rpc>(
+  client: StreamClient,
+  contract: C,
+  request: RequestOf<C>,
+  options: CallOptions,
+): Promise<ReplyOf<C>> {
+  const { requestId, traceparent, budgetMs = contract.deadlineMs } = options;
+  const metadata = { requestId, ...(traceparent !== undefined && { traceparent }) };
+  const answer = await client.request(contract.pattern, request, { budgetMs, metadata }).catch((error: unknown) => {
+    throw error instanceof Failure ? error : new Failure('internal', undefined, { cause: error });
+  });
+  const reply = contract.reply.safeParse(answer);
+  if (reply.success) return reply.data as ReplyOf<C>;
+  const cause = new Error(`the reply of ${contract.pattern} is not what its contract says`, { cause: reply.error });
+  throw new Failure('internal', undefined, { cause });
+}

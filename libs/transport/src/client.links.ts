@@ -1,0 +1,129 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { Pulse } from './pulse.js';
+import { RedisLink } from './redis.link.js';
+import { ServiceView } from './service.view.js';
+import { unavailable } from './unavailable.js';
+
+export interface ClientLinksOptions {
+  readonly connect: () => Redis | Cluster;
+  readonly log: Logger;
+  readonly services: readonly string[];
+  readonly maxInFlight: number;
+  readonly lookMs: number;
+  /** The channel that replies come on. */
+  readonly channel: string;
+  readonly heard: (message: string) => void;
+  /** A connection was lost: replies on their way may be lost with it. */
+  readonly lost: () => void;
+}
+
+/**
+ * What a client holds towards Redis: a connection that asks, one that hears, and a view of each service.
+ *
+ * Invariants:
+ * - It is up only while replies are heard: subscribed anew after each loss, and confirmed by Redis.
+ * - Nothing known of a service outlives the connection that it was learnt on.
+ */
+export class ClientLinks {
+  readonly writer: RedisLink;
+  readonly hearer: RedisLink;
+  readonly views = new Map<string, ServiceView>();
+  private readonly pulse: Pulse;
+  private subscribed = false;
+  private closed = false;
+
+  constructor(private readonly options: ClientLinksOptions) {
+    const { connect, log, services, lookMs, channel, heard } = options;
+    this.writer = new RedisLink('writer', connect(), log);
+    this.hearer = new RedisLink('hearer', connect(), log);
+    for (const link of this.all) link.on('close', () => this.lost());
+    this.hearer.on('ready', () => void this.subscribe());
+    this.hearer.redis.on('message', (from: string, message: string) => {
+      if (from === channel) heard(message);
+    });
+    this.pulse = new Pulse(
+      lookMs,
+      () => this.look(),
+      (error) => this.fault(error),
+    );
+    for (const service of services) this.view(service);
+  }
+
+  get all(): readonly [writer: RedisLink, hearer: RedisLink] {
+    return [this.writer, this.hearer];
+  }
+
+  get isUp(): boolean {
+    return this.subscribed && this.writer.isUp;
+  }
+
+  /** Resolves when replies can be heard and every service was looked at; waits for Redis as long as that takes. */
+  async open(): Promise<void> {
+    this.pulse.start();
+    while (!this.closed) {
+      await Promise.all(this.all.map((link) => link.ready()));
+      await this.subscribe();
+      const looked = await this.look().then(
+        () => true,
+        (error: unknown) => this.fault(error),
+      );
+      if (looked && this.isUp) return;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.subscribed = false;
+    await Promise.all([...this.all.map((link) => link.close()), this.pulse.stop()]);
+  }
+
+  /** What is known of a service; one that is asked for the first time is looked at from then on. */
+  view(service: string): ServiceView {
+    const known = this.views.get(service);
+    if (known) return known;
+    const view = new ServiceView(service, this.options.maxInFlight);
+    this.views.set(service, view);
+    return view;
+  }
+
+  /** Adds a request to a service's stream and trims what is older than `oldest`, a Redis time in milliseconds. */
+  async add(view: ServiceView, oldest: number, fields: string[]): Promise<void> {
+    const trim = ['MINID', '~', Math.floor(oldest)] as const;
+    const added = await this.writer.redis
+      .xadd(view.keys.requests, 'NOMKSTREAM', ...trim, '*', ...fields)
+      .catch((error: unknown) => {
+        throw unavailable('Redis did not take the request', error);
+      });
+    if (added === null) throw unavailable('the service has no stream');
+  }
+
+  /** Looks at one service now, e.g. because nothing is known of it yet. */
+  async lookAt(view: ServiceView): Promise<void> {
+    if (this.isUp) await view.look(this.writer).catch((error: unknown) => this.fault(error));
+  }
+
+  private async subscribe(): Promise<void> {
+    // Not left to ioredis, which does not say when a subscription made anew is in force.
+    await this.hearer.redis.subscribe(this.options.channel).then(
+      () => (this.subscribed = !this.closed && this.hearer.isUp),
+      (error: unknown) => this.fault(error),
+    );
+  }
+
+  private async look(): Promise<void> {
+    // The ping is what makes a silent connection show that it is dead.
+    await Promise.all([this.hearer.redis.ping(), ...[...this.views.values()].map((view) => view.look(this.writer))]);
+  }
+
+  private lost(): void {
+    this.subscribed &&= this.hearer.isUp;
+    for (const view of this.views.values()) view.forget();
+    this.options.lost();
+  }
+
+  private fault(error: unknown): void {
+    // Losing the connection is logged by the link, once.
+    if (this.all.every((link) => link.isUp)) this.options.log.warn({ err: error }, 'Redis refused a command');
+  }
+}

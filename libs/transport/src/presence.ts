@@ -1,0 +1,48 @@
+import type { RedisClock } from './redis.clock.js';
+import type { RedisLink } from './redis.link.js';
+import { group, type ServiceKeys } from './wire.js';
+
+/** A consumer that has been silent for this long and owns nothing is deleted. */
+const forgottenMs = 60_000;
+
+/** One replica's place in its service: the consumer group, the heartbeat and, learnt from it, Redis' time. */
+export class Presence {
+  constructor(
+    private readonly link: RedisLink,
+    private readonly keys: ServiceKeys,
+    private readonly replica: string,
+    private readonly validMs: number,
+    private readonly clock: RedisClock,
+  ) {}
+
+  /** Makes stream and group where they are missing and says for the first time that this replica is alive. */
+  async announce(): Promise<void> {
+    // A stream that stands without its group (someone destroyed it) is the case that the heartbeat does not see.
+    await this.link.redis.xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM').catch((error: Error) => {
+      if (!error.message.startsWith('BUSYGROUP')) throw error;
+    });
+    await this.beat();
+  }
+
+  /** Says that this replica is alive. */
+  async beat(): Promise<void> {
+    const { requests, alive } = this.keys;
+    const beat = () => this.link.redis.rpcBeat(requests, alive, group, this.replica, this.validMs);
+    await this.clock.learn(beat, (now) => now);
+  }
+
+  /** Says that this replica is not to be counted on any more. */
+  async withdraw(): Promise<void> {
+    await this.link.redis.zrem(this.keys.alive, this.replica);
+  }
+
+  /** Takes the consumer away unless requests are pending with it: those would be lost. Answers how many are. */
+  async leave(): Promise<number> {
+    return this.link.redis.rpcLeave(this.keys.requests, this.keys.alive, group, this.replica);
+  }
+
+  /** Deletes the consumers of replicas that are gone. */
+  async sweep(): Promise<void> {
+    await this.link.redis.rpcSweep(this.keys.requests, this.keys.alive, group, forgottenMs);
+  }
+}

@@ -1,0 +1,55 @@
+import { performance } from 'node:perf_hooks';
+
+/** How much a sample's uncertainty grows by its age: two oscillators, and a little more, so that samples get replaced. */
+const driftPerMs = 0.001;
+
+/** A sample is not held on to for longer than this, however exact it was. */
+const longestMs = 10_000;
+
+/**
+ * Redis' own time, known without asking.
+ *
+ * Invariants:
+ * - No wall clock of this machine is read; setting one changes nothing here.
+ * - A sample is worth what its round trip leaves open: an answer that took 3 s says little and replaces nothing
+ *   better.
+ * - A step of Redis' time is seen by the first sample that contradicts what is held, and followed at once.
+ */
+export class RedisClock {
+  private held?: { offset: number; uncertainty: number; at: number };
+
+  constructor(private readonly monotonic: () => number = () => performance.now()) {}
+
+  /** Whether the time is known at all. */
+  get known(): boolean {
+    return this.held !== undefined;
+  }
+
+  /** Redis' time in milliseconds. */
+  now(): number {
+    return this.monotonic() + (this.held?.offset ?? Number.NaN);
+  }
+
+  /** Asks Redis by `ask`, which resolves to its time in milliseconds, and learns from the answer. */
+  async learn<Answer>(ask: () => Promise<Answer>, timeIn: (answer: Answer) => number): Promise<Answer> {
+    const asked = this.monotonic();
+    const answer = await ask();
+    this.sample(timeIn(answer), asked, this.monotonic());
+    return answer;
+  }
+
+  /** Redis said `redisMs` somewhen between `asked` and `answered`. */
+  sample(redisMs: number, asked: number, answered: number): void {
+    const offset = redisMs - (asked + answered) / 2;
+    // Redis' milliseconds are cut.
+    const uncertainty = (answered - asked) / 2 + 1;
+    const held = this.held;
+    if (held) {
+      const age = answered - held.at;
+      const heldUncertainty = held.uncertainty + age * driftPerMs;
+      const contradicts = Math.abs(offset - held.offset) > uncertainty + heldUncertainty;
+      if (!contradicts && uncertainty > heldUncertainty && age < longestMs) return;
+    }
+    this.held = { offset, uncertainty, at: answered };
+  }
+}

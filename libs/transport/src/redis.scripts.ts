@@ -1,0 +1,160 @@
+import type { Cluster, Redis } from 'ioredis';
+
+/** What is done in Redis in one step. Every script touches the keys of one service only, as a Redis Cluster demands. */
+export interface Scripts {
+  /** Says that a replica is alive, and makes stream and group if Redis lost them. Answers Redis' time (ms). */
+  rpcBeat(requests: string, alive: string, group: string, replica: string, validMs: number): Promise<number>;
+  /** Answers Redis' time (ms), for how long (ms) a replica is alive for certain, and how long (ms) the oldest unread request waits. */
+  rpcLook(requests: string, alive: string, group: string): Promise<[now: number, aliveMs: number, waitedMs: number]>;
+  /** Ends a request and publishes its reply (none when the channel is empty). */
+  rpcFinish(requests: string, group: string, entryId: string, channel: string, reply: string): Promise<number>;
+  /** Makes an abandoned request this replica's, without counting a delivery. Answers its fields, or null when another one was faster or it is gone. */
+  rpcReserve(
+    requests: string,
+    group: string,
+    replica: string,
+    idleMs: number,
+    entryId: string,
+  ): Promise<string[] | null>;
+  /** Counts a delivery of a request that is this replica's. */
+  rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
+  /** Keeps the given requests from being taken over; answers those that were this replica's no more. */
+  rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<string[]>;
+  /** Moves a request, by now this replica's, to the dead letters and publishes `reply` to its caller. Answers 1, or 0 when it was gone. */
+  rpcBury(
+    requests: string,
+    dead: string,
+    group: string,
+    replica: string,
+    entryId: string,
+    ...of: BuryArguments
+  ): Promise<number>;
+  /** Deletes a replica's consumer unless requests are pending with it; then answers their number. */
+  rpcLeave(requests: string, alive: string, group: string, replica: string): Promise<number>;
+  /** Deletes consumers that are neither alive nor have requests pending. Answers how many. */
+  rpcSweep(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
+}
+
+type BuryArguments = [reason: string, deliveries: number, reply: string, mostLetters: number, keepMs: number];
+
+/** A connection that knows the scripts. */
+export type ScriptedRedis = (Redis | Cluster) & Scripts;
+
+const now = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`;
+
+const scripts: Record<keyof Scripts, { numberOfKeys: number; lua: string }> = {
+  rpcBeat: {
+    numberOfKeys: 2,
+    lua: `${now}
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
+end
+redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[2])
+return now`,
+  },
+  rpcLook: {
+    numberOfKeys: 2,
+    lua: `${now}
+local latest = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+local alive = latest[2] and latest[2] - now or 0
+local waited = 0
+local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
+for _, info in ipairs(groups) do
+  local field = {}
+  for at = 1, #info, 2 do field[info[at]] = info[at + 1] end
+  if field['name'] == ARGV[1] then
+    local next = redis.call('XRANGE', KEYS[1], '(' .. field['last-delivered-id'], '+', 'COUNT', 1)[1]
+    if next then waited = now - tonumber(string.match(next[1], '^%d+')) end
+  end
+end
+return {now, alive, waited}`,
+  },
+  rpcFinish: {
+    numberOfKeys: 1,
+    lua: `
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
+redis.call('XDEL', KEYS[1], ARGV[2])
+if ARGV[3] ~= '' then redis.call('PUBLISH', ARGV[3], ARGV[4]) end
+return 1`,
+  },
+  rpcReserve: {
+    numberOfKeys: 1,
+    lua: `
+local won = redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], 'JUSTID')
+if #won == 0 then return false end
+local entry = redis.call('XRANGE', KEYS[1], ARGV[4], ARGV[4])[1]
+if entry then return entry[2] end
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[4])
+return false`,
+  },
+  rpcDeliver: {
+    numberOfKeys: 1,
+    lua: `return #redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3])`,
+  },
+  rpcRenew: {
+    numberOfKeys: 1,
+    lua: `
+local lost = {}
+for at = 3, #ARGV do
+  local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[at], ARGV[at], 1, ARGV[2])
+  if #pending == 1 then
+    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[at], 'JUSTID')
+  else
+    lost[#lost + 1] = ARGV[at]
+  end
+end
+return lost`,
+  },
+  rpcBury: {
+    numberOfKeys: 2,
+    lua: `${now}
+local entry = redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1]
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
+redis.call('XDEL', KEYS[1], ARGV[3])
+if not entry then return 0 end
+local field = {}
+for at = 1, #entry[2], 2 do field[entry[2][at]] = entry[2][at + 1] end
+local letter = {'entry', ARGV[3], 'reason', ARGV[4], 'deliveries', ARGV[5], 'replica', ARGV[2]}
+for _, part in ipairs(entry[2]) do letter[#letter + 1] = part end
+redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[7], '*', unpack(letter))
+redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', now - ARGV[8]))
+if field['channel'] and field['id'] then
+  redis.call('PUBLISH', field['channel'], field['id'] .. '\\n' .. ARGV[6])
+end
+return 1`,
+  },
+  rpcLeave: {
+    numberOfKeys: 2,
+    lua: `
+redis.call('ZREM', KEYS[2], ARGV[2])
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local pending = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 100, ARGV[2])
+if #pending == 0 then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2]) end
+return #pending`,
+  },
+  rpcSweep: {
+    numberOfKeys: 2,
+    lua: `${now}
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[2])
+local deleted = 0
+for _, info in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+  local field = {}
+  for at = 1, #info, 2 do field[info[at]] = info[at + 1] end
+  local silent = field['idle'] > tonumber(ARGV[2]) and not redis.call('ZSCORE', KEYS[2], field['name'])
+  if silent and field['pending'] == 0 then
+    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], field['name'])
+    deleted = deleted + 1
+  end
+end
+return deleted`,
+  },
+};
+
+/** Teaches a connection the scripts; ioredis sends each by its hash and loads it where it is missing. */
+export function withScripts(redis: Redis | Cluster): ScriptedRedis {
+  for (const [name, script] of Object.entries(scripts)) redis.defineCommand(name, script);
+  return redis as ScriptedRedis;
+}

@@ -1,0 +1,287 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Cluster, Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { Gate } from './gate.js';
+import { Presence } from './presence.js';
+import { Pulse } from './pulse.js';
+import { RedisClock } from './redis.clock.js';
+import { RedisLink } from './redis.link.js';
+import { Takeover } from './takeover.js';
+import { decodeEntry, encodeReply, group, serviceKeys, type Entry, type Verdict } from './wire.js';
+
+/** The timing of a replica. The defaults belong together: takeover is within about 2 s. */
+export interface ReplicaTimings {
+  /** How often the heartbeat is written and running requests are renewed. */
+  readonly beatMs: number;
+  /** For how long a heartbeat counts. */
+  readonly validMs: number;
+  /** A request not renewed for this long is abandoned by its replica. */
+  readonly abandonedMs: number;
+  /** How often abandoned requests are looked for. */
+  readonly lookMs: number;
+  /** How long one read waits for requests. */
+  readonly blockMs: number;
+  /** For how long a stopping replica still reads: until every client knows that it is not to be counted on. */
+  readonly farewellMs: number;
+  /** How long a stopping replica waits for handlers that run. */
+  readonly drainMs: number;
+}
+
+export const defaultTimings: ReplicaTimings = {
+  beatMs: 500,
+  validMs: 2_000,
+  abandonedMs: 1_250,
+  lookMs: 250,
+  blockMs: 500,
+  farewellMs: 600,
+  drainMs: 20_000,
+};
+
+export interface ReplicaOptions {
+  readonly service: string;
+  readonly connect: () => Redis | Cluster;
+  readonly maxInFlight: number;
+  readonly maxDeliveries: number;
+  readonly timings: ReplicaTimings;
+  readonly log: Logger;
+}
+
+/** Counts what a replica did since it started. */
+export interface ReplicaCounters {
+  readonly inFlight: number;
+  readonly handled: number;
+  /** Dropped unrun, because nobody waited for the answer any more. */
+  readonly expired: number;
+  readonly takeovers: number;
+  readonly deadLetters: number;
+  readonly reconnects: number;
+}
+
+/** How often consumers of replicas long gone are deleted. */
+const sweepMs = 30_000;
+
+/** How long to wait after a fault that is not the connection's. */
+const faultPauseMs = 250;
+
+/**
+ * One replica of a service: reads its share of the requests, runs them and answers.
+ *
+ * Invariants:
+ * - It says that it is alive only when the group exists, and is ready only when it reads.
+ * - It never has more than `maxInFlight` requests; what it has no room for stays in the stream for others.
+ * - A request past its deadline is acknowledged and never run.
+ * - A request is acknowledged with its reply in one step, so a replica that dies leaves all it has not answered to others.
+ * - A request taken over runs alone: one that kills its replica takes no neighbour along.
+ * - It stops in order: no new requests, then answers to all that run, then it leaves. A consumer with pending
+ *   requests is never deleted.
+ * - No fault of Redis ends it: it connects again, makes the group again and reads on.
+ */
+export class Replica {
+  readonly id = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+  readonly links: readonly [reader: RedisLink, writer: RedisLink];
+  private readonly clock = new RedisClock();
+  private readonly keys;
+  private readonly presence: Presence;
+  private readonly takeover: Takeover;
+  private readonly pulses: readonly Pulse[];
+  private readonly running = new Map<string, Entry>();
+  private readonly room = new Gate(true);
+  private readonly quiet = new Gate(true);
+  private readonly leaving = new Gate();
+  private reading?: Promise<void>;
+  private takeoverIsDue = false;
+  private handled = 0;
+  private expired = 0;
+
+  constructor(
+    private readonly options: ReplicaOptions,
+    private readonly handle: (entry: Entry, now: () => number) => Promise<Verdict>,
+  ) {
+    const { log, timings, connect } = options;
+    this.keys = serviceKeys(options.service);
+    const writer = new RedisLink('writer', connect(), log);
+    this.links = [new RedisLink('reader', connect(), log), writer];
+    this.presence = new Presence(writer, this.keys, this.id, timings.validMs, this.clock);
+    this.takeover = new Takeover(writer, log, {
+      keys: this.keys,
+      replica: this.id,
+      abandonedMs: timings.abandonedMs,
+      maxDeliveries: options.maxDeliveries,
+      now: () => this.clock.now(),
+      isRunning: (id) => this.running.has(id),
+    });
+    const failed = (error: unknown) => this.fault(error);
+    this.pulses = [
+      new Pulse(timings.beatMs, () => this.presence.beat(), failed),
+      new Pulse(timings.beatMs, () => this.renew(), failed),
+      new Pulse(timings.lookMs, () => this.lookForAbandoned(), failed),
+      new Pulse(sweepMs, () => this.presence.sweep(), failed),
+    ];
+  }
+
+  get counters(): ReplicaCounters {
+    return {
+      inFlight: this.running.size,
+      handled: this.handled,
+      expired: this.expired + this.takeover.expired,
+      takeovers: this.takeover.taken,
+      deadLetters: this.takeover.buried,
+      reconnects: this.links[0].losses + this.links[1].losses,
+    };
+  }
+
+  /** Resolves when the group exists, the heartbeat is written and it reads; waits for Redis as long as that takes. */
+  async start(): Promise<void> {
+    await this.join();
+    if (this.leaving.isOpen) return;
+    for (const pulse of this.pulses) pulse.start();
+    this.reading = this.read();
+  }
+
+  /** Stops in order; what does not end within `drainMs` is left to other replicas. */
+  async stop(): Promise<void> {
+    const { farewellMs, drainMs } = this.options.timings;
+    const [beat, renew, ...others] = this.pulses;
+    await beat!.stop();
+    const heard =
+      this.isUp &&
+      (await this.presence.withdraw().then(
+        () => true,
+        () => false,
+      ));
+    if (heard) await delay(farewellMs);
+    this.leaving.open();
+    await Promise.all([this.reading, ...others.map((pulse) => pulse.stop())]);
+    await Promise.race([this.quiet.opened(), delay(drainMs, undefined, { ref: false })]);
+    await renew!.stop();
+    await this.leave();
+    await Promise.all(this.links.map((link) => link.close()));
+  }
+
+  private get isUp(): boolean {
+    return this.links.every((link) => link.isUp);
+  }
+
+  private async leave(): Promise<void> {
+    const pending =
+      this.running.size > 0 || !this.isUp ? undefined : await this.presence.leave().catch(() => undefined);
+    if (pending !== 0)
+      this.options.log.warn({ pending, running: this.running.size }, 'left requests to other replicas');
+  }
+
+  /** Waits for Redis and joins the group. */
+  private async join(): Promise<void> {
+    for (;;) {
+      await Promise.race([Promise.all(this.links.map((link) => link.ready())), this.leaving.opened()]);
+      if (this.leaving.isOpen) return;
+      try {
+        return await this.presence.announce();
+      } catch (error) {
+        this.fault(error);
+        await delay(faultPauseMs);
+      }
+    }
+  }
+
+  private async read(): Promise<void> {
+    while (!this.leaving.isOpen) {
+      try {
+        if (this.takeoverIsDue) await this.takeOver();
+        await Promise.race([this.room.opened(), this.leaving.opened()]);
+        if (this.room.isOpen) for (const entry of await this.next()) void this.run(entry);
+      } catch (error) {
+        this.fault(error);
+        await delay(faultPauseMs);
+        await this.join();
+      }
+    }
+  }
+
+  /** The next requests, as many as there is room for. */
+  private async next(): Promise<Entry[]> {
+    const room = this.options.maxInFlight - this.running.size;
+    const { blockMs } = this.options.timings;
+    const [reader] = this.links;
+    const streams = (await reader.redis.xreadgroup(
+      ...(['GROUP', group, this.id, 'COUNT', room, 'BLOCK', blockMs] as const),
+      ...(['STREAMS', this.keys.requests, '>'] as const),
+    )) as [key: string, entries: [id: string, fields: string[]][]][] | null;
+    const entries: Entry[] = [];
+    for (const [id, fields] of streams?.[0]?.[1] ?? []) {
+      const entry = decodeEntry(id, fields);
+      if (entry) entries.push(entry);
+      else await this.takeover.bury(id, 'not a request', 1);
+    }
+    return entries;
+  }
+
+  private async takeOver(): Promise<void> {
+    while (!this.leaving.isOpen) {
+      const entry = await this.takeover.reserve();
+      if (!entry) break;
+      await Promise.race([this.quiet.opened(), this.leaving.opened()]);
+      if (this.leaving.isOpen) return;
+      await this.takeover.begin(entry);
+      await this.run(entry);
+    }
+    this.takeoverIsDue = false;
+  }
+
+  /** Runs a request and answers it; never rejects. */
+  private async run(entry: Entry): Promise<void> {
+    this.running.set(entry.id, entry);
+    this.quiet.shut();
+    if (this.running.size >= this.options.maxInFlight) this.room.shut();
+    if (this.clock.now() < entry.deadline) {
+      const verdict = await this.handle(entry, () => this.clock.now());
+      this.handled += 1;
+      await this.answer(entry, verdict);
+    } else {
+      this.expired += 1;
+      await this.answer(entry);
+    }
+    this.running.delete(entry.id);
+    this.room.open();
+    if (this.running.size === 0) this.quiet.open();
+  }
+
+  /** Acknowledges a request with its reply; again after a fault of Redis, for as long as its caller waits. */
+  private async answer(entry: Entry, verdict?: Verdict): Promise<void> {
+    const { reply } = entry.request;
+    const published =
+      verdict && reply ? ([reply.channel, encodeReply(reply.id, verdict)] as const) : (['', ''] as const);
+    const [, writer] = this.links;
+    for (;;) {
+      try {
+        await writer.redis.rpcFinish(this.keys.requests, group, entry.id, ...published);
+        return;
+      } catch (error) {
+        this.fault(error);
+      }
+      if (this.clock.now() >= entry.deadline) return;
+      await delay(faultPauseMs);
+    }
+  }
+
+  /** Keeps what runs from being taken over, and lets go of what nobody waits for any more, however long it may run. */
+  private async renew(): Promise<void> {
+    const now = this.clock.now();
+    const waitedFor: string[] = [];
+    for (const entry of this.running.values()) {
+      if (now < entry.deadline) waitedFor.push(entry.id);
+      else await this.answer(entry);
+    }
+    await this.takeover.renew(waitedFor);
+  }
+
+  private async lookForAbandoned(): Promise<void> {
+    if (!this.takeoverIsDue) this.takeoverIsDue = await this.takeover.isDue();
+  }
+
+  private fault(error: unknown): void {
+    // Losing the connection is logged by the link, once.
+    if (this.isUp) this.options.log.warn({ err: error, service: this.options.service }, 'Redis refused a command');
+  }
+}

@@ -1,0 +1,54 @@
+import { performance } from 'node:perf_hooks';
+import type { RedisLink } from './redis.link.js';
+import { RedisClock } from './redis.clock.js';
+import { group, serviceKeys, type ServiceKeys } from './wire.js';
+
+/** What a client knows of one service: whether it is there, how far behind it is, and Redis' time where its keys are. */
+export class ServiceView {
+  readonly keys: ServiceKeys;
+  readonly clock = new RedisClock();
+  /** Calls of this client that the service has not answered, the one that is about to be sent included. */
+  inFlight = 0;
+  /** How long the oldest request that no replica has read yet had been waiting at the last look. */
+  backlogMs = 0;
+  private aliveUntil = 0;
+  private looking?: Promise<void>;
+
+  constructor(
+    service: string,
+    private readonly maxInFlight: number,
+  ) {
+    this.keys = serviceKeys(service);
+  }
+
+  /** Reads it anew; a look that is on its way already is shared. */
+  look(link: RedisLink): Promise<void> {
+    this.looking ??= this.read(link).finally(() => (this.looking = undefined));
+    return this.looking;
+  }
+
+  /** Nothing known before is true any more, e.g. after Redis was away. */
+  forget(): void {
+    this.aliveUntil = 0;
+  }
+
+  /** Why a call that waits for `budgetMs` can't be answered in time; `undefined` when it can. */
+  refusal(budgetMs: number): string | undefined {
+    if (performance.now() >= this.aliveUntil) return 'no replica is alive';
+    if (this.inFlight > this.maxInFlight) return 'too many calls are in flight';
+    if (this.backlogMs >= budgetMs) return 'the backlog is longer than the deadline';
+    return undefined;
+  }
+
+  private async read(link: RedisLink): Promise<void> {
+    const { requests, alive } = this.keys;
+    const asked = performance.now();
+    const answer = await this.clock.learn(
+      () => link.redis.rpcLook(requests, alive, group),
+      ([now]) => now,
+    );
+    // Counted from the question: however long the answer took, the replica is not believed alive for longer than it is.
+    this.aliveUntil = asked + answer[1];
+    this.backlogMs = answer[2];
+  }
+}

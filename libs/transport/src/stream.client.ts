@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { ClientProxy, type ReadPacket, type WritePacket } from '@nestjs/microservices';
+import type { Cluster, Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { throwError, type Observable } from 'rxjs';
+import { defaultDeadlineMs, Failure, failureSchema } from '#contracts';
+import { ClientLinks } from './client.links.js';
+import { PendingCalls } from './pending.calls.js';
+import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
+import type { ServiceView } from './service.view.js';
+import { unavailable } from './unavailable.js';
+import {
+  decodeReply,
+  encodeRequest,
+  longestBudgetMs,
+  replyChannel,
+  retentionMs,
+  serviceOf,
+  type Verdict,
+} from './wire.js';
+
+export interface StreamClientOptions {
+  /** Opens a connection; two are kept, one that asks and one that hears the replies. */
+  readonly connect: () => Redis | Cluster;
+  readonly log: Logger;
+  /** Services to watch from the start; others are from their first call on. */
+  readonly services?: readonly string[];
+  /** Most calls of this process to one service that wait at the same time; more fail at once. Default 1,000. */
+  readonly maxInFlight?: number;
+  /** How often services are looked at. Default 500 ms. */
+  readonly lookMs?: number;
+}
+
+/** Counts what a client did since it was made. */
+export interface ClientCounters {
+  readonly inFlight: number;
+  readonly sent: number;
+  /** Failed at once: the service was missing or overloaded, or Redis away. */
+  readonly refused: number;
+  readonly timedOut: number;
+  /** Replies that nobody waited for any more. */
+  readonly late: number;
+  readonly reconnects: number;
+  /** Per service: how long its oldest unread request had been waiting. */
+  readonly backlogMs: Readonly<Record<string, number>>;
+}
+
+/** Facts and limits of one call. */
+export interface RequestOptions {
+  /** How long to wait for the answer, at most a minute. */
+  readonly budgetMs: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+const timedOut: Verdict = { error: unavailable('no reply within the deadline') };
+
+/**
+ * Nest's client side of the transport; one per process, for all services.
+ *
+ * Invariants:
+ * - Every call is settled by its deadline, whatever became of Redis, the service or the reply.
+ * - A call that can't be answered is refused at once: no replica alive, too many in flight, a backlog older than the
+ *   deadline, Redis away.
+ * - It hears its own replies only, on a channel of its own, and each by the id of a call that still waits.
+ * - Nothing is sent twice.
+ */
+export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
+  private readonly channel = replyChannel(randomUUID());
+  private readonly pending = new PendingCalls(timedOut);
+  private readonly listeners: [event: string, listener: LinkEvents[string]][] = [];
+  private readonly counts = { sent: 0, refused: 0, timedOut: 0, late: 0 };
+  private links?: ClientLinks;
+  private opening?: Promise<void>;
+
+  constructor(private readonly options: StreamClientOptions) {
+    super();
+  }
+
+  /** What this client did so far. */
+  get counters(): ClientCounters {
+    const views = [...(this.links?.views ?? [])];
+    return {
+      ...this.counts,
+      inFlight: this.pending.size,
+      reconnects: this.links?.all.reduce((sum, link) => sum + link.losses, 0) ?? 0,
+      backlogMs: Object.fromEntries(views.map(([service, view]) => [service, view.backlogMs])),
+    };
+  }
+
+  /** Whether calls can be sent: Redis is there and replies are heard. */
+  get isUp(): boolean {
+    return this.links?.isUp ?? false;
+  }
+
+  /** Resolves when replies are heard and every service was looked at once; waits for Redis as long as that takes. */
+  override connect(): Promise<void> {
+    this.opening ??= this.open();
+    return this.opening;
+  }
+
+  /** Lets go of Redis; calls that wait fail as `unavailable`. */
+  override async close(): Promise<void> {
+    const links = this.links;
+    this.links = undefined;
+    this.opening = undefined;
+    this.pending.settleAll({ error: unavailable('the client is closed') });
+    await links?.close();
+    this._status$.next('disconnected');
+  }
+
+  override on<Event extends keyof LinkEvents>(event: Event, listener: LinkEvents[Event]): void {
+    this.listeners.push([String(event), listener]);
+    for (const link of this.links?.all ?? []) link.on(String(event), listener);
+  }
+
+  /** The two connections: the one that asks and the one that hears. */
+  override unwrap<T>(): T {
+    if (!this.links) throw new Error('The client is not connected yet.');
+    return this.links.all.map((link) => link.redis) as T;
+  }
+
+  override send<Result = any, Input = any>(pattern: any, data: Input): Observable<Result> {
+    // Nest's `send` connects first, which would wait for Redis without an end.
+    if (this.opening && !this.isUp) return throwError(() => unavailable('Redis is away'));
+    return super.send<Result, Input>(pattern, data);
+  }
+
+  override emit<Result = any, Input = any>(pattern: any, data: Input): Observable<Result> {
+    if (this.opening && !this.isUp) return throwError(() => unavailable('Redis is away'));
+    return super.emit<Result, Input>(pattern, data);
+  }
+
+  /**
+   * Calls a pattern and resolves to what its handler returned; `call` does this with a contract.
+   *
+   * @throws Failure of the handler or `unavailable`; what an ordinary handler of Nest threw, as Nest made it.
+   */
+  async request(pattern: string, data: unknown, options: RequestOptions): Promise<unknown> {
+    const packet = this.createPacket(pattern, data);
+    packet.metadata = { ...packet.metadata, ...options.metadata };
+    const verdict = await new Promise<Verdict>((resolve) => this.ask(packet, options.budgetMs, resolve));
+    if ('error' in verdict) throw thrown(verdict.error);
+    return verdict.value;
+  }
+
+  protected override publish(packet: ReadPacket, callback: (packet: WritePacket) => void): () => void {
+    return this.ask(packet, defaultDeadlineMs, (verdict) => {
+      if ('error' in verdict) callback({ err: thrown(verdict.error), isDisposed: true });
+      else callback({ response: verdict.value, isDisposed: true });
+    });
+  }
+
+  protected override dispatchEvent(packet: ReadPacket): Promise<any> {
+    return this.transmit(this.viewFor(packet), packet, defaultDeadlineMs);
+  }
+
+  private async open(): Promise<void> {
+    const { services = [], maxInFlight = 1_000, lookMs = 500 } = this.options;
+    const links = new ClientLinks({
+      ...this.options,
+      services,
+      maxInFlight,
+      lookMs,
+      channel: this.channel,
+      heard: (message) => this.heard(message),
+      lost: () => this.pending.settleAll({ error: unavailable('the connection to Redis was lost') }),
+    });
+    this.links = links;
+    for (const [event, listener] of this.listeners) for (const link of links.all) link.on(event, listener);
+    for (const event of linkEvents) for (const link of links.all) link.on(event, () => this.tellStatus());
+    await links.open();
+    this.tellStatus();
+  }
+
+  private tellStatus(): void {
+    this._status$.next(this.links?.all.every((link) => link.isUp) ? 'connected' : 'reconnecting');
+  }
+
+  private heard(message: string): void {
+    const { id, verdict } = decodeReply(message);
+    if (!this.pending.settle(id, verdict)) this.counts.late += 1;
+  }
+
+  /** Sends a request; `settle` is called exactly once. The function answered gives the call up. */
+  private ask(packet: ReadPacket, wantedMs: number, settle: (verdict: Verdict) => void): () => void {
+    const budgetMs = Math.min(wantedMs, longestBudgetMs);
+    const view = this.viewFor(packet);
+    if (view) view.inFlight += 1;
+    const id = this.pending.add(budgetMs, (verdict) => {
+      if (view) view.inFlight -= 1;
+      if (verdict === timedOut) this.counts.timedOut += 1;
+      settle(verdict);
+    });
+    const end = (error: unknown) => void this.pending.settle(id, () => ({ error }));
+    this.transmit(view, packet, budgetMs, id).catch(end);
+    return () => end(unavailable('given up by the caller'));
+  }
+
+  /** Adds a request to its service's stream, or throws why it can't be. Without an id it is an event. */
+  private async transmit(view: ServiceView | undefined, packet: ReadPacket, budgetMs: number, id?: string) {
+    if (view && !view.clock.known) await this.links?.lookAt(view);
+    const refusal = view && this.isUp ? view.refusal(budgetMs) : 'Redis is away';
+    if (!view || refusal) {
+      this.counts.refused += 1;
+      throw unavailable(refusal!);
+    }
+    const now = view.clock.now();
+    const fields = encodeRequest({
+      pattern: this.normalizePattern(packet.pattern),
+      data: JSON.stringify(packet.data),
+      budgetMs,
+      until: now + budgetMs,
+      metadata: packet.metadata ?? {},
+      reply: id === undefined ? undefined : { channel: this.channel, id },
+    });
+    this.counts.sent += 1;
+    await this.links!.add(view, now - retentionMs, fields);
+  }
+
+  private viewFor(packet: ReadPacket): ServiceView | undefined {
+    return this.links?.view(serviceOf(this.normalizePattern(packet.pattern)));
+  }
+}
+
+/** An error of a verdict as it is thrown here. */
+function thrown(error: unknown): unknown {
+  if (error instanceof Error) return error;
+  const failure = failureSchema.safeParse(error);
+  return failure.success ? new Failure(failure.data.code, failure.data.first) : error;
+}

@@ -1,0 +1,156 @@
+import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
+import type { Cluster, Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { lastValueFrom } from 'rxjs';
+import { Failure, type FailureData, type Rpc } from '#contracts';
+import { CallContext } from './call.context.js';
+import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
+import { defaultTimings, Replica, type ReplicaCounters, type ReplicaTimings } from './replica.js';
+import type { Entry, Verdict } from './wire.js';
+
+/** Nest's id of this transport. */
+export const redisStreams = Symbol('redis-streams');
+
+export interface StreamServerOptions {
+  /** The service that this process is a replica of: the part of its patterns before the first dot. */
+  readonly service: string;
+  /** Opens a connection; two are kept, one that waits for requests and one that answers. */
+  readonly connect: () => Redis | Cluster;
+  readonly log: Logger;
+  /** Most requests that run at the same time; the rest is left to other replicas. Default 64. */
+  readonly maxInFlight?: number;
+  /** A request delivered this often without an answer is given up. Default 3. */
+  readonly maxDeliveries?: number;
+  readonly timings?: Partial<ReplicaTimings>;
+}
+
+/**
+ * Nest's server side of the transport: makes a process a replica of its service. What is guaranteed stands at
+ * {@link Replica}; here a request meets its handler.
+ *
+ * Invariants:
+ * - A handler sees only payloads that its contract accepts, a caller only such replies.
+ * - A thrown `Failure` crosses as data. Anything else is logged here, once, with its cause, and crosses as `internal`.
+ */
+export class StreamServer extends Server<LinkEvents, LinkStatus> implements CustomTransportStrategy {
+  override readonly transportId = redisStreams;
+  private readonly log: Logger;
+  private readonly listeners: Parameters<StreamServer['on']>[] = [];
+  private replica?: Replica;
+
+  constructor(private readonly options: StreamServerOptions) {
+    super();
+    this.log = options.log;
+  }
+
+  /** What this replica did so far. */
+  get counters(): ReplicaCounters | undefined {
+    return this.replica?.counters;
+  }
+
+  override async listen(callback: (error?: unknown) => void): Promise<void> {
+    const { maxInFlight = 64, maxDeliveries = 3, timings } = this.options;
+    this.replica = new Replica(
+      { ...this.options, maxInFlight, maxDeliveries, timings: { ...defaultTimings, ...timings } },
+      (entry, now) => this.answer(entry, now),
+    );
+    for (const [event, listener] of this.listeners) this.listenToLinks(event, listener);
+    for (const event of linkEvents) this.listenToLinks(event, () => this.tellStatus());
+    await this.replica.start();
+    this.tellStatus();
+    callback();
+  }
+
+  override async close(): Promise<void> {
+    this._status$.next('draining');
+    await this.replica?.stop();
+    this._status$.next('disconnected');
+  }
+
+  override on<Event extends keyof LinkEvents>(event: Event, listener: LinkEvents[Event]): void {
+    this.listeners.push([event, listener]);
+    this.listenToLinks(event, listener);
+  }
+
+  /** The two connections: the one that reads and the one that writes. */
+  override unwrap<T>(): T {
+    if (!this.replica) throw new Error('The server does not listen yet.');
+    return this.replica.links.map((link) => link.redis) as T;
+  }
+
+  private listenToLinks(event: keyof LinkEvents, listener: LinkEvents[string]): void {
+    for (const link of this.replica?.links ?? []) link.on(String(event), listener);
+  }
+
+  private tellStatus(): void {
+    this._status$.next(this.replica?.links.every((link) => link.isUp) ? 'connected' : 'reconnecting');
+  }
+
+  /** The answer to a request; never rejects. */
+  private async answer(entry: Entry, now: () => number): Promise<Verdict> {
+    const { pattern, metadata, reply } = entry.request;
+    const context = new CallContext([entry, now]);
+    try {
+      const handler = this.getHandlerByPattern(pattern);
+      // A caller newer than this replica, while a release rolls out: it may ask again.
+      if (!handler) throw new Failure('unavailable', undefined, { cause: `nothing handles ${pattern}` });
+      const data = accepted(handler, entry.request.data);
+      if (!reply) return await this.handleEvent(pattern, { pattern, data, metadata }, context).then(() => ({}));
+      return { value: validReply(handler, await this.invoke(handler, data, context)) };
+    } catch (error) {
+      return { error: this.crossing(error, context) };
+    }
+  }
+
+  /** Runs a handler between Nest's processing hooks. One that answers with a stream answers with its last value. */
+  private invoke(handler: MessageHandler, data: unknown, context: CallContext): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const run = async (end: () => void) => {
+        try {
+          const answer$ = this.transformToObservable(await handler(data, context));
+          resolve(await lastValueFrom(answer$, { defaultValue: undefined }));
+        } catch (error) {
+          reject(error);
+        } finally {
+          end();
+        }
+      };
+      this.runWithProcessingHooks(context, run);
+    });
+  }
+
+  /** An error as its caller gets it. */
+  private crossing(error: unknown, context: CallContext): unknown {
+    const { pattern, requestId } = context;
+    if (error instanceof Failure) {
+      if (error.cause !== undefined) this.log.warn({ err: error.cause, pattern, requestId }, `failed: ${error.code}`);
+      return { code: error.code, first: error.first } satisfies FailureData;
+    }
+    // What Nest's own filter made of an error that it has logged; handlers of a contract do not pass there.
+    if (!(error instanceof Error) && typeof error === 'object' && error !== null) return error;
+    this.log.error({ err: error, pattern, requestId }, 'a handler failed');
+    return { code: 'internal' } satisfies FailureData;
+  }
+}
+
+function contractOf(handler: MessageHandler): Rpc | undefined {
+  return handler.extras?.contract as Rpc | undefined;
+}
+
+function accepted(handler: MessageHandler, json: string): unknown {
+  const data: unknown = JSON.parse(json);
+  const contract = contractOf(handler);
+  if (!contract) return data;
+  const result = contract.request.safeParse(data);
+  if (!result.success) throw new Failure('invalid');
+  return result.data;
+}
+
+function validReply(handler: MessageHandler, reply: unknown): unknown {
+  const contract = contractOf(handler);
+  if (!contract) return reply;
+  const result = contract.reply.safeParse(reply);
+  if (!result.success)
+    throw new Error(`the reply of ${contract.pattern} is not what its contract says`, { cause: result.error });
+  return result.data;
+}

@@ -1,0 +1,132 @@
+import type { Logger } from 'pino';
+import type { RedisLink } from './redis.link.js';
+import { decodeEntry, encodeReply, group, type Entry, type ServiceKeys } from './wire.js';
+
+/** Most letters kept of requests that were given up, and for how long. */
+const mostLetters = 10_000;
+const keepLettersMs = 7 * 24 * 60 * 60 * 1_000;
+
+/** How many pending requests one look for abandoned ones covers. */
+const lookCount = 100;
+
+/** What a caller is told when its request is given up. The id in front is added in Redis. */
+const givenUp = encodeReply('', { error: { code: 'unavailable' } }).slice(1);
+
+export interface TakeoverOptions {
+  readonly keys: ServiceKeys;
+  readonly replica: string;
+  /** A request whose replica has not renewed it for this long is abandoned. */
+  readonly abandonedMs: number;
+  /** A request delivered this often without an answer is given up. */
+  readonly maxDeliveries: number;
+  readonly now: () => number;
+  /** Whether a request runs in this process. */
+  readonly isRunning: (entryId: string) => boolean;
+}
+
+interface Pending {
+  readonly id: string;
+  readonly deliveries: number;
+}
+
+/**
+ * Takes over the requests of replicas that died.
+ *
+ * Invariants:
+ * - A request belongs to one replica at a time: of many that want it, `XCLAIM` with a least idle time lets one win.
+ * - Only a run counts as a delivery. To reserve a request for this replica does not, so that innocent requests that
+ *   wait for their turn while replicas die are not given up.
+ * - What nobody waits for any more is never run.
+ */
+export class Takeover {
+  /** The request reserved and not yet running; it is renewed like a running one. */
+  reserved?: string;
+  taken = 0;
+  buried = 0;
+  expired = 0;
+
+  constructor(
+    private readonly link: RedisLink,
+    private readonly log: Logger,
+    private readonly options: TakeoverOptions,
+  ) {}
+
+  /** Whether any request is abandoned. */
+  async isDue(): Promise<boolean> {
+    return (await this.abandoned()).length > 0;
+  }
+
+  /**
+   * Reserves the oldest abandoned request that is still worth running. On the way, expired ones are dropped and those
+   * that were delivered too often are given up.
+   */
+  async reserve(): Promise<Entry | undefined> {
+    const { keys, replica, abandonedMs } = this.options;
+    this.reserved = undefined;
+    for (const pending of await this.abandoned()) {
+      const fields = await this.link.redis.rpcReserve(keys.requests, group, replica, abandonedMs, pending.id);
+      const entry = fields && decodeEntry(pending.id, fields);
+      if (entry && (await this.isWorthRunning(entry, pending.deliveries))) {
+        this.reserved = entry.id;
+        return entry;
+      }
+    }
+    return undefined;
+  }
+
+  /** Counts the delivery of the reserved request, directly before it runs. */
+  async begin(entry: Entry): Promise<void> {
+    const { keys, replica } = this.options;
+    await this.link.redis.rpcDeliver(keys.requests, group, replica, entry.id);
+    this.reserved = undefined;
+    this.taken += 1;
+    this.log.warn(
+      { entry: entry.id, pattern: entry.request.pattern },
+      'took over the request of a replica that is gone',
+    );
+  }
+
+  /** Keeps requests from being taken over by others. */
+  async renew(entryIds: readonly string[]): Promise<void> {
+    const { keys, replica } = this.options;
+    const ids = this.reserved === undefined ? entryIds : [...entryIds, this.reserved];
+    if (ids.length > 0) await this.link.redis.rpcRenew(keys.requests, group, replica, ...ids);
+  }
+
+  /** Moves a request of this replica to the dead letters; its caller hears `unavailable`. */
+  async bury(entryId: string, reason: string, deliveries: number): Promise<void> {
+    const { keys, replica } = this.options;
+    await this.link.redis.rpcBury(
+      ...([keys.requests, keys.dead, group, replica, entryId] as const),
+      ...([reason, deliveries, givenUp, mostLetters, keepLettersMs] as const),
+    );
+    this.buried += 1;
+    this.log.error({ entry: entryId, reason, deliveries, stream: keys.dead }, 'gave up a request');
+  }
+
+  private async abandoned(): Promise<Pending[]> {
+    const { keys, abandonedMs, isRunning } = this.options;
+    const rows = await this.link.redis.xpending(keys.requests, group, 'IDLE', abandonedMs, '-', '+', lookCount);
+    return (rows as [id: string, replica: string, idleMs: number, deliveries: number][])
+      .map(([id, , , deliveries]) => ({ id, deliveries }))
+      .filter(({ id }) => !isRunning(id));
+  }
+
+  private async isWorthRunning(entry: Entry, deliveries: number): Promise<boolean> {
+    const late = this.options.now() >= entry.deadline;
+    // A request that took a second replica along and then ran out of time is evidence, and is kept.
+    if (deliveries >= this.options.maxDeliveries || (late && deliveries > 1)) {
+      await this.bury(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
+      return false;
+    }
+    if (late) {
+      await this.drop(entry.id);
+      this.expired += 1;
+    }
+    return !late;
+  }
+
+  private async drop(entryId: string): Promise<void> {
+    await this.link.redis.rpcFinish(this.options.keys.requests, group, entryId, '', '');
+  }
+}

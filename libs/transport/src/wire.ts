@@ -1,0 +1,113 @@
+/**
+ * The wire format: how keys and channels are named and what a request and a reply look like on them. A change here
+ * has to be read by yesterday's processes: add fields, never change one.
+ */
+
+/** The one consumer group of every request stream; its consumers are the replicas. */
+export const group = 'replicas';
+
+/**
+ * The longest budget a request may have. Requests older than twice this are trimmed, so that no request whose
+ * deadline is still ahead ever is.
+ */
+export const longestBudgetMs = 60_000;
+export const retentionMs = 2 * longestBudgetMs;
+
+/** The keys of one service share a hash tag, so that one script can touch them all in a Redis Cluster. */
+export interface ServiceKeys {
+  /** Stream: requests that are waiting or running. */
+  readonly requests: string;
+  /** Sorted set: replica id to the Redis time (ms) until which it counts as alive. */
+  readonly alive: string;
+  /** Stream: requests that were given up. */
+  readonly dead: string;
+}
+
+export function serviceKeys(service: string): ServiceKeys {
+  const tag = `{rpc:${service}}`;
+  return { requests: `${tag}:requests`, alive: `${tag}:alive`, dead: `${tag}:dead` };
+}
+
+/** The channel that one client process hears its replies on. */
+export function replyChannel(client: string): string {
+  return `rpc:replies:${client}`;
+}
+
+/** The service is the part of a pattern before the first dot. */
+export function serviceOf(pattern: string): string {
+  const dot = pattern.indexOf('.');
+  return dot < 0 ? pattern : pattern.slice(0, dot);
+}
+
+/** A request as it travels. */
+export interface Request {
+  readonly pattern: string;
+  /** JSON. */
+  readonly data: string;
+  /** How long its caller waits, counted from when it was added to the stream. */
+  readonly budgetMs: number;
+  /** The same end as a Redis time (ms), as the caller saw it; the earlier of both holds. */
+  readonly until: number;
+  /** Out-of-band facts: request id, trace context. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Where the reply goes; absent on an event, which has none. */
+  readonly reply?: { readonly channel: string; readonly id: string };
+}
+
+/** A request as it was read from the stream. */
+export interface Entry {
+  /** The stream's id of it, `<Redis time in ms>-<sequence>`. */
+  readonly id: string;
+  /** Redis time (ms) after which nobody waits for the answer any more. */
+  readonly deadline: number;
+  readonly request: Request;
+}
+
+/** The fields of a stream entry, names and values in turn. */
+export function encodeRequest(request: Request): string[] {
+  const fields = ['pattern', request.pattern, 'data', request.data];
+  fields.push('budget', String(request.budgetMs), 'until', String(Math.round(request.until)));
+  fields.push('meta', JSON.stringify(request.metadata));
+  if (request.reply) fields.push('channel', request.reply.channel, 'id', request.reply.id);
+  return fields;
+}
+
+/** Reads a stream entry; `undefined` when it is none of ours. */
+export function decodeEntry(id: string, fields: readonly string[]): Entry | undefined {
+  const field: Record<string, string | undefined> = {};
+  for (let at = 0; at + 1 < fields.length; at += 2) field[fields[at]!] = fields[at + 1];
+  const budgetMs = Number(field.budget);
+  const until = Number(field.until);
+  const metadata = parseObject(field.meta);
+  if (!field.pattern || field.data === undefined || !(budgetMs > 0) || !(until > 0) || !metadata) return undefined;
+  const reply = field.channel && field.id ? { channel: field.channel, id: field.id } : undefined;
+  const request = { pattern: field.pattern, data: field.data, budgetMs, until, metadata, reply };
+  return { id, deadline: Math.min(timeOf(id) + budgetMs, until), request };
+}
+
+/** The Redis time (ms) at which an entry was added. */
+export function timeOf(entryId: string): number {
+  return Number(entryId.slice(0, entryId.indexOf('-')));
+}
+
+/** A reply's verdict: a value, or the error that the caller is told. `undefined` travels as an absent value. */
+export type Verdict = { readonly value?: unknown } | { readonly error: unknown };
+
+/** A reply is the request's id, a line feed and JSON: whose it is can be seen without parsing the rest. */
+export function encodeReply(id: string, verdict: Verdict): string {
+  return `${id}\n${JSON.stringify(verdict)}`;
+}
+
+export function decodeReply(message: string): { id: string; verdict: () => Verdict } {
+  const end = message.indexOf('\n');
+  return { id: message.slice(0, end), verdict: () => JSON.parse(message.slice(end + 1)) as Verdict };
+}
+
+function parseObject(json: string | undefined): Record<string, string> | undefined {
+  try {
+    const value: unknown = JSON.parse(json ?? '{}');
+    return typeof value === 'object' && value !== null ? (value as Record<string, string>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { rpc } from '#contracts';
+
+/** What the transport's tests ask their replicas for. */
+export const probe = rpc({
+  pattern: 'episode.probe',
+  write: false,
+  request: z.object({
+    /** Comes back in the reply. */
+    text: z.string(),
+    /** How long the handler takes. */
+    takesMs: z.number().optional(),
+    then: z.enum(['die', 'fail', 'throw', 'lie', 'hang']).optional(),
+  }),
+  reply: z.object({
+    text: z.string(),
+    replica: z.string(),
+    requestId: z.string(),
+    traceparent: z.string().optional(),
+    remainingMs: z.number(),
+  }),
+});
+
+/** What no replica handles. */
+export const unhandled = rpc({
+  pattern: 'episode.unhandled',
+  write: false,
+  request: z.object({}),
+  reply: z.object({}),
+});
