@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-const conditions = ['podcast-sync', 'node', 'import', 'default'];
+const conditions = ['podcast-sync', 'node'];
 
 /** Three tiers (see docs/architecture.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only. */
 export default defineConfig({

@@ -1,1 +1,6 @@
-export {};
+export { freePort } from './free.port.js';
+export type { EmbeddedServer, ServerOptions } from './embedded.server.js';
+export { removePostgres, startPostgres, type PostgresOptions } from './postgres.server.js';
+export { removeRedis, startRedis, type RedisOptions } from './redis.server.js';
+export { secretFile, writePrivateFile } from './secret.file.js';
+export { StartError } from './start.error.js';

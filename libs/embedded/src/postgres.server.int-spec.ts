@@ -1,0 +1,126 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { removePostgres, StartError, startPostgres } from './index.js';
+
+const asRoot = process.getuid?.() === 0;
+
+let root: string;
+let directory: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'embedded-postgres-'));
+  chmodSync(root, 0o711);
+  directory = join(root, 'postgres');
+});
+
+afterEach(async () => {
+  await removePostgres(directory);
+  rmSync(root, { recursive: true, force: true });
+});
+
+function start(options: { port?: number } = {}) {
+  return startPostgres({ directory, database: 'podcast_sync', durable: false, ...options });
+}
+
+async function query(url: string, statement: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query({ text: statement, rowMode: 'array' })).rows.flat();
+  } finally {
+    await client.end();
+  }
+}
+
+describe('startPostgres', () => {
+  it('makes the database with the byte order of C and the letters of Unicode', async () => {
+    const server = await start();
+    expect(await query(server.url, "SELECT current_database(), upper('ä'), 'a' < 'B'")).toEqual([
+      'podcast_sync',
+      'Ä',
+      false,
+    ]);
+    await server.stop();
+  });
+
+  it('finds its data again after a stop', async () => {
+    const first = await start();
+    await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
+    await first.stop();
+    const second = await start();
+    expect(await query(second.url, 'SELECT n FROM kept')).toEqual([7]);
+    await second.stop();
+  });
+
+  it('stops an orphan on its directory and starts on the data that it had', async () => {
+    const orphan = await start();
+    await query(orphan.url, 'CREATE TABLE kept AS SELECT 7 AS n');
+    const next = await start();
+    expect(await orphan.exited).toBe('exit code 0');
+    expect(await query(next.url, 'SELECT n FROM kept')).toEqual([7]);
+    await next.stop();
+  });
+
+  it("starts over a pid file whose pid has become another program's", async () => {
+    const first = await start();
+    const pidFile = join(directory, 'data', 'postmaster.pid');
+    const content = readFileSync(pidFile, 'utf8');
+    await first.stop();
+    writeFileSync(pidFile, content.replace(String(first.pid), String(process.ppid)));
+    const second = await start();
+    expect(await query(second.url, 'SELECT 1')).toEqual([1]);
+    await second.stop();
+  });
+
+  it('lets nobody in without the password, which only this user can read', async () => {
+    const server = await start();
+    const wrong = Object.assign(new URL(server.url), { password: 'wrong' }).href;
+    await expect(query(wrong, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
+    expect(statSync(join(directory, 'password')).mode & 0o777).toBe(0o600);
+    await server.stop();
+  });
+
+  it('says so when its port is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as AddressInfo;
+    const failure = await start({ port }).catch((error: unknown) => error);
+    other.close();
+    expect(failure).toBeInstanceOf(StartError);
+    expect((failure as StartError).message).toMatch(/Address already in use/);
+  });
+
+  it("leads its own process group, out of reach of a terminal's Ctrl-C", async () => {
+    const server = await start();
+    expect(process.kill(-server.pid, 0)).toBe(true);
+    await server.stop();
+    expect(() => process.kill(-server.pid, 0)).toThrow(/ESRCH/);
+  });
+
+  it.runIf(asRoot)(
+    'as root below a folder that others cannot enter, keeps its data elsewhere and says where',
+    async () => {
+      chmodSync(root, 0o700);
+      const lines: string[] = [];
+      const first = await startPostgres({ directory, durable: false, progress: (line) => lines.push(line) });
+      await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
+      await first.stop();
+      const place = readFileSync(join(directory, 'location'), 'utf8').trim();
+      expect(place).toMatch(/^\/var\/lib\/podcast-sync\/[0-9a-f]{16}$/);
+      expect(lines.join('\n')).toContain(place);
+      expect(statSync(place)).toMatchObject({ mode: 0o40700 });
+      expect(statSync(place).uid).not.toBe(0);
+
+      const second = await startPostgres({ directory, durable: false });
+      expect(await query(second.url, 'SELECT n FROM kept')).toEqual([7]);
+      await second.stop();
+      await removePostgres(directory);
+      expect(existsSync(place)).toBe(false);
+    },
+  );
+});

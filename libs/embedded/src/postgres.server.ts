@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { EmbeddedServer, ServerOptions } from './embedded.server.js';
+import { freePort } from './free.port.js';
+import { postgresBinaries, type PostgresBinaries } from './postgres.binaries.js';
+import { handOver, postgresPlace, type PostgresPlace } from './postgres.place.js';
+import { secretFile } from './secret.file.js';
+import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
+import { StartError } from './start.error.js';
+
+export interface PostgresOptions extends ServerOptions {
+  /** Made if it isn't there, and named in the URL. Default: `postgres`. */
+  readonly database?: string;
+}
+
+const owner = 'postgres';
+
+/**
+ * Starts a Postgres of our own on 127.0.0.1, from the programs that npm installed. The first start makes the
+ * cluster, with a random password in a file of mode 0600; later ones find the data again.
+ *
+ * @throws StartError with a message for the person who wants it to run.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<EmbeddedServer> {
+  const { directory, database = 'postgres', durable = true, progress = () => {} } = options;
+  const place = postgresPlace(directory, progress);
+  const binaries = postgresBinaries(place, progress);
+  const password = secretFile(join(directory, 'password'));
+  const data = join(realpathSync(place.home), 'data');
+  if (!existsSync(data)) await initialise(data, place, binaries, password, durable);
+  refuseOtherVersion(data, binaries);
+
+  const port = options.port ?? (await freePort());
+  const program: ServerProgram = {
+    ...identity(data),
+    command: binaries.postgres,
+    args: ['-D', data, ...settings(port, durable).flatMap((setting) => ['-c', setting])],
+    account: place.account,
+    env: environment(),
+    logFile: join(directory, 'postgres.log'),
+  };
+  if (await stopOrphan(program)) progress('stopped a Postgres that an earlier start had left behind');
+  const urlOf = (name: string) => `postgres://${owner}:${password}@127.0.0.1:${port}/${name}`;
+  const server = await ServerProcess.start(program, () => ensureDatabase(urlOf('postgres'), database));
+  return { url: urlOf(database), port, pid: server.pid, exited: server.exited, stop: () => server.stop() };
+}
+
+/** Stops what still runs on a directory of {@link startPostgres} and removes it with all its data. */
+export async function removePostgres(directory: string): Promise<void> {
+  const { home } = postgresPlace(directory, () => {});
+  const data = join(realpathSync(home), 'data');
+  await stopOrphan(identity(data));
+  for (const folder of [home, directory]) rmSync(folder, { recursive: true, force: true });
+}
+
+/** By what a Postgres on a data directory is known, and how it is stopped. */
+function identity(data: string) {
+  return {
+    name: 'Postgres',
+    data,
+    pidFile: join(data, 'postmaster.pid'),
+    // "Fast" and "immediate" shutdown: Postgres' SIGTERM would wait for every client to leave by itself.
+    stopSignal: 'SIGINT',
+    forceSignal: 'SIGQUIT',
+  } as const;
+}
+
+/** Made under another name and renamed, so that a cluster is there as a whole or not at all. */
+async function initialise(
+  data: string,
+  { account, home }: PostgresPlace,
+  { initdb }: PostgresBinaries,
+  password: string,
+  durable: boolean,
+): Promise<void> {
+  const unfinished = `${data}.new`;
+  const passwordFile = join(home, 'password.new');
+  rmSync(unfinished, { recursive: true, force: true });
+  rmSync(passwordFile, { force: true });
+  mkdirSync(unfinished, { mode: 0o700 });
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  handOver(unfinished, account);
+  handOver(passwordFile, account);
+  const args = [
+    ...['-D', unfinished, '--username', owner, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
+    ...['--encoding', 'UTF8', '--locale', 'C', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
+    ...['--no-instructions', ...(durable ? [] : ['--no-sync'])],
+  ];
+  try {
+    await run(initdb, args, { ...account, cwd: unfinished, env: environment() });
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+  renameSync(unfinished, data);
+}
+
+function refuseOtherVersion(data: string, { major }: PostgresBinaries): void {
+  const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
+  if (found !== major)
+    throw new StartError(
+      `The data in ${data} was written by Postgres ${found}, and this is Postgres ${major}. ` +
+        `Take it over with pg_dump from a Postgres ${found}, or remove the folder to start with no data.`,
+    );
+}
+
+function settings(port: number, durable: boolean): string[] {
+  return [
+    `port=${port}`,
+    'listen_addresses=127.0.0.1',
+    // TCP and its passwords are the only way in: a socket file would need a directory that all can reach.
+    'unix_socket_directories=',
+    'max_connections=300',
+    // Every statement of ours is short; compiling one takes longer than running it.
+    'jit=off',
+    ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
+  ];
+}
+
+/** Postgres' own variables (PGDATA, PGPORT, ...) of whoever starts it are not meant for this one. */
+function environment(): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'));
+  return { ...Object.fromEntries(inherited), LC_ALL: 'C' };
+}
+
+async function ensureDatabase(url: string, database: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  // The connection may break while Postgres stops; whoever waits for `exited` hears of that.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [database]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(database)}`);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+function run(
+  command: string,
+  args: readonly string[],
+  options: { uid?: number; gid?: number; cwd: string; env: NodeJS.ProcessEnv },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
+    let problems = '';
+    child.stderr.on('data', (chunk: Buffer) => (problems += chunk.toString()));
+    child.once('error', reject);
+    child.once('close', (code) =>
+      code === 0 ? resolve() : reject(new StartError(`Postgres' data could not be set up.\n${problems.trim()}`)),
+    );
+  });
+}

@@ -1,0 +1,44 @@
+import { spawnSync } from 'node:child_process';
+import { fetchDebianProgram } from './debian.program.js';
+import { StartError } from './start.error.js';
+
+/** A program and the environment it runs in. */
+export interface Program {
+  readonly command: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Valkey is the continuation of Redis by its community and speaks the same protocol. */
+const servers = ['redis-server', 'valkey-server'] as const;
+
+/** Streams that are trimmed by age and groups without a race came with 6.2; Valkey began above it. */
+const minimum = [6, 2] as const;
+
+/**
+ * A Redis or Valkey that runs here: from PATH, else from Debian's or Ubuntu's packages unpacked into `programs`,
+ * where later starts find it. Nothing is installed into the system.
+ *
+ * @throws StartError naming the ways to get one.
+ */
+export async function redisBinary(programs: string, progress: (line: string) => void): Promise<Program> {
+  const installed = servers.map((command) => ({ command, env: process.env }));
+  const found = installed.find((program) => isUsable(program));
+  if (found) return found;
+  for (const server of servers) {
+    const fetched = await fetchDebianProgram(server, programs, isUsable, progress);
+    if (fetched) return fetched;
+  }
+  throw new StartError(
+    `Redis ${minimum.join('.')} or newer is needed and could not be had here. Any one of these will do:\n` +
+      '  - install it: "apt-get install redis-server", "dnf install valkey", "apk add redis", "brew install redis";\n' +
+      '  - start one anywhere, e.g. in a container, and set REDIS_URL.',
+  );
+}
+
+/** Whether a program starts and says that it is new enough: `Redis server v=7.0.15 ...`. */
+export function isUsable({ command, env }: Program): boolean {
+  const { stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
+  const [, major, minor] = /\bv=(\d+)\.(\d+)/.exec(stdout ?? '') ?? [];
+  if (major === undefined) return false;
+  return Number(major) > minimum[0] || (Number(major) === minimum[0] && Number(minor) >= minimum[1]);
+}

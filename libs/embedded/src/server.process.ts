@@ -1,0 +1,153 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isRunning, worksOn } from './running.process.js';
+import { StartError } from './start.error.js';
+
+/** The user that a server runs as, where it isn't the one who starts it. */
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** A server program and how it wants to be treated. */
+export interface ServerProgram {
+  /** How messages call it. */
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly account?: Account;
+  /** The directory whose data it serves, as an absolute path. */
+  readonly data: string;
+  /** The file whose first line the server itself sets to its pid. */
+  readonly pidFile: string;
+  /** Where its output goes; emptied at each start. */
+  readonly logFile: string;
+  /** Asks it to stop in order. */
+  readonly stopSignal: NodeJS.Signals;
+  /** Makes it stop when it didn't; its data is recovered at the next start. */
+  readonly forceSignal: NodeJS.Signals;
+}
+
+const startLimitMs = 60_000;
+const stopLimitMs = 20_000;
+
+/**
+ * A server started by us, as a process of its own.
+ * - It leads a process group, so Ctrl-C in a terminal reaches whoever started it, but not the server: the server
+ *   stops when it's told to, after those who use it.
+ * - It outlives a starter that is killed; {@link stopOrphan} finds it again by its pid and data directory.
+ */
+export class ServerProcess {
+  /** Settles when the server has ended, with how: `exit code 1`, `signal SIGKILL`. */
+  readonly exited: Promise<string>;
+  private end: string | undefined;
+
+  private constructor(
+    private readonly program: ServerProgram,
+    private readonly child: ChildProcess,
+  ) {
+    this.exited = new Promise((resolve) => {
+      const settle = (how: string) => {
+        this.end = how;
+        resolve(how);
+      };
+      child.once('error', (error) => settle(error.message));
+      child.once('exit', (code, signal) => settle(signal ? `signal ${signal}` : `exit code ${code}`));
+    });
+    // A server that is still running must not keep its starter from ending.
+    child.unref();
+  }
+
+  /**
+   * Starts a server and waits until it serves.
+   *
+   * @throws StartError with the end of the server's own output.
+   */
+  static async start(program: ServerProgram, serves: () => Promise<unknown>): Promise<ServerProcess> {
+    rmSync(program.logFile, { force: true });
+    const log = openSync(program.logFile, 'a', 0o600);
+    const child = spawn(program.command, program.args, {
+      ...program.account,
+      cwd: program.data,
+      env: program.env,
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
+    closeSync(log);
+    const server = new ServerProcess(program, child);
+    await server.waitUntil(serves);
+    return server;
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** Stops the server in order, or by force when it doesn't within 20 seconds. */
+  async stop(): Promise<void> {
+    if (this.end !== undefined) return;
+    await stopProcess(this.program, this.pid, () => this.end === undefined);
+  }
+
+  private async waitUntil(serves: () => Promise<unknown>): Promise<void> {
+    const limit = performance.now() + startLimitMs;
+    let problem: unknown;
+    while (this.end === undefined && performance.now() < limit) {
+      try {
+        // Where its port is another program's, the question may stay without an answer.
+        if (await Promise.race([serves().then(() => true), this.exited.then(() => false)])) return;
+      } catch (error) {
+        problem = error;
+        await delay(20);
+      }
+    }
+    const how = this.end === undefined ? `doesn't answer (${String(problem)})` : `ended with ${this.end}`;
+    await this.stop();
+    throw new StartError(`${this.program.name} could not be started: it ${how}.\n${lastLines(this.program.logFile)}`);
+  }
+}
+
+/**
+ * Stops the server that a killed starter left on a data directory, if there is one, and removes a pid file that no
+ * longer says anything: after a restart of the machine or a container its pid may be anybody's.
+ *
+ * @returns whether there was one.
+ */
+export async function stopOrphan(
+  program: Pick<ServerProgram, 'name' | 'data' | 'pidFile' | 'stopSignal' | 'forceSignal'>,
+): Promise<boolean> {
+  if (!existsSync(program.pidFile)) return false;
+  const pid = Number.parseInt(readFileSync(program.pidFile, 'utf8'), 10);
+  if (!(pid > 0 && worksOn(pid, program.data))) {
+    rmSync(program.pidFile, { force: true });
+    return false;
+  }
+  await stopProcess(program, pid, () => isRunning(pid));
+  return true;
+}
+
+async function stopProcess(
+  program: Pick<ServerProgram, 'name' | 'stopSignal' | 'forceSignal'>,
+  pid: number,
+  running: () => boolean,
+): Promise<void> {
+  for (const signal of [program.stopSignal, program.forceSignal, 'SIGKILL'] as const) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') return;
+      throw new StartError(`${program.name} (process ${pid}) can't be stopped: ${(error as Error).message}`);
+    }
+    const limit = performance.now() + stopLimitMs;
+    while (performance.now() < limit) {
+      if (!running()) return;
+      await delay(20);
+    }
+  }
+}
+
+function lastLines(file: string): string {
+  return readFileSync(file, 'utf8').trim().split('\n').slice(-8).join('\n');
+}

@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+/** The URLs under which the apps reach one database, each with its own role. */
+export interface RoleUrls {
+  readonly subscription: string;
+  readonly episode: string;
+  readonly deletion: string;
+}
+
+/** The URLs of the three roles for a database, given its owner's. In tests all have the owner's password. */
+export function roleUrls(ownerUrl: string): RoleUrls {
+  const urlOf = (role: string) => Object.assign(new URL(ownerUrl), { username: `podcast_sync_${role}` }).href;
+  return { subscription: urlOf('subscription'), episode: urlOf('episode'), deletion: urlOf('deletion') };
+}
+
+/** Brings a database to the current schema, and its roles into being, by running the built app that does so. */
+export async function migrate(ownerUrl: string): Promise<void> {
+  const app = fileURLToPath(new URL('../../../dist/apps/migrate/src/main.js', import.meta.url));
+  if (!existsSync(app)) throw new Error('The tests run the built apps: "npm run build" first.');
+  const urls = roleUrls(ownerUrl);
+  await promisify(execFile)(process.execPath, [app], {
+    env: {
+      PATH: process.env.PATH,
+      LOG_LEVEL: 'warn',
+      DATABASE_URL: ownerUrl,
+      SUBSCRIPTION_DATABASE_URL: urls.subscription,
+      EPISODE_DATABASE_URL: urls.episode,
+      DELETION_DATABASE_URL: urls.deletion,
+    },
+  }).catch((error: { stdout?: string; stderr?: string }) => {
+    throw new Error(`The migrations failed.\n${error.stdout}${error.stderr}`, { cause: error });
+  });
+}

@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { TestProject } from 'vitest/node';
+import { startPostgres, startRedis } from '#embedded';
+import { migrate } from './migrated.database.js';
+import { openRunDirectory, removeRunDirectory } from './run.directory.js';
+
+/** What the `int` tier hands to its tests. */
+interface Servers {
+  /** The owner's URL of the run's Postgres, for the migrated database that others are cloned from. */
+  templateUrl: string;
+  /** A Redis that all test files share. */
+  redisUrl: string;
+  /** Where servers that had to be fetched are kept. */
+  programs: string;
+}
+
+declare module 'vitest' {
+  // Declared by vitest as an interface to be merged with.
+  interface ProvidedContext {
+    servers: Servers;
+  }
+}
+
+/** Kept between runs, as a download would be repeated otherwise. */
+const programs = fileURLToPath(new URL('../../../.data/programs', import.meta.url));
+
+/** Once per run of the `int` tier: a Postgres with a migrated template, and a Redis; both gone at its end. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = await openRunDirectory('int');
+  try {
+    const [postgres, redis] = await Promise.all([
+      startPostgres({
+        directory: join(directory, 'postgres'),
+        database: 'podcast_sync_template',
+        durable: false,
+        progress: console.log,
+      }),
+      startRedis({ directory: join(directory, 'redis'), programs, durable: false, progress: console.log }),
+    ]);
+    await migrate(postgres.url);
+    project.provide('servers', { templateUrl: postgres.url, redisUrl: redis.url, programs });
+    return async () => {
+      await Promise.all([redis.stop(), postgres.stop()]);
+      await removeRunDirectory(directory);
+    };
+  } catch (error) {
+    await removeRunDirectory(directory);
+    throw error;
+  }
+}
