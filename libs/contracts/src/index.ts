@@ -4,3 +4,4 @@ export * from './failure.js';
 export * from './list.schemas.js';
 export * from './rpc.js';
 export * from './subscription.contracts.js';
+export * from './values.js';

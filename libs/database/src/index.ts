@@ -3,3 +3,4 @@ export { Database, type Transaction, type Write } from './database.js';
 export { databaseConfig } from './database.config.js';
 export { groups, ensureGroups, ensureLogin } from './roles.js';
 export { statement, type Statement } from './statement.js';
+export { type Listing, listing, listPage } from './listing.js';

@@ -1,0 +1,168 @@
+import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
+import { type Database, listing, listPage, statement, type Transaction } from '#database';
+import type { Changes, Loaded, SubscriptionRow } from './known-subscriptions.js';
+import { urlKey } from './known-subscriptions.js';
+
+const columns = `
+  s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed", s.subscription_changed AS "subscriptionChanged",
+  s.added, s.guid_changed AS "guidChanged", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
+
+const load = statement(
+  'subscription.load',
+  `WITH g AS (SELECT guid, subscription_id FROM subscription.guids WHERE user_id = $1 AND guid = ANY ($2::uuid[])),
+     u AS (
+       SELECT encode(url_sha256, 'hex') AS key, subscription_id FROM subscription.feed_urls
+       WHERE user_id = $1 AND url_sha256 = ANY ($3::bytea[])
+     )
+   SELECT
+     (SELECT json_agg(json_build_array(g.guid, g.subscription_id)) FROM g) AS guids,
+     (SELECT json_agg(json_build_array(u.key, u.subscription_id)) FROM u) AS urls,
+     (SELECT json_agg(row_to_json(r)) FROM (
+       SELECT ${columns} FROM subscription.subscriptions s
+       WHERE s.user_id = $1 AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
+     ) r) AS rows,
+     (SELECT json_agg(nextval('subscription.subscription_id')) FROM generate_series(1, $4)) AS "newIds"`,
+);
+
+const absorb = statement(
+  'subscription.absorb',
+  `WITH guids AS (
+     UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2
+   ), urls AS (
+     UPDATE subscription.feed_urls SET subscription_id = $3 WHERE user_id = $1 AND subscription_id = $2
+   ), pointers AS (
+     UPDATE subscription.subscriptions SET merged_into = $3 WHERE user_id = $1 AND merged_into = $2
+   )
+   SELECT episode.merge_subscription($1, $2, $3, $4)`,
+);
+
+const save = statement(
+  'subscription.save',
+  `WITH rows AS (
+     INSERT INTO subscription.subscriptions AS s (
+       user_id, id, feed_url, guid, is_subscribed, subscription_changed, added, guid_changed, deleted, merged_into,
+       merged_at, changed
+     )
+     SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscriptionChanged", r.added, r."guidChanged",
+       r.deleted, r."mergedInto", r."mergedAt", r.changed
+     FROM json_to_recordset($2) AS r (
+       id bigint, "feedUrl" text, guid uuid, "isSubscribed" boolean, "subscriptionChanged" timestamptz, added timestamptz,
+       "guidChanged" timestamptz, deleted timestamptz, "mergedInto" bigint, "mergedAt" timestamptz, changed timestamptz
+     )
+     ON CONFLICT (user_id, id) DO UPDATE SET
+       feed_url = excluded.feed_url, guid = excluded.guid, is_subscribed = excluded.is_subscribed,
+       subscription_changed = excluded.subscription_changed, added = excluded.added, guid_changed = excluded.guid_changed,
+       deleted = excluded.deleted, merged_into = excluded.merged_into, merged_at = excluded.merged_at,
+       changed = excluded.changed
+   ), guids AS (
+     INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
+     SELECT $1, (g ->> 0)::uuid, (g ->> 1)::bigint, $6 FROM json_array_elements($3) g
+     ON CONFLICT (user_id, guid) DO UPDATE SET subscription_id = excluded.subscription_id, attached = excluded.attached
+     WHERE guids.subscription_id <> excluded.subscription_id
+   ), urls AS (
+     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
+     SELECT $1, decode(u ->> 0, 'hex'), (u ->> 1)::bigint FROM json_array_elements($4) u
+     ON CONFLICT (user_id, url_sha256) DO UPDATE SET subscription_id = excluded.subscription_id
+     WHERE feed_urls.subscription_id <> excluded.subscription_id
+   )
+   INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
+   SELECT $1, (f ->> 0)::bigint, $6, (f ->> 1)::uuid FROM json_array_elements($5) f`,
+);
+
+const byGuid = statement(
+  'subscription.by_guid',
+  `SELECT ${columns}, g.attached
+   FROM subscription.guids g JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id
+   WHERE g.user_id = $1 AND g.guid = $2`,
+);
+
+/**
+ * One row for each subscription that changed. "guid" is the guid it had at "since" (the first one it ever had when
+ * that is omitted); a merged one shows its survivor, and is left out when that has its guid.
+ */
+const list = listing('subscription.list', {
+  id: 'r.id',
+  columns: `r.id, seen.guid, coalesce(s.guid, r.guid) AS "newGuid",
+    CASE WHEN s.id IS NULL THEN r.guid_changed ELSE greatest(r.merged_at, s.guid_changed) END AS "guidChanged",
+    coalesce(s.feed_url, r.feed_url) AS "feedUrl", coalesce(s.is_subscribed, r.is_subscribed) AS "isSubscribed",
+    coalesce(s.subscription_changed, r.subscription_changed) AS "subscriptionChanged",
+    CASE WHEN s.id IS NULL THEN r.deleted ELSE s.deleted END AS deleted`,
+  from: `subscription.subscriptions r
+    LEFT JOIN subscription.subscriptions s ON s.user_id = r.user_id AND s.id = r.merged_into
+    CROSS JOIN LATERAL (
+      SELECT CASE WHEN r.guid_changed > $2 THEN coalesce(
+        (SELECT f.guid FROM subscription.former_guids f
+         WHERE f.user_id = r.user_id AND f.subscription_id = r.id AND f.replaced > $2
+         ORDER BY f.replaced LIMIT 1), r.guid) ELSE r.guid END AS guid
+    ) seen`,
+  where: 'r.user_id = $1 AND r.changed > $2 AND (s.id IS NULL OR seen.guid <> s.guid)',
+});
+
+interface ListRow {
+  guid: string;
+  newGuid: string;
+  guidChanged: string | null;
+  feedUrl: string;
+  isSubscribed: boolean;
+  subscriptionChanged: string;
+  deleted: string | null;
+}
+
+/** A row and when the guid it was asked by came to name it. */
+export type NamedRow = SubscriptionRow & { attached: string };
+
+/** Reads everything that the guids and URLs of a write name. */
+export async function loadNamed(
+  transaction: Transaction,
+  userId: string,
+  names: { guids: string[]; urls: string[]; newRows: number },
+): Promise<Loaded> {
+  const keys = names.urls.map((url) => Buffer.from(urlKey(url), 'hex'));
+  const values = [userId, names.guids, keys, names.newRows];
+  const [found] = await transaction.query<{ [Part in keyof Loaded]: Loaded[Part] | null }>(load, values);
+  return {
+    rows: (found?.rows ?? []).map(withStamps),
+    guids: found?.guids ?? [],
+    urls: found?.urls ?? [],
+    newIds: found?.newIds ?? [],
+  };
+}
+
+/** Writes what a write changed: each merge, then everything else in one statement. */
+export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
+  for (const { from, into } of changes.merges) {
+    await transaction.query(absorb, [userId, from, into, transaction.stamp]);
+  }
+  const sets = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
+  await transaction.query(save, [userId, ...sets.map((set) => JSON.stringify(set)), transaction.stamp]);
+}
+
+export async function findByGuid(database: Database, userId: string, guid: string): Promise<NamedRow | undefined> {
+  const [row] = await database.read<NamedRow>(byGuid, [userId, guid]);
+  return row;
+}
+
+export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listSubscriptions>> {
+  return listPage(database, list, request, (row: ListRow) => ({
+    feedUrl: row.feedUrl,
+    guid: row.guid,
+    isSubscribed: row.isSubscribed,
+    subscriptionChanged: row.subscriptionChanged,
+    ...(row.newGuid !== row.guid && { newGuid: row.newGuid, ...(row.guidChanged && { guidChanged: row.guidChanged }) }),
+    ...(row.deleted && { deleted: row.deleted }),
+  }));
+}
+
+/** Postgres writes times in JSON with an offset; inside they are stamps. */
+function withStamps(row: SubscriptionRow): SubscriptionRow {
+  const stamp = (time: string) => new Date(time).toISOString();
+  const optional = (time: string | null) => time && stamp(time);
+  return {
+    ...row,
+    subscriptionChanged: stamp(row.subscriptionChanged),
+    added: stamp(row.added),
+    guidChanged: optional(row.guidChanged),
+    deleted: optional(row.deleted),
+    mergedAt: optional(row.mergedAt),
+  };
+}

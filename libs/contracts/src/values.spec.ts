@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { faultInHttpUrl, faultInText, guidSchema, noProtocol, parseStatusTime, parseTime, toStamp } from './values.js';
+
+describe('faultInHttpUrl', () => {
+  it.each(['https://podnews.net/rss', 'HTTP://Example.com', 'http://[::1]:80/a?b#c', 'https://user:pw@host/ä'])(
+    'accepts an absolute http or https URL with a host: %s',
+    (url) => expect(faultInHttpUrl(url)).toBeUndefined(),
+  );
+
+  it.each(['podnews.net/rss', '//podnews.net/rss', 'example.com:8080/feed', '', '/feed'])(
+    'says that a URL without a scheme has no protocol: "%s"',
+    (url) => expect(faultInHttpUrl(url)).toBe(noProtocol),
+  );
+
+  it.each([
+    ['ftp://host/feed', 'neither http nor https'],
+    ['mailto:ann@example.com', 'neither http nor https'],
+    ['https://', 'no valid host'],
+    ['http:///feed', 'no valid host'],
+    ['http:feed', 'no valid host'],
+    ['https://ho st/feed', 'white space'],
+    ['https://host/feed\n', 'white space'],
+    ['https://host/\0', 'NUL'],
+    ['https://host/\ud800', 'Unicode'],
+    [`https://host/${'x'.repeat(4_096)}`, 'longer than 4096'],
+  ])('says what else is wrong: %j %s', (url, words) => expect(faultInHttpUrl(url)).toContain(words));
+
+  it('counts characters, not UTF-16 units', () => {
+    const url = `https://host/${'😀'.repeat(4_083)}`;
+    expect(faultInHttpUrl(url)).toBeUndefined();
+    expect(faultInHttpUrl(`${url}x`)).toContain('longer');
+  });
+});
+
+describe('faultInText', () => {
+  it('accepts any text without NUL and lone surrogates up to the limit', () => {
+    expect(faultInText('ä 😀\n', 4)).toBeUndefined();
+    expect(faultInText('abcde', 4)).toBe('is longer than 4 characters');
+  });
+});
+
+describe('guidSchema', () => {
+  it.each(['AD9FD16D-2A4F-4C3C-8F2C-9A8B7C6D5E4F', 'ad9fd16d-2a4f-0c3c-0f2c-9a8b7c6d5e4f'])(
+    'takes a UUID of any version in any case and prints it in lower case: %s',
+    (guid) => expect(guidSchema.parse(guid)).toBe(guid.toLowerCase()),
+  );
+  it.each(['', 'x', '{ad9fd16d-2a4f-4c3c-8f2c-9a8b7c6d5e4f}', 'ad9fd16d2a4f4c3c8f2c9a8b7c6d5e4f'])('refuses "%s"', (guid) =>
+    expect(guidSchema.safeParse(guid).success).toBe(false),
+  );
+});
+
+describe('parseTime', () => {
+  it.each([
+    ['2023-02-23T14:00:00Z', '2023-02-23T14:00:00.000000Z'],
+    ['2023-02-23t14:00:00.5z', '2023-02-23T14:00:00.500000Z'],
+    ['2023-02-23T14:00:00.123456789+02:00', '2023-02-23T12:00:00.123456Z'],
+    ['2023-02-23T14:00:00 02:00', '2023-02-23T12:00:00.000000Z'],
+    ['2023-02-23 14:00:00-23:59', '2023-02-24T13:59:00.000000Z'],
+    ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000000Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000000Z'],
+  ])('reads any RFC 3339 offset and fraction: %s', (text, instant) => {
+    expect(parseTime(text)).toEqual({ instant, minuteForm: false });
+  });
+
+  it.each([
+    '2023-02-23',
+    '2023-02-23T14:00:00',
+    '2023-02-29T00:00:00Z',
+    '2023-13-01T00:00:00Z',
+    '2023-02-23T24:00:00Z',
+    '2023-02-23T14:00:00+24:00',
+    '0000-01-01T00:00:00Z',
+    '0001-01-01T00:00:00+01:00',
+    '9999-12-31T23:59:59-01:00',
+    '1677153600',
+    '',
+  ])('refuses what is no RFC 3339 date-time of the years 1 to 9999: "%s"', (text) => {
+    expect(parseTime(text)).toBeUndefined();
+  });
+});
+
+describe('parseStatusTime', () => {
+  it('reads the minute form as UTC and remembers the form', () => {
+    expect(parseStatusTime('2023-02-23T14:05')).toEqual({ instant: '2023-02-23T14:05:00.000000Z', minuteForm: true });
+    expect(parseStatusTime('2023-02-23T14:05:00Z')?.minuteForm).toBe(false);
+    expect(parseStatusTime('2023-02-30T14:05')).toBeUndefined();
+  });
+});
+
+describe('toStamp', () => {
+  it('cuts to milliseconds and never rounds', () => {
+    expect(toStamp({ instant: '2023-02-23T14:00:00.123999Z', minuteForm: false })).toBe('2023-02-23T14:00:00.123Z');
+  });
+});
