@@ -1,0 +1,56 @@
+/** The five states of an episode, in the order of their bits in `minute_forms`. */
+export const statusNames = ['playbackPosition', 'playedStatus', 'newStatus', 'downloadStatus', 'favoriteStatus'] as const;
+export type StatusName = (typeof statusNames)[number];
+
+/** A last-writer-wins register by client time. */
+export interface Status {
+  value: number | boolean;
+  /** UTC with microseconds, `2023-02-23T14:00:00.000000Z`: compares as a text. */
+  at: string;
+  /** Whether the client gave the time to the minute only. */
+  minuteForm: boolean;
+}
+
+/** What became of a register: nothing, only its time (which nobody sees), or what is seen. */
+export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
+
+/** A client's clock may be ahead by this much. */
+const aheadLimitMs = 24 * 60 * 60 * 1000;
+
+/**
+ * Settles what was sent against what stands: later or equal replaces, earlier is ignored. Where either time was given
+ * to the minute, both are compared by the minute. A time more than 24 h ahead of the server counts as the request's
+ * stamp. What only repeats the value and the printed minute is no change; its later time is kept all the same, so that
+ * the order in which writes arrive does not matter.
+ */
+export function settle(standing: Status | undefined, sent: Status, stamp: string): Settled {
+  const clamped = sent.at > ahead(stamp);
+  const status = clamped ? { value: sent.value, at: `${stamp.slice(0, 23)}000Z`, minuteForm: false } : sent;
+  if (!standing) return { status, change: 'seen' };
+  if (clamped && status.value === standing.value) return { status: standing, change: 'none' };
+  if (order(status, standing) < 0) return { status: standing, change: 'none' };
+  if (status.value !== standing.value || minute(status) !== minute(standing)) return { status, change: 'seen' };
+  return status.at > standing.at ? { status, change: 'time' } : { status: standing, change: 'none' };
+}
+
+/** Merges the registers of two episodes that are one: the newest wins, the first where they are equally new. */
+export function newer(first: Status | undefined, second: Status | undefined): Status | undefined {
+  if (!first || !second) return first ?? second;
+  return order(second, first) > 0 ? second : first;
+}
+
+/** The printed form of a time: to the minute, no zone. */
+export function minute(status: Status): string {
+  return status.at.slice(0, 16);
+}
+
+function order(a: Status, b: Status): number {
+  const byMinute = a.minuteForm || b.minuteForm;
+  const [left, right] = byMinute ? [minute(a), minute(b)] : [a.at, b.at];
+  if (left === right) return 0;
+  return left > right ? 1 : -1;
+}
+
+function ahead(stamp: string): string {
+  return new Date(Date.parse(stamp) + aheadLimitMs).toISOString().replace('Z', '000Z');
+}
