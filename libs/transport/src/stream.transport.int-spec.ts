@@ -51,7 +51,7 @@ describe('a call', () => {
 
   it('tells the failure that the handler threw, with its data', async () => {
     await replica();
-    const failed = call(await client(), probe, { text: 'x', then: 'fail' }, { requestId: 'r' });
+    const failed = call(await client(), probe, { text: 'x', outcome: 'fail' }, { requestId: 'r' });
     await expect(failed).rejects.toMatchObject({
       code: 'conflict',
       first: { pattern: probe.pattern, answer: { text: 'x' } },
@@ -60,7 +60,7 @@ describe('a call', () => {
 
   it('tells any other throw as internal, logged once with its cause', async () => {
     const { logged } = await replica();
-    expect(await codeOf(call(await client(), probe, { text: 'x', then: 'throw' }, { requestId: 'r7' }))).toBe(
+    expect(await codeOf(call(await client(), probe, { text: 'x', outcome: 'throw' }, { requestId: 'r7' }))).toBe(
       'internal',
     );
     const errors = logged.filter((line) => line.level === 50);
@@ -69,14 +69,16 @@ describe('a call', () => {
   });
 
   it('is refused as invalid when its payload is not what the contract says, and the handler does not run', async () => {
-    const { journal } = await replica();
+    const { runs } = await replica();
     expect(await codeOf(call(await client(), probe, { text: 7 } as never, { requestId: 'r' }))).toBe('invalid');
-    expect(journal.runs).toEqual([]);
+    expect(runs).toEqual([]);
   });
 
   it('is internal when the reply is not what the contract says', async () => {
     const { logged } = await replica();
-    expect(await codeOf(call(await client(), probe, { text: 'x', then: 'lie' }, { requestId: 'r' }))).toBe('internal');
+    expect(await codeOf(call(await client(), probe, { text: 'x', outcome: 'lie' }, { requestId: 'r' }))).toBe(
+      'internal',
+    );
     expect(logged.filter((line) => line.level === 50)).toHaveLength(1);
   });
 
@@ -93,9 +95,9 @@ describe('a call', () => {
       texts.map((text) => call(gateway, probe, { text, takesMs: 5 }, { requestId: text })),
     );
     expect(replies.map((reply) => reply.text)).toEqual(texts);
-    expect([...a.journal.runs, ...b.journal.runs].sort()).toEqual([...texts].sort());
-    expect(a.journal.runs.length).toBeGreaterThan(20);
-    expect(b.journal.runs.length).toBeGreaterThan(20);
+    expect([...a.runs, ...b.runs].sort()).toEqual([...texts].sort());
+    expect(a.runs.length).toBeGreaterThan(20);
+    expect(b.runs.length).toBeGreaterThan(20);
   });
 });
 
@@ -112,34 +114,34 @@ describe('ordinary handlers of Nest', () => {
   });
 
   it('hear emit()', async () => {
-    const { journal } = await replica();
+    const { events } = await replica();
     await lastValueFrom((await client()).emit('episode.seen', { it: 1 }), { defaultValue: undefined });
-    await eventually(() => expect(journal.events).toEqual([{ it: 1 }]));
+    await eventually(() => expect(events).toEqual([{ it: 1 }]));
   });
 });
 
 describe('deadlines', () => {
   it("end a call by the caller's own timer, and the late reply is dropped", async () => {
-    const { journal } = await replica();
+    const { runs } = await replica();
     const gateway = await client();
     const started = performance.now();
     const slow = call(gateway, probe, { text: 'slow', takesMs: 600 }, { requestId: 'r', budgetMs: 200 });
     expect(await codeOf(slow)).toBe('unavailable');
     expect(performance.now() - started).toBeLessThan(350);
     await eventually(() => expect(gateway.counters.late).toBe(1));
-    expect(journal.runs).toEqual(['slow']);
+    expect(runs).toEqual(['slow']);
     expect((await call(gateway, probe, { text: 'next' }, { requestId: 'r' })).text).toBe('next');
   });
 
   it('drop a request unrun that waited too long', async () => {
-    const { journal, server } = await replica({ maxInFlight: 1 });
+    const { runs, server } = await replica({ maxInFlight: 1 });
     const gateway = await client();
     const first = call(gateway, probe, { text: 'first', takesMs: 500 }, { requestId: 'r' });
     const second = call(gateway, probe, { text: 'second' }, { requestId: 'r', budgetMs: 200 });
     expect(await codeOf(second)).toBe('unavailable');
     await first;
     await eventually(() => expect(server.counters).toMatchObject({ expired: 1, inFlight: 0 }));
-    expect(journal.runs).toEqual(['first']);
+    expect(runs).toEqual(['first']);
   });
 });
 

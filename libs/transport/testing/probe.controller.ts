@@ -6,11 +6,11 @@ import { Failure, type ReplyOf, type RequestOf } from '#contracts';
 import { CallContext, Handle } from '../src/index.js';
 import { probe } from './probe.contracts.js';
 
-/** What a replica tells the test about its runs. */
+/** Where a replica writes down what it does, directly before it does it. */
 export interface Journal {
   readonly replica: string;
-  readonly runs: string[];
-  readonly events: unknown[];
+  ran(text: string): void;
+  heard(event: unknown): void;
 }
 export const journalToken = Symbol('journal');
 
@@ -21,18 +21,18 @@ export class ProbeController {
 
   @Handle(probe)
   async probe(
-    @Payload() { text, takesMs, then }: RequestOf<typeof probe>,
+    @Payload() { text, takesMs, outcome }: RequestOf<typeof probe>,
     @Ctx() context: CallContext,
   ): Promise<ReplyOf<typeof probe>> {
-    this.journal.runs.push(text);
-    if (then === 'die') process.kill(process.pid, 'SIGKILL');
+    this.journal.ran(text);
+    if (outcome === 'die') process.kill(process.pid, 'SIGKILL');
     if (takesMs !== undefined) await delay(takesMs);
-    if (then === 'hang') await new Promise(() => {});
-    if (then === 'fail') throw new Failure('conflict', { pattern: probe.pattern, answer: { text } });
-    if (then === 'throw') throw new Error(`thrown for ${text}`);
+    if (outcome === 'hang') await new Promise(() => {});
+    if (outcome === 'fail') throw new Failure('conflict', { pattern: probe.pattern, answer: { text } });
+    if (outcome === 'throw') throw new Error(`thrown for ${text}`);
     const { requestId, traceparent } = context;
     const reply = { text, replica: this.journal.replica, requestId, traceparent, remainingMs: context.remainingMs() };
-    return then === 'lie' ? ({ ...reply, text: 7 } as unknown as typeof reply) : reply;
+    return outcome === 'lie' ? ({ ...reply, text: 7 } as unknown as typeof reply) : reply;
   }
 
   @MessagePattern('episode.plain')
@@ -43,6 +43,6 @@ export class ProbeController {
 
   @EventPattern('episode.seen')
   seen(@Payload() event: unknown): void {
-    this.journal.events.push(event);
+    this.journal.heard(event);
   }
 }

@@ -6,27 +6,39 @@ import { connectRedis, redisConfig } from '#runtime';
 import { StreamServer, type StreamServerOptions } from '../src/index.js';
 import { journalToken, ProbeController, type Journal } from './probe.controller.js';
 
+export interface ProbeOptions {
+  readonly name?: string;
+  readonly journal?: Journal;
+  readonly maxInFlight?: number;
+  readonly timings?: StreamServerOptions['timings'];
+}
+
 export interface ProbeReplica {
   readonly app: INestMicroservice;
   readonly server: StreamServer;
-  readonly journal: Journal;
+  /** The texts it ran, in order. */
+  readonly runs: string[];
+  readonly events: unknown[];
   /** What the transport logged. */
   readonly logged: Record<string, unknown>[];
 }
 
 /** Starts a replica of the service `episode` in this process. */
-export async function startReplica(
-  url: string,
-  options: Partial<StreamServerOptions> & { name?: string } = {},
-): Promise<ProbeReplica> {
-  const journal: Journal = { replica: options.name ?? 'a', runs: [], events: [] };
+export async function startReplica(url: string, options: ProbeOptions = {}): Promise<ProbeReplica> {
+  const { name = 'a', maxInFlight, timings } = options;
+  const runs: string[] = [];
+  const events: unknown[] = [];
+  const kept: Journal = { replica: name, ran: (text) => runs.push(text), heard: (event) => events.push(event) };
   const { log, logged } = memoryLog();
-  const server = new StreamServer({ service: 'episode', connect: () => connectTo(url), log, ...options });
-  @Module({ controllers: [ProbeController], providers: [{ provide: journalToken, useValue: journal }] })
+  const server = new StreamServer({ service: 'episode', connect: () => connectTo(url), log, maxInFlight, timings });
+  @Module({
+    controllers: [ProbeController],
+    providers: [{ provide: journalToken, useValue: options.journal ?? kept }],
+  })
   class ProbeModule {}
   const app = await NestFactory.createMicroservice(ProbeModule, { strategy: server, logger: false });
   await app.listen();
-  return { app, server, journal, logged };
+  return { app, server, runs, events, logged };
 }
 
 export function connectTo(url: string) {

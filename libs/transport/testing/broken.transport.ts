@@ -1,0 +1,33 @@
+import { Replica } from '../src/replica.js';
+import { Takeover } from '../src/takeover.js';
+
+/** Ways to break the transport, each of which one case of the failure suite has to notice. */
+export type Breakage = 'no takeover' | 'no drain' | 'no claim';
+
+/** Breaks the transport of this process for good. */
+export function breakTransport(how: Breakage): void {
+  breakages[how]();
+}
+
+const breakages: Record<Breakage, () => void> = {
+  'no takeover': () => {
+    Takeover.prototype.isDue = async () => false;
+  },
+  'no drain': () => {
+    Replica.prototype.stop = async function (this: Replica) {
+      for (const link of this.links) link.redis.disconnect();
+    };
+  },
+  // Runs what another replica left without asking whether a third one has it already.
+  'no claim': () => {
+    const { reserve } = Takeover.prototype;
+    Takeover.prototype.reserve = async function (this: Takeover) {
+      const { redis } = (this as unknown as { link: { redis: { rpcReserve: unknown } } }).link;
+      redis.rpcReserve = async (requests: string, ...[, , , id]: string[]) => {
+        const [found] = await (redis as any).xrange(requests, id, id);
+        return found?.[1] ?? null;
+      };
+      return reserve.call(this);
+    };
+  },
+};

@@ -1,0 +1,56 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { ProbeProcessOptions } from './probe.process.js';
+
+/** A replica of the service `episode` in a process of its own, that faults are made with. */
+export class ChildReplica {
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly exit: Promise<unknown[]>,
+  ) {}
+
+  /** Starts it and resolves when it is ready. */
+  static async start(options: ProbeProcessOptions, { skewMs = 0 } = {}): Promise<ChildReplica> {
+    const register = new URL('typescript.register.js', import.meta.url).href;
+    const child = fork(fileURLToPath(new URL('probe.process.ts', import.meta.url)), [JSON.stringify(options)], {
+      execArgv: ['--conditions=podcast-sync', '--enable-source-maps', '--import', register],
+      env: { ...process.env, CLOCK_SKEW_MS: String(skewMs) },
+    });
+    const exit = once(child, 'exit');
+    const started = await Promise.race([once(child, 'message'), exit]);
+    if (started[0] !== 'ready') throw new Error(`the replica ended while it started: ${started.join(' ')}`);
+    return new ChildReplica(child, exit);
+  }
+
+  get hasExited(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** Resolves when the process has ended. */
+  async ended(): Promise<void> {
+    await this.exit;
+  }
+
+  /** Ends it as a crash would. */
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.exit;
+  }
+
+  /** Stops it in order. */
+  async stop(): Promise<void> {
+    this.child.kill('SIGTERM');
+    await this.exit;
+  }
+
+  /** Its process stands still and keeps all it has. */
+  pause(): void {
+    this.child.kill('SIGSTOP');
+  }
+
+  /** Ends {@link pause}. */
+  resume(): void {
+    this.child.kill('SIGCONT');
+  }
+}

@@ -1,0 +1,111 @@
+import { expect } from 'vitest';
+import { eventually } from '#testing';
+import type { Breakage } from './broken.transport.js';
+import type { ChildReplica } from './child.replica.js';
+import { ask, Load } from './load.js';
+import { connectTo } from './probe.replica.js';
+import { Stage } from './stage.js';
+
+/** The cases of the failure suite that are also played with a broken transport, which each of them has to notice. */
+
+/** What a caller may wait at most: the default budget and the inexactness of its timer under load. */
+export const longestWaitMs = 5_300;
+
+/** One of three replicas is killed while 16 callers ask. */
+export function killOneOfThree(broken?: Breakage): Promise<void> {
+  return Stage.play(async (stage) => {
+    const [victim] = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name, { broken })));
+    const load = new Load(await stage.gateway(), { callers: 16, takesMs: 50 });
+    await eventually(() => expect(load.answered).toBeGreaterThan(100));
+    const before = new Set(load.outcomes.map(({ text }) => text));
+    await victim!.kill();
+    await load.goOn(2_500);
+    await load.stop();
+    expect(load.failed, 'calls that failed').toEqual([]);
+    expect(Math.max(...load.outcomes.map(({ tookMs }) => tookMs))).toBeLessThan(longestWaitMs);
+    const rerun = stage.rerun();
+    expect(rerun.size, 'requests that ran again').toBeLessThanOrEqual(16);
+    expect(
+      [...rerun.values()].filter((count) => count > 2),
+      'requests that ran three times',
+    ).toEqual([]);
+    expect(
+      [...rerun.keys()].filter((text) => before.has(text)),
+      'answered requests that ran again',
+    ).toEqual([]);
+  });
+}
+
+/** One of two replicas is stopped in order while 16 callers ask. */
+export function stopOneOfTwo(broken?: Breakage): Promise<void> {
+  return Stage.play(async (stage) => {
+    const [leaver] = await Promise.all(['a', 'b'].map((name) => stage.replica(name, { broken })));
+    const load = new Load(await stage.gateway(), { callers: 16, takesMs: 50 });
+    await eventually(() => expect(load.answered).toBeGreaterThan(100));
+    await leaver!.stop();
+    await load.goOn(500);
+    await load.stop();
+    expect(load.failed, 'calls that failed').toEqual([]);
+    expect([...stage.rerun().keys()], 'requests that ran again').toEqual([]);
+    const admin = connectTo(stage.redis.url);
+    const consumers = await eventually(() => admin.xinfo('CONSUMERS', '{rpc:episode}:requests', 'replicas'));
+    admin.disconnect();
+    expect(consumers, 'consumers left').toHaveLength(1);
+  });
+}
+
+/** A request kills every replica that runs it, beside 20 others; dead replicas are started again. */
+export function poison(broken?: Breakage): Promise<void> {
+  return Stage.play(async (stage) => {
+    const supervision = new Supervision(stage, broken);
+    await Promise.all(['a', 'b'].map((name) => supervision.start(name)));
+    const gateway = await stage.gateway();
+    const innocent = Array.from({ length: 20 }, (_, n) => ask(gateway, `innocent${n}`, { takesMs: 60 }));
+    const poisonous = ask(gateway, 'poison', { outcome: 'die' });
+    const outcomes = await Promise.all(innocent);
+    expect(
+      outcomes.filter(({ end }) => end !== 'answered'),
+      'innocent calls that failed',
+    ).toEqual([]);
+    expect((await poisonous).end).toBe('unavailable');
+    const admin = connectTo(stage.redis.url);
+    const letters = await eventually(
+      async () => {
+        const found = await admin.xrange('{rpc:episode}:dead', '-', '+');
+        expect(found).toHaveLength(1);
+        return found;
+      },
+      { timeout: 10_000 },
+    );
+    admin.disconnect();
+    supervision.end();
+    const fields = letters[0]![1];
+    const field = (name: string) => fields[fields.indexOf(name) + 1];
+    expect(field('pattern')).toBe('episode.probe');
+    expect(JSON.parse(field('data')!)).toMatchObject({ text: 'poison' });
+    expect(field('reason')).toBe('no answer after 3 deliveries');
+    expect(stage.runs().filter(({ text }) => text === 'poison')).toHaveLength(3);
+  });
+}
+
+/** Starts replicas again when they die, as Kubernetes does. */
+class Supervision {
+  private ended = false;
+
+  constructor(
+    private readonly stage: Stage,
+    private readonly broken?: Breakage,
+  ) {}
+
+  async start(name: string): Promise<ChildReplica> {
+    const replica = await this.stage.replica(name, { broken: this.broken });
+    void replica.ended().then(() => {
+      if (!this.ended) void this.start(name);
+    });
+    return replica;
+  }
+
+  end(): void {
+    this.ended = true;
+  }
+}

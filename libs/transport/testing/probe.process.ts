@@ -1,0 +1,25 @@
+import { appendFileSync } from 'node:fs';
+import { breakTransport, type Breakage } from './broken.transport.js';
+import { startReplica, type ProbeOptions } from './probe.replica.js';
+
+/** What a child process is told by its argument. */
+export interface ProbeProcessOptions extends Omit<ProbeOptions, 'journal'> {
+  readonly url: string;
+  readonly name: string;
+  /** A file that gets a line `<replica> <text>` per run: what a killed process wrote there stays. */
+  readonly runsFile: string;
+  readonly broken?: Breakage;
+}
+
+const { url, runsFile, broken, ...options } = JSON.parse(process.argv[2]!) as ProbeProcessOptions;
+if (broken) breakTransport(broken);
+const journal = {
+  replica: options.name,
+  ran: (text: string) => appendFileSync(runsFile, `${options.name} ${text}\n`),
+  heard: () => {},
+};
+const { app } = await startReplica(url, { ...options, journal });
+process.on('SIGTERM', () => void app.close().then(() => process.exit(0)));
+// Nothing of a test outlives it.
+process.on('disconnect', () => process.exit(1));
+process.send?.('ready');
