@@ -100,12 +100,18 @@ const makeWay = statement(
 );
 
 const updated = ['subscription_id', 'changed', 'publish_date', 'episode_guid', 'title', 'enclosure_url', 'episode_url']
-  .concat(statusNames.flatMap((name) => [statusColumns[name], `${statusColumns[name]}_at`]), 'minute_forms')
+  .concat(
+    statusNames.flatMap((name) => [statusColumns[name], `${statusColumns[name]}_at`]),
+    'minute_forms',
+  )
   .map((column) => `${column} = excluded.${column}`)
   .join(', ');
 const statusList = statusNames.flatMap((name) => [statusColumns[name], `${statusColumns[name]}_at`]).join(', ');
 const statusTypes = statusNames
-  .map((name) => `${statusColumns[name]} ${name === 'playbackPosition' ? 'double precision' : 'boolean'}, ${statusColumns[name]}_at timestamptz`)
+  .map(
+    (name) =>
+      `${statusColumns[name]} ${name === 'playbackPosition' ? 'double precision' : 'boolean'}, ${statusColumns[name]}_at timestamptz`,
+  )
   .join(', ');
 
 const save = statement(
@@ -186,7 +192,9 @@ function toRow(loaded: LoadedRow): EpisodeRow {
   const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl } = loaded;
   const statuses = statusNames.flatMap((name, bit) => {
     const [value, at] = [loaded[name], loaded[`${name}At`]];
-    return value === null || at === null ? [] : [[name, { value, at, minuteForm: (loaded.minuteForms & (1 << bit)) !== 0 }]];
+    return value === null || at === null
+      ? []
+      : [[name, { value, at, minuteForm: (loaded.minuteForms & (1 << bit)) !== 0 }]];
   });
   return {
     ...{ id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl },
@@ -197,7 +205,10 @@ function toRow(loaded: LoadedRow): EpisodeRow {
 }
 
 function toColumns(row: EpisodeRow): Record<string, unknown> {
-  const minuteForms = statusNames.reduce((bits, name, bit) => bits | (row.statuses[name]?.minuteForm ? 1 << bit : 0), 0);
+  const minuteForms = statusNames.reduce(
+    (bits, name, bit) => bits | (row.statuses[name]?.minuteForm ? 1 << bit : 0),
+    0,
+  );
   const statuses = statusNames.flatMap((name) => [
     [statusColumns[name], row.statuses[name]?.value],
     [`${statusColumns[name]}_at`, row.statuses[name]?.at],

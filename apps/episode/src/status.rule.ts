@@ -1,5 +1,11 @@
 /** The five states of an episode, in the order of their bits in `minute_forms`. */
-export const statusNames = ['playbackPosition', 'playedStatus', 'newStatus', 'downloadStatus', 'favoriteStatus'] as const;
+export const statusNames = [
+  'playbackPosition',
+  'playedStatus',
+  'newStatus',
+  'downloadStatus',
+  'favoriteStatus',
+] as const;
 export type StatusName = (typeof statusNames)[number];
 
 /** A last-writer-wins register by client time. */

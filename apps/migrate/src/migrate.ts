@@ -13,7 +13,12 @@ const advisoryLock = 5_067_220_841;
  * @throws Error when the schema then differs from the entities.
  */
 export async function migrate(config: z.output<typeof migrateConfig>, log: Log): Promise<void> {
-  const dataSource = createDataSource({ url: config.DATABASE_URL, poolSize: 4, applicationName: 'migrate', statementTimeoutMs: 0 });
+  const dataSource = createDataSource({
+    url: config.DATABASE_URL,
+    poolSize: 4,
+    applicationName: 'migrate',
+    statementTimeoutMs: 0,
+  });
   await dataSource.initialize();
   const lock = dataSource.createQueryRunner();
   try {

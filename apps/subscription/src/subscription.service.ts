@@ -57,17 +57,20 @@ export class SubscriptionService {
     const { newFeedUrl, newGuid } = patch;
     if (Object.values(patch).every((value) => value === undefined)) throw new Failure('invalid');
     if (newFeedUrl !== undefined && faultInHttpUrl(newFeedUrl) !== undefined) throw new Failure('invalid');
-    return this.database.write({ userId, pattern: updateSubscription.pattern, ...budget(context) }, async (transaction) => {
-      const guids = newGuid === undefined ? [guid] : [guid, newGuid];
-      const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
-      const loaded = await loadNamed(transaction, userId, { guids, urls, newRows: 0 });
-      const known = new KnownSubscriptions(loaded, transaction.stamp);
-      const row = known.byGuid(guid);
-      if (!row || row.deleted !== null) throw new Failure('not_found');
-      const answer = applyPatch(known, row, patch, transaction.stamp);
-      await saveChanges(transaction, userId, known.changes());
-      return answer;
-    });
+    return this.database.write(
+      { userId, pattern: updateSubscription.pattern, ...budget(context) },
+      async (transaction) => {
+        const guids = newGuid === undefined ? [guid] : [guid, newGuid];
+        const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
+        const loaded = await loadNamed(transaction, userId, { guids, urls, newRows: 0 });
+        const known = new KnownSubscriptions(loaded, transaction.stamp);
+        const row = known.byGuid(guid);
+        if (!row || row.deleted !== null) throw new Failure('not_found');
+        const answer = applyPatch(known, row, patch, transaction.stamp);
+        await saveChanges(transaction, userId, known.changes());
+        return answer;
+      },
+    );
   }
 
   /**

@@ -56,7 +56,9 @@ export function parseTime(text: string): ClientTime | undefined {
   const whole = utc(year, month, day, hour, minute, second);
   if (whole === undefined) return undefined;
   const iso = inRange(whole - offset);
-  return iso === undefined ? undefined : { instant: `${iso.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`, minuteForm: false };
+  return iso === undefined
+    ? undefined
+    : { instant: `${iso.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`, minuteForm: false };
 }
 
 /** Reads the time of a status: RFC 3339, or `YYYY-MM-DDThh:mm` with no zone, which means UTC. */

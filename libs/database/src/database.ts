@@ -112,7 +112,10 @@ export class Database {
    *
    * @param run ends the transaction itself; whatever it throws rolls back.
    */
-  async inTransaction<Result>(remainingMs: () => number, run: (client: PoolClient) => Promise<Result>): Promise<Result> {
+  async inTransaction<Result>(
+    remainingMs: () => number,
+    run: (client: PoolClient) => Promise<Result>,
+  ): Promise<Result> {
     const client = await this.pool.connect().catch((error: unknown) => {
       throw asFailure(error);
     });

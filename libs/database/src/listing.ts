@@ -29,7 +29,10 @@ export function listing(name: string, parts: { id: string; columns: string; from
     ) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
-  return { forward: statement(`${name}.forward`, text('>', 'ASC')), backward: statement(`${name}.backward`, text('<', 'DESC')) };
+  return {
+    forward: statement(`${name}.forward`, text('>', 'ASC')),
+    backward: statement(`${name}.backward`, text('<', 'DESC')),
+  };
 }
 
 /** Beyond every row id. */

@@ -1,0 +1,18 @@
+import { redisConfig, serviceConfig } from '#runtime';
+import { z } from 'zod';
+
+/** The configuration of the deletion worker. */
+export const deletionWorkerConfig = z.object({
+  ...serviceConfig.shape,
+  QUEUE_REDIS_URL: redisConfig.shape.REDIS_URL.optional().describe(
+    "The queue's Redis, which should persist. Not set: the transport's.",
+  ),
+  DELETION_CONCURRENCY: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(100)
+    .default(4)
+    .describe('Deletions that one worker runs at once.'),
+});
+export type DeletionWorkerConfig = z.output<typeof deletionWorkerConfig>;

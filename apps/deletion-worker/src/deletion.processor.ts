@@ -1,0 +1,68 @@
+import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { type DeletionJob, deletionQueue } from '#contracts';
+import { Database } from '#database';
+import type { Log } from '#runtime';
+import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
+import { LOG } from './deletion.relay.js';
+import { DeletionService } from './deletion.service.js';
+import { addAttempt, fail } from './deletion.store.js';
+import { faultKind } from './fault.rule.js';
+
+/** Attempts that fail for a passing reason before a deletion ends in FAILURE. */
+const maxAttempts = 5;
+
+/** The worker's options, as a token for injection. */
+export const WORKER_OPTIONS = Symbol('worker options');
+
+/**
+ * Takes jobs from the queue. A fault that passes leaves the record PENDING and the job to be tried again; one that
+ * does not, or has come too often, ends the record in FAILURE, in a transaction of its own. That Postgres is away is
+ * no attempt.
+ */
+@Injectable()
+export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private worker: Worker<DeletionJob> | undefined;
+
+  constructor(
+    @Inject(DeletionService) private readonly deletions: DeletionService,
+    @Inject(Database) private readonly database: Database,
+    @Inject(WORKER_OPTIONS) private readonly options: WorkerOptions,
+    @Inject(LOG) private readonly log: Log,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    this.worker = new Worker(deletionQueue.name, (job) => this.run(job), this.options);
+    this.worker.on('error', (error) => this.log.warn({ err: error }, "the deletion queue's Redis is away"));
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.worker?.close();
+  }
+
+  private async run(job: Job<DeletionJob>): Promise<void> {
+    const { userId, deletionId } = deletionQueue.job.parse(job.data);
+    try {
+      await this.deletions.process({ userId, deletionId });
+    } catch (error) {
+      await this.settle({ userId, deletionId }, error);
+    }
+  }
+
+  /** Decides what a failed attempt means; throws what the job should end with. */
+  private async settle({ userId, deletionId }: DeletionJob, error: unknown): Promise<never> {
+    const kind = faultKind(error);
+    if (kind === 'away') throw error;
+    const attempts = kind === 'passing' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : maxAttempts;
+    if (attempts < maxAttempts) throw error;
+    const cause = trueCause(error);
+    await fail(this.database, userId, deletionId, cause);
+    this.log.error({ err: error, deletionId }, 'a deletion ended in FAILURE');
+    throw new UnrecoverableError(cause);
+  }
+}
+
+function trueCause(error: unknown): string {
+  let deepest = error as Error;
+  while (deepest.cause instanceof Error) deepest = deepest.cause;
+  return String(deepest.message ?? deepest);
+}

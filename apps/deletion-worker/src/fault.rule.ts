@@ -1,0 +1,26 @@
+/**
+ * What a fault of a cascade means for its record: `away`, Postgres can't be reached, which is no attempt; `passing`,
+ * the same transaction may succeed later; `lasting`, it never will.
+ */
+export type FaultKind = 'away' | 'passing' | 'lasting';
+
+/** SQLSTATE classes: 08 connection, 57P shutdown and the like, 53300 too many connections; and lost sockets. */
+const away = /^(08|57P|53300)|^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN)/;
+/** 40 serialization failure and deadlock, 53 resources, 55P03 no lock in time, 57014 cancelled by a timeout. */
+const passing = /^(40|53|55P03|57014)/;
+
+/** Classifies an error by its code or that of its causes. A call that never reached Postgres has none and is `away`. */
+export function faultKind(error: unknown): FaultKind {
+  let unavailable = false;
+  for (
+    let cause = error as { code?: unknown; cause?: unknown } | undefined;
+    cause;
+    cause = cause.cause as typeof cause
+  ) {
+    const code = String(cause.code ?? '');
+    if (away.test(code)) return 'away';
+    if (passing.test(code)) return 'passing';
+    unavailable ||= code === 'unavailable';
+  }
+  return unavailable ? 'away' : 'lasting';
+}

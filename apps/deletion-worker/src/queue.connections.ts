@@ -1,0 +1,36 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { connectRedis, Log } from '#runtime';
+import type { Queue } from 'bullmq';
+
+type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
+
+/**
+ * The queue's connections to Redis: one for adding jobs, which fails at once when Redis is away, and one for working,
+ * which waits for jobs as long as it takes. They are let go last.
+ */
+@Injectable()
+export class QueueConnections implements OnApplicationShutdown {
+  readonly producer: ReturnType<Connect>;
+  readonly worker: ReturnType<Connect>;
+  private readonly queues: Queue[] = [];
+
+  constructor(connect: Connect, log: Log) {
+    this.producer = connect();
+    this.worker = connect({ maxRetriesPerRequest: null, enableOfflineQueue: true, socketTimeout: undefined });
+    for (const connection of [this.producer, this.worker]) {
+      connection.on('error', (error: Error) => log.debug({ err: error }, "the queue's Redis can't be reached"));
+    }
+  }
+
+  /** Closes a queue with the connections; its errors are the connections' and reported there. */
+  watch(queue: Queue): Queue {
+    queue.on('error', () => undefined);
+    this.queues.push(queue);
+    return queue;
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.queues.map((queue) => queue.close()));
+    for (const connection of [this.producer, this.worker]) connection.disconnect();
+  }
+}

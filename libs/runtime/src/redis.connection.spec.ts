@@ -1,0 +1,85 @@
+import { Cluster, Redis } from 'ioredis';
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from './config.js';
+import { connectRedis, reconnectDelay, redisConfig } from './redis.connection.js';
+
+/** Connections that are never opened. */
+function connect(environment: Record<string, string>) {
+  return connectRedis(redisConfig.parse(environment), { lazyConnect: true });
+}
+
+describe('connectRedis', () => {
+  it('reads server, user, password and database from the URL', () => {
+    const { options } = connect({ REDIS_URL: 'redis://me:secret@cache.example:6380/2' }) as Redis;
+    expect(options).toMatchObject({ host: 'cache.example', port: 6380, username: 'me', password: 'secret', db: 2 });
+    expect(options.tls).toBeUndefined();
+  });
+
+  it('takes the password from a variable of its own', () => {
+    const { options } = connect({ REDIS_URL: 'redis://cache.example', REDIS_PASSWORD: 'secret' }) as Redis;
+    expect(options).toMatchObject({ host: 'cache.example', port: 6379, password: 'secret' });
+  });
+
+  it('speaks TLS to rediss, with a given authority', () => {
+    const { options } = connect({ REDIS_URL: 'rediss://cache.example', REDIS_TLS_CA: 'PEM' }) as Redis;
+    expect(options.tls).toEqual({ ca: 'PEM' });
+  });
+
+  it('never queues, never resends, and rejects at once what a lost connection left open', () => {
+    const { options } = connect({}) as Redis;
+    expect(options).toMatchObject({
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+    });
+  });
+
+  it('asks Sentinels for the server', () => {
+    const redis = connect({
+      REDIS_SENTINELS: 'a:1, [::1]:2',
+      REDIS_SENTINEL_MASTER: 'main',
+      REDIS_PASSWORD: 'p',
+    }) as Redis;
+    expect(redis.options).toMatchObject({
+      sentinels: [
+        { host: 'a', port: 1 },
+        { host: '::1', port: 2 },
+      ],
+      name: 'main',
+      password: 'p',
+      enableOfflineQueue: false,
+    });
+  });
+
+  it('knows a Cluster', () => {
+    const redis = connect({ REDIS_CLUSTER: 'a:1,b:2', REDIS_PASSWORD: 'p', REDIS_TLS: 'true' });
+    expect(redis).toBeInstanceOf(Cluster);
+    redis.disconnect();
+    expect(redis.options).toMatchObject({ enableOfflineQueue: false, redisOptions: { password: 'p', tls: {} } });
+  });
+
+  it('refuses Sentinels and Cluster together', () => {
+    expect(() => connect({ REDIS_CLUSTER: 'a:1', REDIS_SENTINELS: 'a:1' })).toThrow(ConfigurationError);
+  });
+});
+
+describe('redisConfig', () => {
+  it.each([
+    { REDIS_URL: 'http://x' },
+    { REDIS_CLUSTER: 'a' },
+    { REDIS_SENTINELS: 'a:1,,b:2' },
+    { REDIS_TLS: 'perhaps' },
+  ])('refuses %j', (environment) => {
+    expect(redisConfig.safeParse(environment).success).toBe(false);
+  });
+});
+
+describe('reconnectDelay', () => {
+  it('is short at first, about a second at most, for any number of attempts', () => {
+    expect(reconnectDelay(1)).toBeLessThan(100);
+    for (const attempt of [5, 50, 5_000]) {
+      expect(reconnectDelay(attempt)).toBeGreaterThanOrEqual(500);
+      expect(reconnectDelay(attempt)).toBeLessThanOrEqual(1_250);
+    }
+  });
+});

@@ -1,0 +1,79 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { createDataSource, Database, databaseConfig } from '#database';
+import { StreamServer } from '#transport';
+import { z } from 'zod';
+import type { Service } from '#contracts';
+import { type Log, nestLogger } from './log.js';
+import { connectRedis, redisConfig } from './redis.connection.js';
+import { commonConfig, runApp } from './run-app.js';
+
+/** The configuration of a service: Postgres, Redis, and how much it takes on. */
+export const serviceConfig = z.object({
+  ...commonConfig.shape,
+  ...databaseConfig.shape,
+  ...redisConfig.shape,
+  MAX_IN_FLIGHT: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(32)
+    .describe('Requests that one replica works on at the same time; the rest is left to other replicas.'),
+});
+export type ServiceConfig = z.output<typeof serviceConfig>;
+
+/** Provides the {@link Database} to the modules of a service. */
+@Module({})
+export class DatabaseModule {
+  static of(database: Database): DynamicModule {
+    return {
+      module: DatabaseModule,
+      global: true,
+      providers: [{ provide: Database, useValue: database }],
+      exports: [Database],
+    };
+  }
+}
+
+/**
+ * Runs a replica of a service as a process. Stopping it, requests that were begun are answered before Postgres is
+ * let go.
+ *
+ * @param module makes the service's module.
+ */
+export function runService<Schema extends z.ZodObject>(
+  app: string,
+  service: Service,
+  schema: Schema,
+  module: (config: z.output<Schema>, log: Log) => DynamicModule,
+): Promise<void> {
+  return runApp(app, schema, async (values, log) => {
+    const config = values as ServiceConfig;
+    const dataSource = createDataSource({
+      url: config.DATABASE_URL,
+      poolSize: config.DATABASE_POOL_SIZE,
+      applicationName: app,
+    });
+    await dataSource.initialize();
+    const database = new Database(dataSource, config.DATABASE_PREPARED === 'on');
+    const strategy = new StreamServer({
+      service,
+      connect: () => connectRedis(config),
+      log,
+      maxInFlight: config.MAX_IN_FLIGHT,
+    });
+    const root: DynamicModule = { module: ServiceModule, imports: [DatabaseModule.of(database), module(values, log)] };
+    const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });
+    await nest.listen();
+    return {
+      stop: async () => {
+        await nest.close();
+        await database.close();
+      },
+    };
+  });
+}
+
+@Module({})
+class ServiceModule {}
