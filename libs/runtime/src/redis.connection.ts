@@ -90,9 +90,10 @@ function behindSentinels(config: RedisConfig, sentinels: Address[], options: Red
 }
 
 function cluster(startupNodes: Address[], options: RedisOptions): Cluster {
-  const { retryStrategy: _, enableOfflineQueue, ...redisOptions } = options;
+  const { retryStrategy: _, enableOfflineQueue, lazyConnect, ...redisOptions } = options;
   return new Cluster(startupNodes, {
     enableOfflineQueue,
+    lazyConnect,
     redisOptions,
     clusterRetryStrategy: reconnectDelay,
     slotsRefreshTimeout: 2_000,

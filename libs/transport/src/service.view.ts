@@ -7,7 +7,7 @@ import { group, serviceKeys, type ServiceKeys } from './wire.js';
 export class ServiceView {
   readonly keys: ServiceKeys;
   readonly clock = new RedisClock();
-  /** Calls of this client that the service has not answered, the one that is about to be sent included. */
+  /** Calls of this client that the service has not answered. */
   inFlight = 0;
   /** How long the oldest request that no replica has read yet had been waiting at the last look. */
   backlogMs = 0;
@@ -32,10 +32,14 @@ export class ServiceView {
     this.aliveUntil = 0;
   }
 
+  /** Whether this client has as many calls waiting as it may have. */
+  get isFull(): boolean {
+    return this.inFlight >= this.maxInFlight;
+  }
+
   /** Why a call that waits for `budgetMs` can't be answered in time; `undefined` when it can. */
   refusal(budgetMs: number): string | undefined {
     if (performance.now() >= this.aliveUntil) return 'no replica is alive';
-    if (this.inFlight > this.maxInFlight) return 'too many calls are in flight';
     if (this.backlogMs >= budgetMs) return 'the backlog is longer than the deadline';
     return undefined;
   }

@@ -150,8 +150,10 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     });
   }
 
-  protected override dispatchEvent(packet: ReadPacket): Promise<any> {
-    return this.transmit(this.viewFor(packet), packet, defaultDeadlineMs);
+  protected override async dispatchEvent(packet: ReadPacket): Promise<any> {
+    const view = this.viewFor(packet);
+    if (!view) throw this.refusal('the client is not connected');
+    await this.transmit(view, packet, defaultDeadlineMs);
   }
 
   private async open(): Promise<void> {
@@ -185,9 +187,13 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   private ask(packet: ReadPacket, wantedMs: number, settle: (verdict: Verdict) => void): () => void {
     const budgetMs = Math.min(wantedMs, longestBudgetMs);
     const view = this.viewFor(packet);
-    if (view) view.inFlight += 1;
+    if (!view || view.isFull) {
+      settle({ error: this.refusal(view ? 'too many calls are in flight' : 'the client is not connected') });
+      return () => {};
+    }
+    view.inFlight += 1;
     const id = this.pending.add(budgetMs, (verdict) => {
-      if (view) view.inFlight -= 1;
+      view.inFlight -= 1;
       if (verdict === timedOut) this.counts.timedOut += 1;
       settle(verdict);
     });
@@ -197,13 +203,10 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   }
 
   /** Adds a request to its service's stream, or throws why it can't be. Without an id it is an event. */
-  private async transmit(view: ServiceView | undefined, packet: ReadPacket, budgetMs: number, id?: string) {
-    if (view && !view.clock.known) await this.links?.lookAt(view);
-    const refusal = view && this.isUp ? view.refusal(budgetMs) : 'Redis is away';
-    if (!view || refusal) {
-      this.counts.refused += 1;
-      throw unavailable(refusal!);
-    }
+  private async transmit(view: ServiceView, packet: ReadPacket, budgetMs: number, id?: string): Promise<void> {
+    if (!view.clock.known) await this.links?.lookAt(view);
+    const reason = this.isUp ? view.refusal(budgetMs) : 'Redis is away';
+    if (reason) throw this.refusal(reason);
     const now = view.clock.now();
     const fields = encodeRequest({
       pattern: this.normalizePattern(packet.pattern),
@@ -215,6 +218,11 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     });
     this.counts.sent += 1;
     await this.links!.add(view, now - retentionMs, fields);
+  }
+
+  private refusal(reason: string): Failure {
+    this.counts.refused += 1;
+    return unavailable(reason);
   }
 
   private viewFor(packet: ReadPacket): ServiceView | undefined {

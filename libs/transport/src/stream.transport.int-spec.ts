@@ -1,37 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Redis } from 'ioredis';
 import { firstValueFrom, lastValueFrom } from 'rxjs';
+import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
-import { eventually, startRedisServer, type TestServer } from '#testing';
+import { eventually } from '#testing';
 import { probe, unhandled } from '../testing/probe.contracts.js';
-import { connectTo, memoryLog, startReplica, type ProbeReplica } from '../testing/probe.replica.js';
-import { call, StreamClient, type StreamClientOptions } from './index.js';
+import { useTransport } from '../testing/use.transport.js';
+import { call, redisStreams, type CallContext } from './index.js';
 
-let redis: TestServer;
-const replicas: ProbeReplica[] = [];
-const clients: StreamClient[] = [];
-
-beforeAll(async () => void (redis = await startRedisServer()));
-afterAll(() => redis.dispose());
-afterEach(async () => {
-  await Promise.all(clients.splice(0).map((client) => client.close()));
-  await Promise.all(replicas.splice(0).map((replica) => replica.app.close()));
-  const admin = connectTo(redis.url);
-  await eventually(() => admin.flushall());
-  admin.disconnect();
-});
-
-async function replica(options: Parameters<typeof startReplica>[1] = {}): Promise<ProbeReplica> {
-  const started = await startReplica(redis.url, options);
-  replicas.push(started);
-  return started;
-}
-
-async function client(options: Partial<StreamClientOptions> = {}): Promise<StreamClient> {
-  const made = new StreamClient({ connect: () => connectTo(redis.url), log: memoryLog().log, ...options });
-  clients.push(made);
-  await made.connect();
-  return made;
-}
+const { replica, client } = useTransport();
 
 const codeOf = (outcome: Promise<unknown>) =>
   outcome.then(
@@ -153,12 +129,89 @@ describe('a service that is away', () => {
   });
 
   it('is unavailable at once after it was stopped in order', async () => {
-    const { app } = await replica();
+    const { app } = await replica({ timings: {} });
     const gateway = await client();
     await call(gateway, probe, { text: 'x' }, { requestId: 'r' });
     await app.close();
     const started = performance.now();
     expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
     expect(performance.now() - started).toBeLessThan(100);
+  });
+});
+
+describe('overload', () => {
+  it('leaves to other replicas what one has no room for', async () => {
+    const a = await replica({ name: 'a', maxInFlight: 2 });
+    const gateway = await client();
+    const calls = Array.from({ length: 8 }, (_, n) =>
+      call(gateway, probe, { text: `${n}`, takesMs: 100 }, { requestId: 'r' }),
+    );
+    await eventually(() => expect(a.server.counters?.inFlight).toBe(2));
+    const b = await replica({ name: 'b', maxInFlight: 2 });
+    await Promise.all(calls);
+    expect(a.runs.length + b.runs.length).toBe(8);
+    expect(b.runs.length).toBeGreaterThan(0);
+  });
+
+  it('is refused at once above the most calls in flight', async () => {
+    await replica();
+    const gateway = await client({ maxInFlight: 2 });
+    const ends = Array.from({ length: 3 }, () =>
+      codeOf(call(gateway, probe, { text: 'x', takesMs: 50 }, { requestId: 'r' })),
+    );
+    expect(await Promise.all(ends)).toEqual(['answered', 'answered', 'unavailable']);
+    expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered');
+    expect(gateway.counters).toMatchObject({ sent: 3, refused: 1, timedOut: 0, inFlight: 0 });
+  });
+
+  it('is refused at once when the backlog is older than the deadline', async () => {
+    const { runs } = await replica({ maxInFlight: 1 });
+    const gateway = await client({ lookMs: 50 });
+    const slow = call(gateway, probe, { text: 'slow', takesMs: 900 }, { requestId: 'r' });
+    await eventually(() => expect(runs).toHaveLength(1));
+    const waiting = call(gateway, probe, { text: 'waiting' }, { requestId: 'r' });
+    await eventually(() => expect(gateway.counters.backlogMs.episode).toBeGreaterThan(300));
+    const started = performance.now();
+    expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r', budgetMs: 300 }))).toBe('unavailable');
+    expect(performance.now() - started).toBeLessThan(50);
+    await Promise.all([slow, waiting]);
+  });
+});
+
+describe('a citizen of Nest', () => {
+  it('runs the processing hooks around a handler, and carries what the dispatch hook attached', async () => {
+    const { server } = await replica();
+    const seen: unknown[] = [];
+    server.setOnProcessingStartHook((transport, context, done) => {
+      seen.push(['start', transport, (context as CallContext).getMetadata()]);
+      void done();
+    });
+    server.setOnProcessingEndHook((transport) => seen.push(['end', transport]));
+    const gateway = await client();
+    gateway.setOnDispatchHook((packet) => (packet.metadata = { tenant: 't' }));
+    await call(gateway, probe, { text: 'x' }, { requestId: 'r' });
+    expect(seen).toEqual([
+      ['start', redisStreams, { tenant: 't', requestId: 'r' }],
+      ['end', redisStreams],
+    ]);
+  });
+
+  it("tells its status and its connections' events", async () => {
+    const { app, server } = await replica();
+    const gateway = await client();
+    const statuses: string[] = [];
+    server.status.subscribe((status) => statuses.push(`server ${status}`));
+    gateway.status.subscribe((status) => statuses.push(`client ${status}`));
+    const closed: string[] = [];
+    server.on('close', (link) => closed.push(link));
+    const [reader] = server.unwrap<[Redis, Redis]>();
+    reader.disconnect(true);
+    await eventually(() => expect(statuses).toContain('server reconnecting'));
+    await eventually(() => expect(statuses.at(-1)).toBe('server connected'));
+    expect(closed).toEqual(['reader']);
+    expect(server.counters?.reconnects).toBe(1);
+    expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered');
+    await app.close();
+    expect(statuses.slice(-2)).toEqual(['server draining', 'server disconnected']);
   });
 });

@@ -22,7 +22,7 @@ export interface LoadOptions {
 export async function ask(
   client: StreamClient,
   text: string,
-  { budgetMs, ...request }: { takesMs?: number; budgetMs?: number; outcome?: 'die' } = {},
+  { budgetMs, ...request }: { takesMs?: number; budgetMs?: number; outcome?: 'die' | 'hang' } = {},
 ): Promise<Outcome> {
   const started = performance.now();
   const end = await call(client, probe, { text, ...request }, { requestId: text, budgetMs }).then(

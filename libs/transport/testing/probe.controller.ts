@@ -6,10 +6,11 @@ import { Failure, type ReplyOf, type RequestOf } from '#contracts';
 import { CallContext, Handle } from '../src/index.js';
 import { probe } from './probe.contracts.js';
 
-/** Where a replica writes down what it does, directly before it does it. */
+/** Where a replica writes down what it does: a run directly before it begins. */
 export interface Journal {
   readonly replica: string;
   ran(text: string): void;
+  ended(text: string): void;
   heard(event: unknown): void;
 }
 export const journalToken = Symbol('journal');
@@ -27,6 +28,7 @@ export class ProbeController {
     this.journal.ran(text);
     if (outcome === 'die') process.kill(process.pid, 'SIGKILL');
     if (takesMs !== undefined) await delay(takesMs);
+    this.journal.ended(text);
     if (outcome === 'hang') await new Promise(() => {});
     if (outcome === 'fail') throw new Failure('conflict', { pattern: probe.pattern, answer: { text } });
     if (outcome === 'throw') throw new Error(`thrown for ${text}`);

@@ -16,6 +16,7 @@ if (broken) breakTransport(broken);
 const journal = {
   replica: options.name,
   ran: (text: string) => appendFileSync(runsFile, `${options.name} ${text}\n`),
+  ended: () => {},
   heard: () => {},
 };
 const { app } = await startReplica(url, { ...options, journal });

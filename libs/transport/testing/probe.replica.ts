@@ -18,6 +18,8 @@ export interface ProbeReplica {
   readonly server: StreamServer;
   /** The texts it ran, in order. */
   readonly runs: string[];
+  /** When each run took place. */
+  readonly spans: { text: string; from: number; to: number }[];
   readonly events: unknown[];
   /** What the transport logged. */
   readonly logged: Record<string, unknown>[];
@@ -28,7 +30,16 @@ export async function startReplica(url: string, options: ProbeOptions = {}): Pro
   const { name = 'a', maxInFlight, timings } = options;
   const runs: string[] = [];
   const events: unknown[] = [];
-  const kept: Journal = { replica: name, ran: (text) => runs.push(text), heard: (event) => events.push(event) };
+  const spans: ProbeReplica['spans'] = [];
+  const kept: Journal = {
+    replica: name,
+    ran: (text) => {
+      runs.push(text);
+      spans.push({ text, from: performance.now(), to: Number.POSITIVE_INFINITY });
+    },
+    ended: (text) => spans.filter((span) => span.text === text).forEach((span) => (span.to = performance.now())),
+    heard: (event) => events.push(event),
+  };
   const { log, logged } = memoryLog();
   const server = new StreamServer({ service: 'episode', connect: () => connectTo(url), log, maxInFlight, timings });
   @Module({
@@ -38,7 +49,7 @@ export async function startReplica(url: string, options: ProbeOptions = {}): Pro
   class ProbeModule {}
   const app = await NestFactory.createMicroservice(ProbeModule, { strategy: server, logger: false });
   await app.listen();
-  return { app, server, runs, events, logged };
+  return { app, server, runs, spans, events, logged };
 }
 
 export function connectTo(url: string) {

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { RedisClock } from './redis.clock.js';
+
+/** A machine whose monotonic clock is set by the test; Redis' time runs `ahead` of it. */
+function machine(ahead: number) {
+  const state = { monotonic: 0, ahead };
+  const clock = new RedisClock(() => state.monotonic);
+  return {
+    clock,
+    state,
+    /** Redis is asked, reads its time after `thereMs`, and answers after `backMs` more. */
+    ask(thereMs: number, backMs: number): void {
+      const asked = state.monotonic;
+      const said = Math.floor(asked + thereMs + state.ahead);
+      state.monotonic += thereMs + backMs;
+      clock.sample(said, asked, state.monotonic);
+    },
+    error: () => clock.now() - (state.monotonic + state.ahead),
+  };
+}
+
+describe('RedisClock', () => {
+  it('knows nothing before the first answer', () => {
+    const { clock } = machine(0);
+    expect(clock.known).toBe(false);
+    expect(clock.now()).toBeNaN();
+  });
+
+  it('is as exact as the round trip', () => {
+    const { ask, error, state } = machine(1_700_000_000_000);
+    ask(2, 2);
+    expect(Math.abs(error())).toBeLessThanOrEqual(1);
+    state.monotonic += 5_000;
+    expect(Math.abs(error())).toBeLessThanOrEqual(1);
+  });
+
+  it('learns nothing from an answer that a paused Redis gave seconds late', () => {
+    const { ask, error, state } = machine(1_700_000_000_000);
+    ask(1, 1);
+    state.monotonic += 500;
+    ask(3_000, 0);
+    expect(Math.abs(error())).toBeLessThanOrEqual(1);
+  });
+
+  it('takes what it gets when nothing better came for 10 s', () => {
+    const { ask, error, state } = machine(0);
+    ask(1, 1);
+    state.monotonic += 10_000;
+    state.ahead += 20;
+    ask(100, 0);
+    expect(error()).toBeCloseTo(50, 0);
+  });
+
+  it.each([600_000, -600_000, 50])("follows a step of Redis' time by %d ms at once", (step) => {
+    const { ask, error, state } = machine(1_700_000_000_000);
+    ask(1, 1);
+    state.monotonic += 500;
+    state.ahead += step;
+    ask(4, 4);
+    expect(Math.abs(error())).toBeLessThanOrEqual(5);
+  });
+
+  it('passes on what was answered', async () => {
+    const { clock } = machine(0);
+    expect(
+      await clock.learn(
+        async () => [42, 'x'] as const,
+        ([now]) => now,
+      ),
+    ).toEqual([42, 'x']);
+    expect(clock.now()).toBe(42);
+  });
+});

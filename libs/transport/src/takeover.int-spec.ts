@@ -1,0 +1,165 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '#testing';
+import { ask } from '../testing/load.js';
+import { useTransport } from '../testing/use.transport.js';
+import { encodeRequest, group, serviceKeys } from './wire.js';
+
+const { replica, client, admin } = useTransport();
+const { requests, alive, dead } = serviceKeys('episode');
+
+/** A replica that is seen alive, reads all that is sent and does nothing with it: as one that died right after. */
+async function ghost() {
+  await admin().xgroup('CREATE', requests, group, '0', 'MKSTREAM');
+  await admin().zadd(alive, Date.now() + 60_000, 'ghost');
+  return {
+    /** Takes what is there, `deliveries` times, and answers how many that were. */
+    async take(count: number, deliveries = 1): Promise<void> {
+      await eventually(async () => {
+        await admin().xreadgroup('GROUP', group, 'ghost', 'STREAMS', requests, '>');
+        expect((await admin().xpending(requests, group))[0]).toBe(count);
+      });
+      const pending = await admin().xpending(requests, group, '-', '+', 100);
+      for (let more = 1; more < deliveries; more += 1)
+        for (const [id] of pending as [string][]) await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
+    },
+  };
+}
+
+describe('a request whose replica died', () => {
+  it('is taken over and answered within about 2 s', async () => {
+    const { take } = await ghost();
+    const gateway = await client();
+    const outcome = ask(gateway, 'left');
+    await take(1);
+    const { server } = await replica();
+    expect(await outcome).toMatchObject({ end: 'answered' });
+    expect((await outcome).tookMs).toBeLessThan(2_500);
+    expect(server.counters).toMatchObject({ takeovers: 1 });
+  });
+
+  it('runs alone', async () => {
+    const { take } = await ghost();
+    const gateway = await client();
+    const left = ['left1', 'left2'].map((text) => ask(gateway, text, { takesMs: 50 }));
+    await take(2);
+    const { runs, spans } = await replica();
+    const others: Promise<unknown>[] = [];
+    for (let turn = 0; runs.length < 3 || !runs.includes('left2'); turn += 1) {
+      others.push(ask(gateway, `other${turn}`, { takesMs: 60 }));
+      await delay(10);
+    }
+    await Promise.all([...others, ...left]);
+    const alone = spans.filter(({ text }) => text.startsWith('left'));
+    expect(alone).toHaveLength(2);
+    for (const span of alone)
+      expect(spans.filter((other) => other !== span && other.from < span.to && span.from < other.to)).toEqual([]);
+  });
+
+  it('is dropped unrun when nobody waits for it any more', async () => {
+    const { take } = await ghost();
+    const outcome = ask(await client(), 'left', { budgetMs: 300 });
+    await take(1);
+    const { runs, server } = await replica();
+    expect((await outcome).end).toBe('unavailable');
+    await eventually(() => expect(server.counters).toMatchObject({ expired: 1, takeovers: 0 }));
+    expect([runs, await admin().xlen(requests), await admin().xlen(dead)]).toEqual([[], 0, 0]);
+  });
+
+  it('is given up after 3 deliveries, and its caller is told at once', async () => {
+    const { take } = await ghost();
+    const outcome = ask(await client(), 'left');
+    await take(1, 3);
+    const { runs, server } = await replica();
+    expect(await outcome).toMatchObject({ end: 'unavailable' });
+    expect((await outcome).tookMs).toBeLessThan(2_500);
+    expect(server.counters).toMatchObject({ deadLetters: 1 });
+    expect([runs, await admin().xlen(requests), await admin().xlen(dead)]).toEqual([[], 0, 1]);
+  });
+});
+
+describe('a request that is long in running', () => {
+  it('is not taken over from a replica that is well', async () => {
+    const replicas = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);
+    const outcome = await ask(await client(), 'long', { takesMs: 2_500 });
+    expect(outcome.end).toBe('answered');
+    expect(replicas.flatMap(({ runs }) => runs)).toEqual(['long']);
+  });
+
+  it('leaves the stream at its deadline, and its replica goes on', async () => {
+    const { server } = await replica();
+    const gateway = await client();
+    expect((await ask(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe('unavailable');
+    await eventually(async () => expect(await admin().xlen(requests)).toBe(0));
+    expect((await ask(gateway, 'next')).end).toBe('answered');
+    expect(server.counters).toMatchObject({ inFlight: 1 });
+  });
+});
+
+describe('what was never a request', () => {
+  it('is kept as a dead letter and stops nothing', async () => {
+    await replica();
+    const gateway = await client();
+    await admin().xadd(requests, '*', 'some', 'thing');
+    expect((await ask(gateway, 'next')).end).toBe('answered');
+    await eventually(async () => expect(await admin().xlen(dead)).toBe(1));
+  });
+
+  it('keeps no more than 10,000 letters of 7 days', async () => {
+    const pipeline = admin().pipeline();
+    const weekAgo = Date.now() - 7 * 24 * 60 * 60 * 1_000;
+    for (let n = 0; n < 10; n += 1) pipeline.xadd(dead, `${weekAgo - 60_000}-${n}`, 'old', 'letter');
+    for (let n = 0; n < 10_000; n += 1) pipeline.xadd(dead, '*', 'a', 'letter');
+    await pipeline.exec();
+    await replica();
+    await admin().xadd(requests, '*', 'some', 'thing');
+    await eventually(async () =>
+      expect((await admin().xrevrange(dead, '+', '-', 'COUNT', 1))[0]?.[1]).toContain('some'),
+    );
+    expect(await admin().xlen(dead)).toBe(10_000);
+    const [oldest] = await admin().xrange(dead, '-', '+', 'COUNT', 1);
+    expect(Number(oldest![0].split('-')[0])).toBeGreaterThan(weekAgo);
+  });
+});
+
+describe('a stopped replica', () => {
+  it('is deleted from the group, and leaves no heartbeat', async () => {
+    const { app } = await replica();
+    expect(await admin().zcard(alive)).toBe(1);
+    await app.close();
+    expect(await admin().zcard(alive)).toBe(0);
+    expect(await admin().xinfo('CONSUMERS', requests, group)).toEqual([]);
+  });
+
+  it('is not deleted while requests are pending with it', async () => {
+    const { app, runs } = await replica();
+    const outcome = ask(await client(), 'hung', { outcome: 'hang' });
+    await eventually(() => expect(runs).toHaveLength(1));
+    await app.close();
+    expect(await admin().xinfo('CONSUMERS', requests, group)).toHaveLength(1);
+    const { app: next } = await replica();
+    await eventually(async () => expect((await admin().xpending(requests, group))[0]).toBe(1));
+    await next.close();
+    await outcome;
+  });
+});
+
+describe('the group', () => {
+  it('is made again when someone destroys it', async () => {
+    await replica();
+    const gateway = await client();
+    await admin().xgroup('DESTROY', requests, group);
+    await eventually(async () => expect((await ask(gateway, 'x', { budgetMs: 500 })).end).toBe('answered'));
+  });
+
+  it('serves a request that was added before', async () => {
+    const now = Date.now();
+    await admin().xadd(
+      requests,
+      '*',
+      ...encodeRequest({ pattern: 'episode.seen', data: '1', budgetMs: 5_000, until: now + 5_000, metadata: {} }),
+    );
+    const { events } = await replica();
+    await eventually(() => expect(events).toEqual([1]));
+  });
+});

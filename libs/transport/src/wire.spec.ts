@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import {
+  decodeEntry,
+  decodeReply,
+  encodeReply,
+  encodeRequest,
+  serviceKeys,
+  serviceOf,
+  timeOf,
+  type Request,
+} from './wire.js';
+
+const request: Request = {
+  pattern: 'episode.list',
+  data: '{"text":"ä\\n"}',
+  budgetMs: 5_000,
+  until: 1_700_000_004_900,
+  metadata: { requestId: 'r' },
+  reply: { channel: 'rpc:replies:x', id: '1' },
+};
+
+describe('a request on the wire', () => {
+  it('comes back as it was', () => {
+    expect(decodeEntry('1700000000000-0', encodeRequest(request))?.request).toEqual(request);
+  });
+
+  it('has no reply when it is an event', () => {
+    const event = { ...request, reply: undefined };
+    expect(decodeEntry('1700000000000-0', encodeRequest(event))?.request).toEqual(event);
+  });
+
+  it('ends when the caller says, or earlier by its budget', () => {
+    const deadline = (until: number) => decodeEntry('1700000000000-0', encodeRequest({ ...request, until }))?.deadline;
+    expect(deadline(1_700_000_004_900)).toBe(1_700_000_004_900);
+    expect(deadline(1_700_000_900_000)).toBe(1_700_000_005_000);
+  });
+
+  it('may carry fields of tomorrow', () => {
+    const fields = [...encodeRequest(request), 'priority', 'high'];
+    expect(decodeEntry('1700000000000-0', fields)?.request).toEqual(request);
+  });
+
+  it.each([
+    ['nothing', []],
+    ['no pattern', encodeRequest(request).slice(2)],
+    ['a budget of nothing', encodeRequest({ ...request, budgetMs: 0 })],
+    ['a budget that is no number', encodeRequest({ ...request, budgetMs: Number.NaN })],
+    ['metadata that is no JSON', encodeRequest(request).map((part) => (part.startsWith('{"req') ? '{' : part))],
+  ])('with %s is none', (_, fields) => {
+    expect(decodeEntry('1700000000000-0', fields)).toBeUndefined();
+  });
+});
+
+describe('a reply on the wire', () => {
+  it.each([{ value: { text: 'a\nb' } }, { value: null }, {}, { error: { code: 'gone' } }])(
+    'comes back: %j',
+    (verdict) => {
+      const reply = decodeReply(encodeReply('1z', verdict));
+      expect(reply.id).toBe('1z');
+      expect(reply.verdict()).toEqual(verdict);
+    },
+  );
+});
+
+describe('names', () => {
+  it('keep the keys of a service in one slot', () => {
+    const tags = Object.values(serviceKeys('episode')).map((key) => /^\{(.+)\}:/.exec(key)?.[1]);
+    expect(new Set(tags)).toEqual(new Set(['rpc:episode']));
+  });
+
+  it('find the service of a pattern and the time of an entry', () => {
+    expect([serviceOf('episode.list'), serviceOf('a.b.c'), serviceOf('alone')]).toEqual(['episode', 'a', 'alone']);
+    expect(timeOf('1700000000000-12')).toBe(1_700_000_000_000);
+  });
+});

@@ -1,0 +1,50 @@
+import type { Cluster, Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll } from 'vitest';
+import { eventually, startRedisServer, type TestServer } from '#testing';
+import { StreamClient, type StreamClientOptions } from '../src/index.js';
+import { connectTo, memoryLog, startReplica, type ProbeOptions, type ProbeReplica } from './probe.replica.js';
+
+/** Replicas and gateways in this process, on a Redis of this test file that is emptied after each test. */
+export function useTransport() {
+  let redis: TestServer;
+  let admin: Redis | Cluster;
+  const replicas: ProbeReplica[] = [];
+  const clients: StreamClient[] = [];
+
+  beforeAll(async () => {
+    redis = await startRedisServer();
+    admin = connectTo(redis.url);
+    await eventually(() => admin.ping());
+  });
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+    await Promise.all(replicas.splice(0).map((replica) => replica.app.close()));
+    await admin.flushall();
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await redis.dispose();
+  });
+
+  return {
+    /** A connection for looking and tampering. */
+    admin: () => admin,
+
+    async replica(options: ProbeOptions = {}): Promise<ProbeReplica> {
+      // What nobody needs here would only take time.
+      const replica = await startReplica(redis.url, {
+        timings: { farewellMs: 0, blockMs: 50, drainMs: 100 },
+        ...options,
+      });
+      replicas.push(replica);
+      return replica;
+    },
+
+    async client(options: Partial<StreamClientOptions> = {}): Promise<StreamClient> {
+      const client = new StreamClient({ connect: () => connectTo(redis.url), log: memoryLog().log, ...options });
+      clients.push(client);
+      await client.connect();
+      return client;
+    },
+  };
+}
