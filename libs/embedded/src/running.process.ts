@@ -28,7 +28,7 @@ export function worksOn(pid: number, directory: string): boolean {
 }
 
 /** The arguments of a process, joined by spaces; empty for one that has ended. */
-function commandLine(pid: number): string {
+export function commandLine(pid: number): string {
   if (process.platform !== 'linux')
     return spawnSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
   try {

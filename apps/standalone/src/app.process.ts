@@ -1,0 +1,117 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import type { ReadyMessage } from '#runtime';
+import { StartError } from '#embedded';
+import type { AppLog } from './app.log.js';
+import type { Run } from './supervised.run.js';
+
+/** One of our apps as a process to be started. */
+export interface AppProgram {
+  /** Tells it from the others; of two replicas each has its own. */
+  readonly name: string;
+  /** The file that Node runs. */
+  readonly script: string;
+  /** Its configuration. Of the supervisor's own variables it gets nothing that says where or what it is. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly log: AppLog;
+}
+
+const readyLimitMs = 60_000;
+/** Longer than an app takes to give up on its own stop. */
+const stopLimitMs = 35_000;
+
+/**
+ * A running app.
+ * - It leads a process group: a terminal's Ctrl-C reaches the supervisor only, which stops the apps in order.
+ * - The channel between the two says when the app serves, and its end tells the app that the supervisor is gone.
+ */
+export class AppProcess implements Run {
+  readonly exited: Promise<string>;
+  /** What it said about itself when it was ready. */
+  facts: Readonly<Record<string, unknown>> = {};
+  private ended = false;
+
+  private constructor(private readonly child: ChildProcess) {
+    this.exited = endOf(child).then((how) => {
+      this.ended = true;
+      return how;
+    });
+  }
+
+  /**
+   * Starts an app and waits until it serves.
+   *
+   * @throws StartError when it ends or keeps silent instead.
+   */
+  static async start(program: AppProgram, stopped: AbortSignal): Promise<AppProcess> {
+    stopped.throwIfAborted();
+    const child = launch(program);
+    const app = new AppProcess(child);
+    const silence = AbortSignal.timeout(readyLimitMs);
+    const end = await Promise.race([
+      readyMessage(child).then((facts) => void (app.facts = facts)),
+      app.exited,
+      once(AbortSignal.any([silence, stopped]), 'abort').then(() => `no answer within ${readyLimitMs / 1000} s`),
+    ]);
+    if (end === undefined) return app;
+    app.kill();
+    await app.exited;
+    throw new StartError(`${program.name} did not start (${end}); its log is ${program.log.path}`);
+  }
+
+  /** Asks it to stop, and ends it when it doesn't. */
+  async stop(): Promise<void> {
+    if (this.ended) return;
+    this.child.kill('SIGTERM');
+    const limit = setTimeout(() => this.kill(), stopLimitMs);
+    await this.exited;
+    clearTimeout(limit);
+  }
+
+  kill(): void {
+    this.child.kill('SIGKILL');
+  }
+}
+
+/**
+ * Runs an app that does one thing and ends.
+ *
+ * @throws StartError when it fails.
+ */
+export async function runToEnd(program: AppProgram): Promise<void> {
+  const how = await endOf(launch(program));
+  if (how !== 'exit code 0') throw new StartError(`${program.name} failed (${how}); its log is ${program.log.path}`);
+}
+
+function launch({ script, environment, log }: AppProgram): ChildProcess {
+  const child = fork(script, [], {
+    env: { ...inherited(), ...environment },
+    // Debugger ports and the like are the supervisor's own.
+    execArgv: [],
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  for (const output of [child.stdout, child.stderr]) if (output) void log.take(output);
+  return child;
+}
+
+function inherited(): NodeJS.ProcessEnv {
+  const names = ['PATH', 'HOME', 'TZ', 'LANG', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
+  return Object.fromEntries(names.map((name) => [name, process.env[name]]));
+}
+
+/** Settles once the process has ended and all that it wrote has been read. */
+function endOf(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (code, signal) => resolve(signal ? `signal ${signal}` : `exit code ${code}`));
+  });
+}
+
+function readyMessage(child: ChildProcess): Promise<Record<string, unknown>> {
+  return new Promise((resolve) => {
+    child.on('message', (message: Partial<ReadyMessage>) => {
+      if (message.ready) resolve(message.facts ?? {});
+    });
+  });
+}

@@ -1,0 +1,105 @@
+import { eventually } from '#testing';
+import { describe, expect, it } from 'vitest';
+import { SupervisedRun, type Run } from './supervised.run.js';
+
+const backoff = { firstMs: 10, mostMs: 40, healthyMs: 60_000 };
+
+class FakeRun implements Run {
+  end!: (how: string) => void;
+  stopped = false;
+  readonly exited = new Promise<string>((resolve) => (this.end = resolve));
+
+  stop(): Promise<void> {
+    this.stopped = true;
+    this.end('exit code 0');
+    return Promise.resolve();
+  }
+}
+
+/** Something to supervise: the outcomes of its starts, in turn; after those every start succeeds. */
+function subject(pauses = backoff, ...outcomes: ('serves' | 'fails')[]) {
+  const runs: FakeRun[] = [];
+  const lines: string[] = [];
+  const begin = () => {
+    if (outcomes.shift() === 'fails') return Promise.reject(new Error('no luck'));
+    const run = new FakeRun();
+    runs.push(run);
+    return Promise.resolve(run);
+  };
+  return { runs, lines, supervised: new SupervisedRun('app', begin, (line) => lines.push(line), pauses) };
+}
+
+describe('SupervisedRun', () => {
+  it('starts again what has ended, and says so', async () => {
+    const { supervised, runs, lines } = subject();
+    await supervised.start();
+    runs[0]?.end('signal SIGKILL');
+    await eventually(() => expect(lines).toHaveLength(2));
+    expect(lines).toEqual(['app has ended (signal SIGKILL); starting it again in 0.01 s', 'app serves again']);
+    await supervised.stop();
+  });
+
+  it('tries ever more rarely, up to a longest pause, and does not give up', async () => {
+    const { supervised, runs, lines } = subject(backoff, 'serves', 'fails', 'fails', 'fails', 'fails');
+    await supervised.start();
+    runs[0]?.end('exit code 1');
+    await eventually(() => expect(lines.at(-1)).toBe('app serves again'));
+    expect(lines.slice(0, -1).map((line) => Number(/([\d.]+) s$/.exec(line)?.[1]))).toEqual([
+      0.01, 0.02, 0.04, 0.04, 0.04,
+    ]);
+    await supervised.stop();
+  });
+
+  it('counts one that ran for long as healthy again', async () => {
+    const { supervised, runs, lines } = subject({ ...backoff, healthyMs: 0 });
+    await supervised.start();
+    runs[0]?.end('exit code 1');
+    await eventually(() => expect(runs).toHaveLength(2));
+    runs[1]?.end('exit code 1');
+    await eventually(() => expect(runs).toHaveLength(3));
+    expect(lines.filter((line) => line.includes('in 0.01 s'))).toHaveLength(2);
+    await supervised.stop();
+  });
+
+  it('fails with its first start, and starts nothing again', async () => {
+    const { supervised, runs } = subject(backoff, 'fails');
+    await expect(supervised.start()).rejects.toThrow('no luck');
+    await supervised.stop();
+    expect(runs).toHaveLength(0);
+  });
+
+  it('leaves nothing running when it is stopped, and starts nothing after', async () => {
+    const { supervised, runs, lines } = subject();
+    await supervised.start();
+    await supervised.stop();
+    expect(runs.map((run) => run.stopped)).toEqual([true]);
+    expect(lines).toEqual([]);
+  });
+
+  it('stops a run that serves only after it was told to stop', async () => {
+    const run = new FakeRun();
+    let serve!: () => void;
+    const begun = new Promise<FakeRun>((resolve) => (serve = () => resolve(run)));
+    const supervised = new SupervisedRun(
+      'app',
+      () => begun,
+      () => {},
+      backoff,
+    );
+    const started = supervised.start().catch((error: unknown) => error);
+    const stopped = supervised.stop();
+    serve();
+    await stopped;
+    expect(run.stopped).toBe(true);
+    expect(await started).toBeInstanceOf(Error);
+  });
+
+  it('stops in the middle of a pause', async () => {
+    const { supervised, runs, lines } = subject({ ...backoff, firstMs: 60_000 });
+    await supervised.start();
+    runs[0]?.end('exit code 1');
+    await eventually(() => expect(lines).toHaveLength(1));
+    await supervised.stop();
+    expect(runs).toHaveLength(1);
+  });
+});

@@ -1,0 +1,22 @@
+/** What a person needs to know once everything runs. */
+export interface Welcome {
+  readonly baseUrl: string;
+  readonly data: string;
+  readonly user: string;
+  readonly token: string;
+}
+
+/** The end of a start: where it is, and a first call to paste. */
+export function welcomeText({ baseUrl, data, user, token }: Welcome): string {
+  return `
+Podcast Sync is ready. Ctrl-C stops it; its data stays in ${data}.
+
+  Base URL       ${baseUrl}
+  API reference  ${baseUrl}/docs
+
+A token for ${user} (for others: npm run -s token -- USER), and a first call:
+
+TOKEN=${token}
+curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/subscriptions
+`;
+}
