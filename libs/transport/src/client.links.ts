@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { Pulse } from './pulse.js';
@@ -17,6 +18,9 @@ export interface ClientLinksOptions {
   /** A connection was lost: replies on their way may be lost with it. */
   readonly lost: () => void;
 }
+
+/** How long to wait after a fault that is not the connection's. */
+const faultPauseMs = 250;
 
 /**
  * What a client holds towards Redis: a connection that asks, one that hears, and a view of each service.
@@ -45,7 +49,7 @@ export class ClientLinks {
     this.pulse = new Pulse(
       lookMs,
       () => this.look(),
-      (error) => this.fault(error),
+      (error) => this.writer.fault(error),
     );
     for (const service of services) this.view(service);
   }
@@ -66,9 +70,10 @@ export class ClientLinks {
       await this.subscribe();
       const looked = await this.look().then(
         () => true,
-        (error: unknown) => this.fault(error),
+        (error: unknown) => this.writer.fault(error),
       );
       if (looked && this.isUp) return;
+      await delay(faultPauseMs);
     }
   }
 
@@ -100,14 +105,14 @@ export class ClientLinks {
 
   /** Looks at one service now, e.g. because nothing is known of it yet. */
   async lookAt(view: ServiceView): Promise<void> {
-    if (this.isUp) await view.look(this.writer).catch((error: unknown) => this.fault(error));
+    if (this.isUp) await view.look(this.writer).catch((error: unknown) => this.writer.fault(error));
   }
 
   private async subscribe(): Promise<void> {
     // Not left to ioredis, which does not say when a subscription made anew is in force.
     await this.hearer.redis.subscribe(this.options.channel).then(
       () => (this.subscribed = !this.closed && this.hearer.isUp),
-      (error: unknown) => this.fault(error),
+      (error: unknown) => this.hearer.fault(error),
     );
   }
 
@@ -120,10 +125,5 @@ export class ClientLinks {
     this.subscribed &&= this.hearer.isUp;
     for (const view of this.views.values()) view.forget();
     this.options.lost();
-  }
-
-  private fault(error: unknown): void {
-    // Losing the connection is logged by the link, once.
-    if (this.all.every((link) => link.isUp)) this.options.log.warn({ err: error }, 'Redis refused a command');
   }
 }

@@ -18,6 +18,11 @@ export class Gate {
     this.isOpened = false;
   }
 
+  set(isOpen: boolean): void {
+    if (isOpen) this.open();
+    else this.shut();
+  }
+
   /** Resolves as soon as it is open, at once if it is. */
   opened(): Promise<void> {
     if (this.isOpened) return Promise.resolve();

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { Gate } from './gate.js';
@@ -15,13 +16,24 @@ export const linkEvents = ['ready', 'close', 'reconnecting', 'error'] as const;
 /** As told by `status` of server and client. */
 export type LinkStatus = 'connected' | 'reconnecting' | 'draining' | 'disconnected';
 
-/** A connection to Redis that may be lost and come back any number of times, and is told about once each. */
+/** The same fault is not logged again within this time. */
+const repeatedMs = 10_000;
+
+/**
+ * A connection to Redis that may be lost and come back any number of times.
+ *
+ * Invariants:
+ * - An outage is logged once when it begins and once when it ends, however many attempts lie between.
+ * - Closing ends within about a second, whatever state Redis is in.
+ */
 export class RedisLink {
   readonly redis: ScriptedRedis;
   private readonly up = new Gate();
   private closing = false;
   private outage = false;
   private outages = 0;
+  private lastError?: Error;
+  private lastFault = { message: '', at: Number.NEGATIVE_INFINITY };
 
   constructor(
     readonly name: string,
@@ -31,8 +43,7 @@ export class RedisLink {
     this.redis = withScripts(redis);
     redis.on('ready', () => this.gained());
     redis.on('close', () => this.lost());
-    // ioredis reports on standard error what nobody listens to.
-    redis.on('error', (error: Error) => this.lost(error));
+    redis.on('error', (error: Error) => this.failed(error));
     if (redis.status === 'ready') this.up.open();
     else if (redis.status === 'wait') redis.connect().catch(() => {});
   }
@@ -55,7 +66,17 @@ export class RedisLink {
     this.redis.on(event, (...rest: unknown[]) => listener(this.name, ...rest));
   }
 
-  /** Says goodbye where Redis still listens, and lets go within a second either way. */
+  /** Logs that a command failed, unless it did because the connection is away, which is logged already. */
+  fault(error: unknown): void {
+    const message = String(error);
+    const now = performance.now();
+    const repeated = message === this.lastFault.message && now - this.lastFault.at < repeatedMs;
+    if (!this.isUp || this.closing || repeated) return;
+    this.lastFault = { message, at: now };
+    this.log.warn({ link: this.name, err: error }, 'Redis did not carry out a command');
+  }
+
+  /** Says goodbye where Redis still listens, and lets go either way. */
   async close(): Promise<void> {
     this.closing = true;
     if (this.isUp) {
@@ -72,14 +93,21 @@ export class RedisLink {
     this.outage = false;
   }
 
-  private lost(error?: Error): void {
-    const wasUp = this.up.isOpen;
-    // Not every error ends the connection: that is what `close` says.
-    if (!error) this.up.shut();
-    if (this.closing) return;
-    if (!error && wasUp) this.outages += 1;
-    if (!this.outage && (error || wasUp))
-      this.log.warn({ link: this.name, err: error }, 'Redis is away, connecting again');
-    this.outage ||= wasUp ? !error : true;
+  private lost(): void {
+    if (this.up.isOpen && !this.closing) this.outages += 1;
+    this.up.shut();
+    this.away();
+  }
+
+  private failed(error: Error): void {
+    this.lastError = error;
+    // While it is up, an error that ends the connection is followed by `close`.
+    if (!this.isUp) this.away();
+  }
+
+  private away(): void {
+    if (this.outage || this.closing) return;
+    this.outage = true;
+    this.log.warn({ link: this.name, err: this.lastError }, 'Redis is away, connecting again');
   }
 }

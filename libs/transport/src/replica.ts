@@ -1,63 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Cluster, Redis } from 'ioredis';
-import type { Logger } from 'pino';
 import { Gate } from './gate.js';
 import { Presence } from './presence.js';
 import { Pulse } from './pulse.js';
 import { RedisClock } from './redis.clock.js';
 import { RedisLink } from './redis.link.js';
+import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
 import { Takeover } from './takeover.js';
 import { decodeEntry, encodeReply, group, serviceKeys, type Entry, type Verdict } from './wire.js';
-
-/** The timing of a replica. The defaults belong together: takeover is within about 2 s. */
-export interface ReplicaTimings {
-  /** How often the heartbeat is written and running requests are renewed. */
-  readonly beatMs: number;
-  /** For how long a heartbeat counts. */
-  readonly validMs: number;
-  /** A request not renewed for this long is abandoned by its replica. */
-  readonly abandonedMs: number;
-  /** How often abandoned requests are looked for. */
-  readonly lookMs: number;
-  /** How long one read waits for requests. */
-  readonly blockMs: number;
-  /** For how long a stopping replica still reads: until every client knows that it is not to be counted on. */
-  readonly farewellMs: number;
-  /** How long a stopping replica waits for handlers that run. */
-  readonly drainMs: number;
-}
-
-export const defaultTimings: ReplicaTimings = {
-  beatMs: 500,
-  validMs: 2_000,
-  abandonedMs: 1_250,
-  lookMs: 250,
-  blockMs: 500,
-  farewellMs: 600,
-  drainMs: 20_000,
-};
-
-export interface ReplicaOptions {
-  readonly service: string;
-  readonly connect: () => Redis | Cluster;
-  readonly maxInFlight: number;
-  readonly maxDeliveries: number;
-  readonly timings: ReplicaTimings;
-  readonly log: Logger;
-}
-
-/** Counts what a replica did since it started. */
-export interface ReplicaCounters {
-  readonly inFlight: number;
-  readonly handled: number;
-  /** Dropped unrun, because nobody waited for the answer any more. */
-  readonly expired: number;
-  readonly takeovers: number;
-  readonly deadLetters: number;
-  readonly reconnects: number;
-}
 
 /** How often consumers of replicas long gone are deleted. */
 const sweepMs = 30_000;
@@ -87,9 +38,12 @@ export class Replica {
   private readonly takeover: Takeover;
   private readonly pulses: readonly Pulse[];
   private readonly running = new Map<string, Entry>();
+  /** Open while another request may be read. */
   private readonly room = new Gate(true);
+  /** Open while nothing runs. */
   private readonly quiet = new Gate(true);
   private readonly leaving = new Gate();
+  private stopping?: Promise<void>;
   private reading?: Promise<void>;
   private takeoverIsDue = false;
   private handled = 0;
@@ -141,23 +95,37 @@ export class Replica {
   }
 
   /** Stops in order; what does not end within `drainMs` is left to other replicas. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.stopping ??= this.drain();
+    return this.stopping;
+  }
+
+  private async drain(): Promise<void> {
     const { farewellMs, drainMs } = this.options.timings;
     const [beat, renew, ...others] = this.pulses;
     await beat!.stop();
-    const heard =
-      this.isUp &&
-      (await this.presence.withdraw().then(
-        () => true,
-        () => false,
-      ));
-    if (heard) await delay(farewellMs);
+    if (await this.withdraw()) await delay(farewellMs);
     this.leaving.open();
-    await Promise.all([this.reading, ...others.map((pulse) => pulse.stop())]);
-    await Promise.race([this.quiet.opened(), delay(drainMs, undefined, { ref: false })]);
-    await renew!.stop();
+    this.room.open();
+    await Promise.race([this.quietly(), delay(drainMs, undefined, { ref: false })]);
+    await Promise.all([renew, ...others].map((pulse) => pulse!.stop()));
     await this.leave();
     await Promise.all(this.links.map((link) => link.close()));
+  }
+
+  /** Resolves when nothing is read and nothing runs any more. */
+  private async quietly(): Promise<void> {
+    await this.reading;
+    await this.quiet.opened();
+  }
+
+  /** Answers whether Redis heard it. */
+  private async withdraw(): Promise<boolean> {
+    if (!this.isUp) return false;
+    return this.presence.withdraw().then(
+      () => true,
+      () => false,
+    );
   }
 
   private get isUp(): boolean {
@@ -189,8 +157,8 @@ export class Replica {
     while (!this.leaving.isOpen) {
       try {
         if (this.takeoverIsDue) await this.takeOver();
-        await Promise.race([this.room.opened(), this.leaving.opened()]);
-        if (this.room.isOpen) for (const entry of await this.next()) void this.run(entry);
+        await this.room.opened();
+        if (!this.leaving.isOpen) for (const entry of await this.next()) void this.run(entry);
       } catch (error) {
         this.fault(error);
         await delay(faultPauseMs);
@@ -221,8 +189,7 @@ export class Replica {
     while (!this.leaving.isOpen) {
       const entry = await this.takeover.reserve();
       if (!entry) break;
-      await Promise.race([this.quiet.opened(), this.leaving.opened()]);
-      if (this.leaving.isOpen) return;
+      await this.quiet.opened();
       await this.takeover.begin(entry);
       await this.run(entry);
     }
@@ -232,8 +199,7 @@ export class Replica {
   /** Runs a request and answers it; never rejects. */
   private async run(entry: Entry): Promise<void> {
     this.running.set(entry.id, entry);
-    this.quiet.shut();
-    if (this.running.size >= this.options.maxInFlight) this.room.shut();
+    this.updateGates();
     if (this.clock.now() < entry.deadline) {
       const verdict = await this.handle(entry, () => this.clock.now());
       this.handled += 1;
@@ -243,8 +209,12 @@ export class Replica {
       await this.answer(entry);
     }
     this.running.delete(entry.id);
-    this.room.open();
-    if (this.running.size === 0) this.quiet.open();
+    this.updateGates();
+  }
+
+  private updateGates(): void {
+    this.room.set(this.running.size < this.options.maxInFlight || this.leaving.isOpen);
+    this.quiet.set(this.running.size === 0);
   }
 
   /** Acknowledges a request with its reply; again after a fault of Redis, for as long as its caller waits. */
@@ -281,7 +251,6 @@ export class Replica {
   }
 
   private fault(error: unknown): void {
-    // Losing the connection is logged by the link, once.
-    if (this.isUp) this.options.log.warn({ err: error, service: this.options.service }, 'Redis refused a command');
+    this.links[1].fault(error);
   }
 }

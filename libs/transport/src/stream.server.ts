@@ -5,7 +5,8 @@ import { lastValueFrom } from 'rxjs';
 import { Failure, type FailureData, type Rpc } from '#contracts';
 import { CallContext } from './call.context.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
-import { defaultTimings, Replica, type ReplicaCounters, type ReplicaTimings } from './replica.js';
+import { defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
+import { Replica } from './replica.js';
 import type { Entry, Verdict } from './wire.js';
 
 /** Nest's id of this transport. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { ask } from '../testing/load.js';
 import { useTransport } from '../testing/use.transport.js';
+import { withScripts } from './redis.scripts.js';
 import { encodeRequest, group, serviceKeys } from './wire.js';
 
 const { replica, client, admin } = useTransport();
@@ -133,7 +134,7 @@ describe('a stopped replica', () => {
 
   it('is not deleted while requests are pending with it', async () => {
     const { app, runs } = await replica();
-    const outcome = ask(await client(), 'hung', { outcome: 'hang' });
+    const outcome = ask(await client(), 'hung', { outcome: 'hang', budgetMs: 1_000 });
     await eventually(() => expect(runs).toHaveLength(1));
     await app.close();
     expect(await admin().xinfo('CONSUMERS', requests, group)).toHaveLength(1);
@@ -141,6 +142,22 @@ describe('a stopped replica', () => {
     await eventually(async () => expect((await admin().xpending(requests, group))[0]).toBe(1));
     await next.close();
     await outcome;
+  });
+});
+
+describe('the consumers of replicas long gone', () => {
+  it('are deleted, unless requests are pending with them or they are alive', async () => {
+    const { take } = await ghost();
+    const outcome = ask(await client(), 'left', { budgetMs: 100 });
+    await take(1);
+    await outcome;
+    for (const name of ['gone', 'well']) await admin().xgroup('CREATECONSUMER', requests, group, name);
+    await admin().zrem(alive, 'ghost');
+    await admin().zadd(alive, Date.now() + 60_000, 'well');
+    const scripted = withScripts(admin());
+    await eventually(async () => expect(await scripted.rpcSweep(requests, alive, group, 5)).toBe(1));
+    const names = ((await admin().xinfo('CONSUMERS', requests, group)) as string[][]).map((consumer) => consumer[1]);
+    expect(names).toEqual(['ghost', 'well']);
   });
 });
 

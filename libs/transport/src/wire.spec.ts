@@ -62,6 +62,10 @@ describe('a reply on the wire', () => {
   );
 });
 
+it("a reply that can't be read is an error of its caller, not a fault of the process", () => {
+  expect(decodeReply('1\n{').verdict()).toMatchObject({ error: expect.any(SyntaxError) });
+});
+
 describe('names', () => {
   it('keep the keys of a service in one slot', () => {
     const tags = Object.values(serviceKeys('episode')).map((key) => /^\{(.+)\}:/.exec(key)?.[1]);

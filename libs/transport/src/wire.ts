@@ -100,7 +100,15 @@ export function encodeReply(id: string, verdict: Verdict): string {
 
 export function decodeReply(message: string): { id: string; verdict: () => Verdict } {
   const end = message.indexOf('\n');
-  return { id: message.slice(0, end), verdict: () => JSON.parse(message.slice(end + 1)) as Verdict };
+  return { id: message.slice(0, end), verdict: () => parseVerdict(message.slice(end + 1)) };
+}
+
+function parseVerdict(json: string): Verdict {
+  try {
+    return JSON.parse(json) as Verdict;
+  } catch (error) {
+    return { error };
+  }
 }
 
 function parseObject(json: string | undefined): Record<string, string> | undefined {

@@ -1,0 +1,50 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { Logger } from 'pino';
+
+/** The timing of a replica. The defaults belong together: takeover is within about 2 s. */
+export interface ReplicaTimings {
+  /** How often the heartbeat is written and running requests are renewed. */
+  readonly beatMs: number;
+  /** For how long a heartbeat counts. */
+  readonly validMs: number;
+  /** A request not renewed for this long is abandoned by its replica. */
+  readonly abandonedMs: number;
+  /** How often abandoned requests are looked for. */
+  readonly lookMs: number;
+  /** How long one read waits for requests. */
+  readonly blockMs: number;
+  /** For how long a stopping replica still reads: until every client knows that it is not to be counted on. */
+  readonly farewellMs: number;
+  /** How long a stopping replica waits for handlers that run. */
+  readonly drainMs: number;
+}
+
+export const defaultTimings: ReplicaTimings = {
+  beatMs: 500,
+  validMs: 2_000,
+  abandonedMs: 1_250,
+  lookMs: 250,
+  blockMs: 500,
+  farewellMs: 600,
+  drainMs: 20_000,
+};
+
+export interface ReplicaOptions {
+  readonly service: string;
+  readonly connect: () => Redis | Cluster;
+  readonly maxInFlight: number;
+  readonly maxDeliveries: number;
+  readonly timings: ReplicaTimings;
+  readonly log: Logger;
+}
+
+/** Counts what a replica did since it started. */
+export interface ReplicaCounters {
+  readonly inFlight: number;
+  readonly handled: number;
+  /** Dropped unrun, because nobody waited for the answer any more. */
+  readonly expired: number;
+  readonly takeovers: number;
+  readonly deadLetters: number;
+  readonly reconnects: number;
+}
