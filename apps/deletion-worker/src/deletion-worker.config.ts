@@ -4,9 +4,9 @@ import { z } from 'zod';
 /** The configuration of the deletion worker. */
 export const deletionWorkerConfig = z.object({
   ...serviceConfig.shape,
-  QUEUE_REDIS_URL: redisConfig.shape.REDIS_URL.optional().describe(
-    "The queue's Redis, which should persist. Not set: the transport's.",
-  ),
+  QUEUE_REDIS_URL: redisConfig.shape.REDIS_URL.unwrap()
+    .optional()
+    .describe("The queue's Redis, which should persist. Not set: the transport's."),
   DELETION_CONCURRENCY: z.coerce
     .number()
     .int()

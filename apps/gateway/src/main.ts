@@ -1,1 +1,5 @@
-export {};
+import { runApp } from '#runtime';
+import { gatewayConfig } from './gateway.config.js';
+import { serve } from './serve.js';
+
+await runApp('gateway', gatewayConfig, serve);

@@ -20,7 +20,7 @@ export const subscribe = rpc({
   write: true,
   request: z.object({
     userId: z.guid(),
-    entries: z.array(z.object({ feedUrl: z.string(), guid: z.unknown() })),
+    entries: z.array(z.object({ feedUrl: z.string(), guid: z.unknown().optional() })),
   }),
   reply: z.object({
     success: z.array(

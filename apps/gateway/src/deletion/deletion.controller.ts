@@ -1,0 +1,33 @@
+import { Controller, Get, Inject, Param, Req } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { type DeletionStatus, readDeletion } from '#contracts';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { prefixes } from '../http/routes.js';
+import { Operation } from '../openapi.decorators.js';
+import { Services } from '../services.js';
+import { deletionSchema } from '../wire.schemas.js';
+
+const messages: Readonly<Record<DeletionStatus, string>> = {
+  PENDING: 'Deletion is pending',
+  SUCCESS: 'Subscription deleted successfully',
+  FAILURE: 'The deletion process encountered an error and was rolled back',
+};
+
+/** A positive integer of decimal digits that a JavaScript number holds exactly. */
+const deletionId = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().positive());
+
+/** /deletions (interface, Endpoints). */
+@ApiTags('Deletions')
+@Controller({ path: prefixes.map((prefix) => `${prefix}/deletions`) })
+export class DeletionController {
+  constructor(@Inject(Services) private readonly services: Services) {}
+
+  @Get(':id')
+  @Operation('Reads a deletion record', { status: 200, schema: deletionSchema }, [404, 405])
+  async read(@Req() request: FastifyRequest, @Param('id', { schema: deletionId }) id: number) {
+    const userId = this.services.userId(request);
+    const { status } = await this.services.call(readDeletion, request, { userId, deletionId: id });
+    return { deletion_id: id, status, message: messages[status] };
+  }
+}

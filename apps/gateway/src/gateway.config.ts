@@ -1,0 +1,46 @@
+import { commonConfig, redisConfig } from '#runtime';
+import { z } from 'zod';
+
+const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+
+/** The configuration of the gateway. */
+export const gatewayConfig = z
+  .object({
+    ...commonConfig.shape,
+    ...redisConfig.shape,
+    HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
+    PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),
+    PUBLIC_URL: z
+      .url({ protocol: /^https?$/ })
+      .transform((url) => url.replace(/\/+$/, ''))
+      .optional()
+      .describe('Base of the links in pages. Not set: as the request was addressed.'),
+    AUTH_ISSUER: z.string().min(1).describe('The `iss` that tokens must carry.'),
+    AUTH_AUDIENCE: z.string().min(1).describe('The `aud` that tokens must carry.'),
+    AUTH_JWKS_URL: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('Key set of the identity provider.'),
+    AUTH_JWKS_FILE: z.string().optional().describe('File with the key set; it is served at `/.well-known/jwks.json`.'),
+    AUTH_OWN_ISSUER: z
+      .string()
+      .default('urn:podcast-sync:standalone')
+      .describe('Under this issuer a subject that is a UUID is the user id itself.'),
+    AUTH_ISSUER_ALIASES: z
+      .string()
+      .regex(/^[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*$/, 'must look like new-issuer=first-issuer,…')
+      .optional()
+      .describe('Issuers under a new name: `new=first,…`, so that users stay who they are when a provider moves.'),
+    MAX_ENTRIES: integer(1, 100_000).default(1_000).describe('Entries in one batch.'),
+    MAX_BODY_BYTES: integer(1_024, 1_073_741_824).default(2_097_152).describe('Bytes in one request body.'),
+    MAX_PER_PAGE: integer(1, 100_000).default(1_000).describe('Rows on one page.'),
+    MAX_CALLS: integer(1, 100_000).default(1_000).describe('Requests that wait for one service at the same time.'),
+  })
+  .refine((config) => (config.AUTH_JWKS_URL === undefined) !== (config.AUTH_JWKS_FILE === undefined), {
+    error: 'set either AUTH_JWKS_URL or AUTH_JWKS_FILE',
+    path: ['AUTH_JWKS_URL'],
+  });
+export type GatewayConfig = z.output<typeof gatewayConfig>;
+
+/** The configuration as a token for injection. */
+export const CONFIG = Symbol('gateway configuration');

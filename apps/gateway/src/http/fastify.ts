@@ -1,0 +1,124 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { Failure } from '#contracts';
+import type { Log } from '#runtime';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { Authenticator, Caller } from '../auth/authenticator.js';
+import type { GatewayConfig } from '../gateway.config.js';
+import { type ErrorAnswer, errorBody, failureAnswers, httpAnswers } from './failure.responses.js';
+import { isOpen, methodsOf } from './routes.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks; set before any handler runs, but on the paths that are open to all. */
+    caller?: Caller;
+  }
+}
+
+/** Longest request head, in bytes, before 431. */
+const maxHeaderBytes = 16_384;
+/** Time to send the head and the whole request, in milliseconds, before 408. */
+const headersTimeoutMs = 10_000;
+const requestTimeoutMs = 60_000;
+
+/**
+ * The HTTP server, before Nest has its first look at a request: credential first, then whether there is such a route,
+ * and only then the body. Whatever arrives is answered with the interface's error body.
+ */
+export function createFastify(config: GatewayConfig, authenticator: Authenticator, log: Log): FastifyAdapter {
+  const adapter = new FastifyAdapter({
+    bodyLimit: config.MAX_BODY_BYTES,
+    requestTimeout: requestTimeoutMs,
+    http: { maxHeaderSize: maxHeaderBytes, headersTimeout: headersTimeoutMs, connectionsCheckingInterval: 1_000 },
+    // A guid that is too long is a guid that is wrong, not a route that is missing.
+    routerOptions: { maxParamLength: maxHeaderBytes },
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    exposeHeadRoutes: true,
+    clientErrorHandler: answerBrokenHttp,
+    frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      // A path that can't be decoded: still the credential first.
+      void admit(request, authenticator).then(
+        () => send(reply, failureAnswers.invalid),
+        (failure: unknown) => send(reply, answerFor(failure, log)),
+      );
+    },
+  });
+  const fastify = adapter.getInstance();
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    try {
+      done(null, body.length === 0 ? undefined : parseJson(body as Buffer));
+    } catch {
+      done(new Failure('invalid'));
+    }
+  });
+  fastify.addHook('onRequest', async (request, reply) => {
+    const path = request.url.split('?', 1)[0] as string;
+    if (isOpen(path)) return;
+    try {
+      await admit(request, authenticator);
+    } catch (failure) {
+      return send(reply, answerFor(failure, log, request.headers.authorization !== undefined));
+    }
+    if (!request.is404) return;
+    const methods = methodsOf(path);
+    if (methods) return send(reply.header('allow', methods.join(', ')), failureAnswers.invalid);
+    return send(reply, failureAnswers.not_found);
+  });
+  return adapter;
+}
+
+/** The answer to anything that was thrown on the way; what is a fault of ours is logged. */
+export function answerFor(error: unknown, log: Log, sentCredential = false): ErrorAnswer {
+  if (error instanceof Failure) {
+    if (failureAnswers[error.code].status >= 500)
+      log[error.code === 'unavailable' ? 'debug' : 'error']({ err: error }, error.code);
+    if (error.code === 'unauthorized' && sentCredential) {
+      return { ...failureAnswers.unauthorized, headers: { 'www-authenticate': 'Bearer error="invalid_token"' } };
+    }
+    return failureAnswers[error.code];
+  }
+  const { statusCode, status = statusCode } = error as { statusCode?: number; status?: number };
+  const known = httpAnswers[status ?? 500];
+  if (known && status !== 400) return known;
+  // What Fastify and Nest call a bad request or an unsupported media type is input that could not be validated.
+  if (status !== undefined && status >= 400 && status < 500) return failureAnswers.invalid;
+  log.error({ err: error }, 'a request failed on a fault of ours');
+  return failureAnswers.internal;
+}
+
+export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
+  return reply
+    .code(answer.status)
+    .headers(answer.headers ?? {})
+    .type('application/json; charset=utf-8')
+    .send(errorBody(answer));
+}
+
+async function admit(request: FastifyRequest, authenticator: Authenticator): Promise<void> {
+  const reads = request.method === 'GET' || request.method === 'HEAD';
+  const scope = reads ? 'read:subscriptions' : 'write:subscriptions';
+  request.caller = await authenticator.authenticate(request.headers.authorization, scope);
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** JSON in valid UTF-8. A key `__proto__` stays an ordinary one, as JSON.parse leaves it. */
+function parseJson(body: Buffer): unknown {
+  return JSON.parse(utf8.decode(body));
+}
+
+const brokenHttp: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
+
+/** What is not even HTTP gets an answer all the same, and its connection closes. */
+function answerBrokenHttp(error: Error & { code?: string }, socket: Socket & { _httpMessage?: IncomingMessage }): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const answer = httpAnswers[brokenHttp[error.code ?? ''] ?? 400] as ErrorAnswer;
+  const body = JSON.stringify(errorBody(answer));
+  socket.end(
+    `HTTP/1.1 ${answer.status} ${answer.message}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+
+const cursorSchema = z.tuple([z.enum(['after', 'before']), z.int().min(0), z.int().min(0), z.int().min(0)]);
+
+/** Where a linked walk goes on, and what its first page fixed. */
+export interface Cursor {
+  direction: 'after' | 'before';
+  /** Row id beside which the page starts. */
+  boundary: number;
+  /** The `Sync-Timestamp` of the walk's first page. */
+  syncTimestamp: string;
+  /** The total that the first page counted. */
+  total: number;
+}
+
+/** What a cursor is good for: one user's one list with one `since`. */
+export interface CursorScope {
+  userId: string;
+  list: string;
+  since: string | undefined;
+}
+
+/**
+ * Writes a cursor for a link. Its check value ties it to its scope, so that one that was altered or belongs elsewhere
+ * counts as not sent. It is no secret: whoever makes one up reads nothing but their own list, as every statement is
+ * bound to the user.
+ */
+export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
+  const { direction, boundary, syncTimestamp, total } = cursor;
+  const payload = Buffer.from(JSON.stringify([direction, boundary, Date.parse(syncTimestamp), total])).toString(
+    'base64url',
+  );
+  return `${payload}.${check(payload, scope)}`;
+}
+
+/** Reads a cursor; `undefined` when it was not made for this scope. */
+export function decodeCursor(text: string, scope: CursorScope): Cursor | undefined {
+  const [payload = '', checkValue] = text.split('.', 2);
+  if (check(payload, scope) !== checkValue || `${payload}.${checkValue}` !== text) return undefined;
+  const [direction, boundary, syncTimestamp, total] = cursorSchema.parse(
+    JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')),
+  );
+  return { direction, boundary, syncTimestamp: new Date(syncTimestamp).toISOString(), total };
+}
+
+function check(payload: string, { userId, list, since }: CursorScope): string {
+  const digest = createHash('sha256').update(JSON.stringify([payload, userId, list, since ?? '']));
+  return digest.digest('base64url').slice(0, 22);
+}

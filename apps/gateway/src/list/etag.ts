@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto';
+
+/** Changes whenever a list's answer looks different for the same data. */
+const representation = 1;
+
+/** Everything but the user's data that a list's answer depends on. */
+export interface ListIdentity {
+  userId: string;
+  /** The whole URL with the base of its links. */
+  url: string;
+  /** The parameters as they were used. */
+  effective: unknown;
+}
+
+/** The weak ETag of a list (RFC 9110, 8.8.3): the user's clock, readable, and a hash of everything else. */
+export function listETag(clock: string, identity: ListIdentity): string {
+  return `W/"${Date.parse(clock).toString(36)}-${fingerprint(identity)}"`;
+}
+
+/** The clock that a matching copy of this list was made at, from `If-None-Match` (RFC 9110, 13.1.2). */
+export function knownClock(ifNoneMatch: string | undefined, identity: ListIdentity): string | undefined {
+  if (ifNoneMatch === undefined) return undefined;
+  const expected = fingerprint(identity);
+  for (const [, clock, print] of ifNoneMatch.matchAll(/"([\da-z]{1,9})-([\w-]+)"/g)) {
+    if (print === expected) return new Date(Number.parseInt(clock as string, 36)).toISOString();
+  }
+  return undefined;
+}
+
+function fingerprint({ userId, url, effective }: ListIdentity): string {
+  const digest = createHash('sha256').update(JSON.stringify([representation, userId, url, effective]));
+  return digest.digest('base64url').slice(0, 22);
+}

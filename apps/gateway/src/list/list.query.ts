@@ -1,0 +1,44 @@
+import { parseTime, toStamp } from '#contracts';
+import { type Cursor, decodeCursor } from './cursor.js';
+
+/** Rows on a page unless asked otherwise. */
+const defaultPerPage = 50;
+
+/** What a list was asked for, with everything unusable left out (semantics: Lists). */
+export interface ListQuery {
+  since: string | undefined;
+  page: number;
+  perPage: number;
+  cursor: Cursor | undefined;
+  /** The parameters that were not used as sent, in the order of their names in the interface. */
+  ignored: string[];
+}
+
+/** Reads the query of a list: nothing in it is an error. */
+export function readListQuery(
+  parameters: URLSearchParams,
+  scope: { userId: string; list: string; maxPerPage: number },
+): ListQuery {
+  const ignored: string[] = [];
+  const read = <Value>(name: string, parse: (text: string) => Value | undefined): Value | undefined => {
+    const values = parameters.getAll(name);
+    if (values.length === 0) return undefined;
+    const value = values.length === 1 ? parse(values[0] as string) : undefined;
+    if (value === undefined) ignored.push(name);
+    return value;
+  };
+  const since = read('since', (text) => {
+    const time = parseTime(text);
+    return time && toStamp(time);
+  });
+  const page = read('page', positiveInteger) ?? 1;
+  const asked = read('per_page', positiveInteger) ?? Math.min(defaultPerPage, scope.maxPerPage);
+  if (asked > scope.maxPerPage) ignored.push('per_page');
+  const cursor = read('cursor', (text) => decodeCursor(text, { userId: scope.userId, list: scope.list, since }));
+  return { since, page, perPage: Math.min(asked, scope.maxPerPage), cursor, ignored };
+}
+
+function positiveInteger(text: string): number | undefined {
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : 0;
+  return value >= 1 && Number.isSafeInteger(value) ? value : undefined;
+}

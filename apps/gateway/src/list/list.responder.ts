@@ -1,0 +1,78 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { listEpisodes, listSubscriptions, Position } from '#contracts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { Services } from '../services.js';
+import { toWire } from '../http/wire.js';
+import { encodeCursor } from './cursor.js';
+import { knownClock, type ListIdentity, listETag } from './etag.js';
+import { type ListQuery, readListQuery } from './list.query.js';
+import { neighbours, type Neighbour } from './page.links.js';
+
+/** The lists of the interface and the name of each one's array. */
+const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
+
+/** Answers the two lists: query, headers, envelope and links (GET /subscriptions, GET /episodes). */
+@Injectable()
+export class ListResponder {
+  constructor(
+    @Inject(CONFIG) private readonly config: GatewayConfig,
+    @Inject(Services) private readonly services: Services,
+  ) {}
+
+  async answer(
+    contract: typeof listSubscriptions | typeof listEpisodes,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown> {
+    const array = arrays[contract.pattern as keyof typeof arrays];
+    const userId = this.services.userId(request);
+    const url = new URL(`${this.base(request)}${request.url}`);
+    const query = readListQuery(url.searchParams, { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE });
+    const { since, page, perPage, cursor, ignored } = query;
+    const identity: ListIdentity = { userId, url: url.href, effective: [since, page, perPage, cursor] };
+    const known = knownClock(request.headers['if-none-match'], identity);
+    const found = await this.services.call(contract, request, {
+      ...{ userId, perPage, position: position(query) },
+      ...(since !== undefined && { since }),
+      ...(cursor && { total: cursor.total }),
+      ...(known !== undefined && { knownClock: known }),
+    });
+    const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
+    void reply.headers({
+      etag: listETag(found.clock, identity),
+      'sync-timestamp': syncTimestamp,
+      'cache-control': 'private, no-cache',
+      vary: 'Authorization, Accept-Encoding',
+      ...(ignored.length > 0 && { 'ignored-parameters': ignored.join(', ') }),
+    });
+    if (found.unchanged || request.headers['if-none-match']?.trim() === '*') return void reply.code(304);
+    const { total, items, firstId, lastId, more } = found;
+    const links = neighbours({ page, perPage, cursor, total, syncTimestamp, firstId, lastId, more });
+    const link = (neighbour: Neighbour) => {
+      const target = new URL(url);
+      target.searchParams.set('page', String(neighbour.page));
+      target.searchParams.set('cursor', encodeCursor(neighbour.cursor, { userId, list: array, since }));
+      return target.href;
+    };
+    return {
+      total,
+      page,
+      per_page: perPage,
+      ...(links.next && { next: link(links.next) }),
+      ...(links.previous && { previous: link(links.previous) }),
+      [array]: toWire(items),
+    };
+  }
+
+  /** The public URL of this service, as configured or as the request was addressed. */
+  private base(request: FastifyRequest): string {
+    if (this.config.PUBLIC_URL !== undefined) return this.config.PUBLIC_URL;
+    const base = `${request.protocol}://${request.host}`;
+    return URL.canParse(base) ? base : `http://${this.config.HOST}:${this.config.PORT}`;
+  }
+}
+
+function position({ cursor, page }: ListQuery): Position {
+  return cursor ? { from: cursor.direction, id: cursor.boundary } : { from: 'page', page };
+}

@@ -1,0 +1,41 @@
+import type { Cursor } from './cursor.js';
+
+/** What decides a page's neighbours. */
+export interface PageFacts {
+  page: number;
+  perPage: number;
+  cursor: Cursor | undefined;
+  total: number;
+  syncTimestamp: string;
+  firstId: number | undefined;
+  lastId: number | undefined;
+  /** Whether rows follow in the direction of the walk. */
+  more: boolean;
+}
+
+/** A neighbour: its number, which is a label, and its place, which decides. */
+export interface Neighbour {
+  page: number;
+  cursor: Cursor;
+}
+
+/** A place after every row. */
+const end = Number.MAX_SAFE_INTEGER;
+
+/**
+ * The neighbours of a page. A page that was reached by a link has its origin on the other side; a page past the end
+ * has the last one before it.
+ */
+export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
+  const { page, cursor, total, syncTimestamp, more } = facts;
+  const firstId = facts.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : end);
+  const lastId = facts.lastId ?? (cursor ? Math.max(cursor.boundary - 1, 0) : 0);
+  const after = { page: page + 1, cursor: { direction: 'after' as const, boundary: lastId, syncTimestamp, total } };
+  const before = {
+    page: facts.firstId === undefined && !cursor ? Math.ceil(total / facts.perPage) : Math.max(page - 1, 1),
+    cursor: { direction: 'before' as const, boundary: firstId, syncTimestamp, total },
+  };
+  if (cursor?.direction === 'before') return { next: after, ...(more && { previous: before }) };
+  const hasPrevious = cursor !== undefined || (page > 1 && total > 0);
+  return { ...(more && { next: after }), ...(hasPrevious && { previous: before }) };
+}

@@ -1,0 +1,53 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiBearerAuth, ApiHeader, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { failureAnswers } from './http/failure.responses.js';
+import { errorSchema } from './wire.schemas.js';
+
+const reasons: Readonly<Record<number, string>> = Object.fromEntries(
+  Object.values(failureAnswers).map(({ status, message }) => [status, message]),
+);
+
+/** Describes an operation of the interface: what it answers, and with which errors. */
+export function Operation(summary: string, success: { status: number; schema: z.ZodType }, errors: readonly number[]) {
+  return applyDecorators(
+    ApiBearerAuth(),
+    ApiOperation({ summary }),
+    ApiResponse({ status: success.status, description: 'Success', standardSchema: success.schema }),
+    ...[401, ...errors, 503].map((status) =>
+      ApiResponse({ status, description: reasons[status] ?? '', standardSchema: errorSchema }),
+    ),
+  );
+}
+
+/** Describes the parameters that both lists take; none of them is ever an error. */
+export function ListParameters() {
+  const number = (name: string, description: string) =>
+    ApiQuery({ name, required: false, description, schema: { type: 'integer', minimum: 1 } });
+  return applyDecorators(
+    ApiQuery({
+      name: 'since',
+      required: false,
+      description: 'Only what changed strictly later: the `Sync-Timestamp` of an earlier answer.',
+      schema: { type: 'string', format: 'date-time' },
+    }),
+    number('page', 'From 1; a label only beside a cursor.'),
+    number('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
+    ApiQuery({ name: 'cursor', required: false, description: 'From the links of a page.', schema: { type: 'string' } }),
+    ApiHeader({
+      name: 'If-None-Match',
+      required: false,
+      description: 'The `ETag` of an earlier answer: 304 if nothing changed.',
+    }),
+  );
+}
+
+/** Describes the header by which a write may be sent again. */
+export function Repeatable() {
+  return ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description:
+      'Up to 255 visible characters: the same key within an hour gets the first answer again and changes nothing.',
+  });
+}

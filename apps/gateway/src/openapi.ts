@@ -1,0 +1,37 @@
+import type { INestApplication } from '@nestjs/common';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { z } from 'zod';
+
+/** The interface as OpenAPI 3.1, made from the schemas that requests are validated with. */
+export function createOpenApi(app: INestApplication): OpenAPIObject {
+  const head = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Podcast Sync')
+    .setDescription("Keeps a listener's podcast subscriptions and episode states the same on every device.")
+    .setVersion('1')
+    .addBearerAuth()
+    .build();
+  const document = SwaggerModule.createDocument(app, head, {
+    standardSchemaConverter: (schema, { schemaType }) => jsonSchema(schema as z.ZodType, schemaType),
+  });
+  // The same routes are served below /v1/; one description is enough.
+  document.paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => !path.startsWith('/v1/')));
+  return document;
+}
+
+/** A schema and the named ones inside it, which become components. */
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output') {
+  const {
+    $schema: _version,
+    $defs,
+    ...converted
+  } = z.toJSONSchema(schema, {
+    ...{ io, target: 'draft-2020-12', unrepresentable: 'any', reused: 'inline' },
+  });
+  const components = Object.fromEntries(Object.entries($defs ?? {}).map(([id, named]) => [id, withoutId(named)]));
+  return { schema: withoutId(converted), components };
+}
+
+function withoutId({ id: _id, $id: _uri, ...schema }: Record<string, unknown>): Record<string, unknown> {
+  return schema;
+}

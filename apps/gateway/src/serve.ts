@@ -1,0 +1,43 @@
+import type { AddressInfo } from 'node:net';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { SwaggerModule } from '@nestjs/swagger';
+import { services } from '#contracts';
+import { connectRedis, type Log, nestLogger, type Running } from '#runtime';
+import { StreamClient } from '#transport';
+import { Authenticator } from './auth/authenticator.js';
+import type { GatewayConfig } from './gateway.config.js';
+import { GatewayModule } from './gateway.module.js';
+import { createFastify } from './http/fastify.js';
+import { createOpenApi } from './openapi.js';
+
+/** Starts the gateway; it serves from here on until it is stopped. */
+export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
+  const authenticator = new Authenticator(config);
+  const client = new StreamClient({
+    connect: () => connectRedis(config),
+    log,
+    services,
+    maxInFlight: config.MAX_CALLS,
+  });
+  await client.connect();
+  const adapter = createFastify(config, authenticator, log);
+  const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(config, client, log), adapter, {
+    logger: nestLogger(log),
+    bodyParser: false,
+  });
+  const document = createOpenApi(app);
+  SwaggerModule.setup('docs', app, document, { raw: false });
+  const fastify = adapter.getInstance();
+  fastify.get('/openapi.json', () => document);
+  if (authenticator.keySet) fastify.get('/.well-known/jwks.json', () => authenticator.keySet);
+  await app.listen(config.PORT, config.HOST);
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  return {
+    facts: { port },
+    stop: async () => {
+      await app.close();
+      await client.close();
+    },
+  };
+}

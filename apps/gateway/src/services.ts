@@ -1,0 +1,33 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { Failure, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
+import { call, StreamClient } from '#transport';
+import type { FastifyRequest } from 'fastify';
+
+/** What a client may send as `Idempotency-Key`. */
+const keyForm = /^[\x21-\x7e]{1,255}$/;
+
+/** Calls the services on behalf of an HTTP request. */
+@Injectable()
+export class Services {
+  constructor(@Inject(StreamClient) private readonly client: StreamClient) {}
+
+  /** The user that the request's credential names. */
+  userId(request: FastifyRequest): string {
+    if (!request.caller) throw new Failure('unauthorized');
+    return request.caller.userId;
+  }
+
+  call<C extends Rpc>(contract: C, request: FastifyRequest, payload: RequestOf<C>): Promise<ReplyOf<C>> {
+    const requestId = contract.write ? writeId(request) : randomUUID();
+    return call(this.client, contract, payload, { requestId });
+  }
+}
+
+/** The client's key, apart from ids of our own, so that nobody can ask for another request's answer. */
+function writeId(request: FastifyRequest): string {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return `request ${randomUUID()}`;
+  if (typeof key !== 'string' || !keyForm.test(key)) throw new Failure('invalid');
+  return `key ${key}`;
+}

@@ -1,0 +1,95 @@
+import { Body, Controller, Delete, Get, HttpCode, Inject, Param, Patch, Post, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import {
+  Failure,
+  getSubscription,
+  guidSchema,
+  listSubscriptions,
+  requestDeletion,
+  subscribe,
+  updateSubscription,
+} from '#contracts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { prefixes } from '../http/routes.js';
+import { toWire } from '../http/wire.js';
+import { writeAnswer } from '../http/write.answers.js';
+import { ListResponder } from '../list/list.responder.js';
+import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
+import { Services } from '../services.js';
+import {
+  deletionAcceptedSchema,
+  subscribedSchema,
+  subscribeSchema,
+  subscriptionPageSchema,
+  subscriptionSchema,
+  updatedSchema,
+  updateSchema,
+} from '../wire.schemas.js';
+
+/** /subscriptions (interface, Endpoints). */
+@ApiTags('Subscriptions')
+@Controller({ path: prefixes.map((prefix) => `${prefix}/subscriptions`) })
+export class SubscriptionController {
+  constructor(
+    @Inject(Services) private readonly services: Services,
+    @Inject(ListResponder) private readonly lists: ListResponder,
+    @Inject(CONFIG) private readonly config: GatewayConfig,
+  ) {}
+
+  @Post()
+  @HttpCode(200)
+  @Repeatable()
+  @Operation('Adds subscriptions', { status: 200, schema: subscribedSchema }, [405])
+  async subscribe(
+    @Req() request: FastifyRequest,
+    @Body({ schema: subscribeSchema }) body: z.output<typeof subscribeSchema>,
+  ) {
+    if (body.subscriptions.length > this.config.MAX_ENTRIES) throw new Failure('invalid');
+    const entries = body.subscriptions.map((entry) => ({
+      feedUrl: entry.feed_url,
+      // A guid that is there and null is one that can't be accepted, not one that is missing.
+      guid: Object.hasOwn(entry, 'guid') ? entry.guid : undefined,
+    }));
+    const userId = this.services.userId(request);
+    return writeAnswer(subscribe, await this.services.call(subscribe, request, { userId, entries })).body;
+  }
+
+  @Get()
+  @ListParameters()
+  @Operation('Lists subscriptions changed since a timestamp', { status: 200, schema: subscriptionPageSchema }, [])
+  list(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    return this.lists.answer(listSubscriptions, request, reply);
+  }
+
+  @Get(':guid')
+  @Operation('Reads one subscription', { status: 200, schema: subscriptionSchema }, [404, 405, 410])
+  async get(@Req() request: FastifyRequest, @Param('guid', { schema: guidSchema }) guid: string) {
+    const userId = this.services.userId(request);
+    return toWire(await this.services.call(getSubscription, request, { userId, guid }));
+  }
+
+  @Patch(':guid')
+  @Repeatable()
+  @Operation('Updates one subscription', { status: 200, schema: updatedSchema }, [404, 405])
+  async update(
+    @Req() request: FastifyRequest,
+    @Param('guid', { schema: guidSchema }) guid: string,
+    @Body({ schema: updateSchema }) body: z.output<typeof updateSchema>,
+  ) {
+    const { new_feed_url: newFeedUrl, new_guid: newGuid, is_subscribed: isSubscribed } = body;
+    const userId = this.services.userId(request);
+    const patch = { userId, guid, newFeedUrl, newGuid, isSubscribed };
+    return writeAnswer(updateSubscription, await this.services.call(updateSubscription, request, patch)).body;
+  }
+
+  @Delete(':guid')
+  @HttpCode(202)
+  @Repeatable()
+  @Operation('Requests deletion of one subscription', { status: 202, schema: deletionAcceptedSchema }, [404, 405])
+  async delete(@Req() request: FastifyRequest, @Param('guid', { schema: guidSchema }) guid: string) {
+    const userId = this.services.userId(request);
+    return writeAnswer(requestDeletion, await this.services.call(requestDeletion, request, { userId, guid })).body;
+  }
+}
