@@ -16,6 +16,11 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
   });
   // The same routes are served below /v1/; one description is enough.
   document.paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => !path.startsWith('/v1/')));
+  for (const item of Object.values(document.paths)) {
+    for (const operation of [item.get, item.post, item.patch, item.delete]) {
+      if (operation) operation.operationId = operation.operationId?.replace(/Controller|\[\d+\]$/g, '');
+    }
+  }
   return document;
 }
 

@@ -1,0 +1,43 @@
+// Writes docs/configuration.md from the configuration schemas of the apps; with --check, says whether it is fresh.
+// Needs a build.
+import { readFileSync, writeFileSync } from 'node:fs';
+
+const apps = {
+  gateway: (await import('../dist/apps/gateway/src/gateway.config.js')).gatewayConfig,
+  'subscription, episode': (await import('../dist/libs/runtime/src/run-service.js')).serviceConfig,
+  'deletion-worker': (await import('../dist/apps/deletion-worker/src/deletion-worker.config.js')).deletionWorkerConfig,
+  migrate: (await import('../dist/apps/migrate/src/migrate.config.js')).migrateConfig,
+};
+const page = new URL('configuration.md', import.meta.url);
+
+/** The default of a variable: what the schema makes of nothing. */
+function fallback(schema) {
+  const { success, data } = schema.safeParse(undefined);
+  if (!success) return '**required**';
+  return data === undefined ? '' : `\`${data}\``;
+}
+
+const sections = Object.entries(apps).map(([app, schema]) => {
+  const rows = Object.entries(schema.shape).map(
+    ([name, variable]) =>
+      `| \`${name}\` | ${fallback(variable)} | ${(variable.description ?? '').replaceAll('|', '\\|')} |`,
+  );
+  return `## ${app}\n\n| variable | default | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
+});
+const text = `# Configuration
+
+Environment variables, read once at the start. \`NAME_FILE\` names a file that holds the value of \`NAME\`, for secrets. A
+start with unusable variables stops with exit code 78 and names all of them.
+
+<!-- Made by docs/configuration.mjs from the schemas of the apps; \`npm run docs\` makes it anew. -->
+
+${sections.join('\n')}`;
+
+if (process.argv.includes('--check')) {
+  if (readFileSync(page, 'utf8') !== text) {
+    process.stderr.write('docs/configuration.md is not what the schemas say: run npm run docs\n');
+    process.exit(1);
+  }
+} else {
+  writeFileSync(page, text);
+}
