@@ -11,7 +11,7 @@ export interface AppProgram {
   readonly name: string;
   /** The file that Node runs. */
   readonly script: string;
-  /** Its configuration. Of the supervisor's own variables it gets nothing that says where or what it is. */
+  /** Its configuration, beside the limits that the supervisor was started with. */
   readonly environment: Readonly<Record<string, string>>;
   readonly log: AppLog;
 }
@@ -95,9 +95,14 @@ function launch({ script, environment, log }: AppProgram): ChildProcess {
   return child;
 }
 
+/**
+ * Where the servers are and who may enter is the supervisor's to say; a variable left over in the shell must neither
+ * contradict it nor hand the owner's password to an app. Limits and the like reach the apps as they were set.
+ */
+const decidedHere = /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_)|DATABASE_URL|^(HOST|PORT)(_FILE)?$/;
+
 function inherited(): NodeJS.ProcessEnv {
-  const names = ['PATH', 'HOME', 'TZ', 'LANG', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
-  return Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !decidedHere.test(name)));
 }
 
 /** Settles once the process has ended and all that it wrote has been read. */

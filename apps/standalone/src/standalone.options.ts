@@ -15,6 +15,9 @@ export const standaloneConfig = z.object({
     .describe('A Redis to use; its own is not started then.'),
 });
 
+/** Where everything is kept unless told otherwise, from where the command is typed. */
+export const defaultData = '.data';
+
 /** How the embedded default runs. */
 export interface StandaloneOptions extends z.output<typeof standaloneConfig> {
   /** Of each service. */
@@ -39,7 +42,7 @@ const usage = `Usage: npm start -- [options]
   --replicas N   processes of each service (default 1)
   --port P       where the API listens (default 3000; 0: any free port)
   --host H       on which address (default 127.0.0.1: this machine only)
-  --data DIR     where everything is kept (default .data)
+  --data DIR     where everything is kept (default ${defaultData})
 
 Environment: POSTGRES_URL and REDIS_URL name servers to use instead of its own; LOG_LEVEL (default info).`;
 
@@ -47,7 +50,7 @@ const argumentsSchema = z.object({
   replicas: z.coerce.number().int().min(1).max(32).default(1),
   port: z.coerce.number().int().min(0).max(65_535).default(3000),
   host: z.string().min(1).default('127.0.0.1'),
-  data: z.string().min(1).default('.data'),
+  data: z.string().min(1).default(defaultData),
 });
 
 /**

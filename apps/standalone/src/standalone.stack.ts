@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { startPostgres, startRedis, StartError, TokenIssuer, type EmbeddedServer } from '#embedded';
 import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
 import { appPrograms, type Backends } from './app.programs.js';
@@ -75,7 +75,7 @@ export class StandaloneStack {
     const [gateway] = await this.startApps([programs.gateway]);
     const address = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
     const baseUrl = `http://${address.includes(':') ? `[${address}]` : address}:${String(gateway?.facts.port ?? port)}`;
-    return { baseUrl, data: relative('', data) || data, user: firstUser, token: await issuer.issue(firstUser) };
+    return { baseUrl, data: this.options.data, user: firstUser, token: await issuer.issue(firstUser) };
   }
 
   private async startBackends(data: string): Promise<Backends> {

@@ -38,8 +38,9 @@ export class TokenIssuer {
     if (!existsSync(keyFile)) writePrivateFile(keyFile, `${JSON.stringify(await newKey())}\n`);
     const key = JSON.parse(readFileSync(keyFile, 'utf8')) as JWK;
     const { d: _secret, ...publicKey } = key;
-    // Written each time, as it follows from the key and may have been lost between the two.
-    writeFileSync(keySetFile, `${JSON.stringify({ keys: [publicKey] }, undefined, 2)}\n`);
+    const keySet = `${JSON.stringify({ keys: [publicKey] }, undefined, 2)}\n`;
+    // A start may have ended between the two files. A gateway may read this one just now: no needless write.
+    if (!existsSync(keySetFile) || readFileSync(keySetFile, 'utf8') !== keySet) writeFileSync(keySetFile, keySet);
     return new TokenIssuer(key, keySetFile);
   }
 
