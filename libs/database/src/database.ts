@@ -120,6 +120,9 @@ export class Database {
       throw asFailure(error);
     });
     let broken = false;
+    // While a client is out, the pool does not listen to it, and an error that nobody hears ends the process.
+    const lost = () => (broken = true);
+    client.on('error', lost);
     try {
       const limit = Math.floor(remainingMs());
       if (limit < 1) throw new Failure('unavailable', undefined, { cause: new Error('no time left to begin a write') });
@@ -132,6 +135,7 @@ export class Database {
       await client.query('ROLLBACK').catch(() => (broken = true));
       throw asFailure(error);
     } finally {
+      client.removeListener('error', lost);
       client.release(broken);
     }
   }
