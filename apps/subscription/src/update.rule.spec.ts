@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { changedRow, type Described, earlier, guid, now, world } from '../testing/known.world.js';
+import type { SubscriptionRow } from './known-subscriptions.js';
+import { applyPatch } from './update.rule.js';
+
+const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];
+const [u, v, w] = ['https://u.example/feed', 'https://v.example/feed', 'https://w.example/feed'] as const;
+const X: Described = { id: 1, urls: [u], guids: [A] };
+const Y: Described = { id: 2, urls: [v, w], guids: [B, C] };
+
+/** PATCHes X in a world. */
+function patch(fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean }, ...described: Described[]) {
+  const known = world(...described);
+  const answer = applyPatch(known, known.byGuid(A) as SubscriptionRow, fields, now);
+  return { known, answer, row: changedRow(known, 1), other: changedRow(known, 2) };
+}
+
+describe('PATCH', () => {
+  it('answers is_subscribed with subscription_changed and stamps it, also when the value is the same', () => {
+    const { answer, row } = patch({ isSubscribed: true }, X);
+    expect(answer).toEqual({ isSubscribed: true, subscriptionChanged: now });
+    expect(row).toMatchObject({ isSubscribed: true, subscriptionChanged: now, guidChanged: null, changed: now });
+  });
+
+  it('unsubscribes and is no addition, so that a pending deletion goes on', () => {
+    const { row } = patch({ isSubscribed: false }, X);
+    expect(row).toMatchObject({ isSubscribed: false, added: earlier, deleted: null });
+  });
+
+  it('answers new_guid with guid_changed alone and keeps the old guid as a name', () => {
+    const { answer, row, known } = patch({ newGuid: D }, X);
+    expect(answer).toEqual({ newGuid: D, guidChanged: now });
+    expect(row).toMatchObject({ guid: D, guidChanged: now, subscriptionChanged: earlier, changed: now });
+    expect(known.byGuid(A)?.id).toBe(1);
+    expect(known.changes().formerGuids).toEqual([[1, A]]);
+  });
+
+  it('stamps a new_guid that is the current one, and remembers no former one for it', () => {
+    const { answer, row, known } = patch({ newGuid: A }, X);
+    expect(answer).toEqual({ newGuid: A, guidChanged: now });
+    expect(row).toMatchObject({ guid: A, guidChanged: now });
+    expect(known.changes().formerGuids).toEqual([]);
+  });
+
+  it('may return to an earlier guid', () => {
+    const { row, known } = patch({ newGuid: B }, { ...X, guids: [A, B] });
+    expect(row).toMatchObject({ guid: B });
+    expect(known.changes()).toMatchObject({ formerGuids: [[1, A]], merges: [] });
+  });
+
+  it('answers new_feed_url with subscription_changed; the old URL stays a name', () => {
+    const { answer, row, known } = patch({ newFeedUrl: w }, X);
+    expect(answer).toEqual({ newFeedUrl: w, subscriptionChanged: now });
+    expect(row).toMatchObject({ feedUrl: w, subscriptionChanged: now });
+    expect(known.byUrl(u)?.id).toBe(1);
+  });
+
+  it('stamps a new_feed_url that is the current one', () => {
+    expect(patch({ newFeedUrl: u }, X).row).toMatchObject({ feedUrl: u, subscriptionChanged: now });
+  });
+
+  it('answers all fields that were sent', () => {
+    expect(patch({ newFeedUrl: w, newGuid: D, isSubscribed: false }, X).answer).toEqual({
+      ...{ newFeedUrl: w, newGuid: D, isSubscribed: false, subscriptionChanged: now, guidChanged: now },
+    });
+  });
+
+  it('takes over a former URL of another subscription, which stays', () => {
+    const { known, row, other } = patch({ newFeedUrl: w }, X, Y);
+    expect(row).toMatchObject({ feedUrl: w });
+    expect(known.byUrl(w)?.id).toBe(1);
+    expect(other).toBeUndefined();
+    expect(known.changes().merges).toEqual([]);
+  });
+});
+
+describe('PATCH that merges', () => {
+  it.each([
+    ['the current guid', B],
+    ['a former guid', C],
+  ])('absorbs the subscription that new_guid names by %s, with all its names', (_, newGuid) => {
+    const { known, row, other, answer } = patch({ newGuid }, X, Y);
+    expect(answer).toEqual({ newGuid, guidChanged: now });
+    expect(known.changes().merges).toEqual([{ from: 2, into: 1 }]);
+    expect([A, B, C].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1]);
+    expect([u, v, w].map((name) => known.byUrl(name)?.id)).toEqual([1, 1, 1]);
+    expect(row).toMatchObject({ guid: newGuid, feedUrl: u, guidChanged: now, subscriptionChanged: earlier });
+    expect(other).toMatchObject({ guid: B, feedUrl: v, mergedInto: 1, mergedAt: now, changed: now });
+  });
+
+  it('absorbs the subscription whose current URL is sent', () => {
+    const { known, row } = patch({ newFeedUrl: v }, X, Y);
+    expect(known.changes().merges).toEqual([{ from: 2, into: 1 }]);
+    expect(row).toMatchObject({ feedUrl: v, guid: A, subscriptionChanged: now, guidChanged: null });
+  });
+
+  it('absorbs two when both fields name different ones', () => {
+    const Z: Described = { id: 3, urls: [w], guids: [D] };
+    const { known, row } = patch({ newGuid: B, newFeedUrl: w }, X, { ...Y, urls: [v] }, Z);
+    expect(known.changes().merges).toEqual([
+      { from: 2, into: 1 },
+      { from: 3, into: 1 },
+    ]);
+    expect(row).toMatchObject({ guid: B, feedUrl: w });
+    expect([A, B, C, D].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1, 1]);
+  });
+
+  it('absorbs one once when both fields name the same', () => {
+    const { known, row } = patch({ newGuid: C, newFeedUrl: v }, X, Y);
+    expect(known.changes().merges).toEqual([{ from: 2, into: 1 }]);
+    expect(row).toMatchObject({ guid: C, feedUrl: v });
+  });
+
+  it('absorbs nothing through its own names', () => {
+    const { known } = patch({ newGuid: D, newFeedUrl: w }, { ...X, guids: [A, D], urls: [u, w] });
+    expect(known.changes().merges).toEqual([]);
+  });
+
+  it('is subscribed if either was, and stamped if that changes it', () => {
+    const { row, answer } = patch({ newGuid: B }, { ...X, isSubscribed: false }, Y);
+    expect(row).toMatchObject({ isSubscribed: true, subscriptionChanged: now });
+    expect(answer).not.toHaveProperty('isSubscribed');
+  });
+
+  it('is not stamped as subscribed if it was already', () => {
+    expect(patch({ newGuid: B }, X, { ...Y, isSubscribed: false }).row).toMatchObject({
+      ...{ isSubscribed: true, subscriptionChanged: earlier },
+    });
+  });
+
+  it('is as is_subscribed says when that is sent', () => {
+    expect(patch({ newGuid: B, isSubscribed: false }, X, Y).row).toMatchObject({ isSubscribed: false });
+  });
+
+  it('is not subscribed by a tombstone, and no tombstone itself', () => {
+    const { row } = patch(
+      { newGuid: B },
+      { ...X, isSubscribed: false },
+      { ...Y, deleted: earlier, isSubscribed: false },
+    );
+    expect(row).toMatchObject({ isSubscribed: false, deleted: null, subscriptionChanged: earlier });
+  });
+});
