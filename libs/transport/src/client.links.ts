@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import { Pulse } from './pulse.js';
 import { RedisLink } from './redis.link.js';
 import { ServiceView } from './service.view.js';
-import { unavailable } from './unavailable.js';
 
 export interface ClientLinksOptions {
   readonly connect: () => Redis | Cluster;
@@ -87,25 +86,14 @@ export class ClientLinks {
   view(service: string): ServiceView {
     const known = this.views.get(service);
     if (known) return known;
-    const view = new ServiceView(service, this.options.maxInFlight);
+    const view = new ServiceView(service, this.options.maxInFlight, this.writer);
     this.views.set(service, view);
     return view;
   }
 
-  /** Adds a request to a service's stream and trims what is older than `oldest`, a Redis time in milliseconds. */
-  async add(view: ServiceView, oldest: number, fields: string[]): Promise<void> {
-    const trim = ['MINID', '~', Math.floor(oldest)] as const;
-    const added = await this.writer.redis
-      .xadd(view.keys.requests, 'NOMKSTREAM', ...trim, '*', ...fields)
-      .catch((error: unknown) => {
-        throw unavailable('Redis did not take the request', error);
-      });
-    if (added === null) throw unavailable('the service has no stream');
-  }
-
   /** Looks at one service now, e.g. because nothing is known of it yet. */
   async lookAt(view: ServiceView): Promise<void> {
-    if (this.isUp) await view.look(this.writer).catch((error: unknown) => this.writer.fault(error));
+    if (this.isUp) await view.look().catch((error: unknown) => this.writer.fault(error));
   }
 
   private async subscribe(): Promise<void> {
@@ -118,7 +106,7 @@ export class ClientLinks {
 
   private async look(): Promise<void> {
     // The ping is what makes a silent connection show that it is dead.
-    await Promise.all([this.hearer.redis.ping(), ...[...this.views.values()].map((view) => view.look(this.writer))]);
+    await Promise.all([this.hearer.redis.ping(), ...[...this.views.values()].map((view) => view.look())]);
   }
 
   private lost(): void {

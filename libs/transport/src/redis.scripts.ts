@@ -6,8 +6,8 @@ export interface Scripts {
   rpcBeat(requests: string, alive: string, group: string, replica: string, validMs: number): Promise<number>;
   /** Answers Redis' time (ms), for how long (ms) a replica is alive for certain, and how long (ms) the oldest unread request waits. */
   rpcLook(requests: string, alive: string, group: string): Promise<[now: number, aliveMs: number, waitedMs: number]>;
-  /** Ends a request and publishes its reply (none when the channel is empty). */
-  rpcFinish(requests: string, group: string, entryId: string, channel: string, reply: string): Promise<number>;
+  /** Ends requests, the number of which comes first, and publishes replies: channel and message in turn. */
+  rpcFinish(requests: string, group: string, count: number, ...idsAndReplies: string[]): Promise<number>;
   /** Makes an abandoned request this replica's, without counting a delivery. Answers its fields, or null when another one was faster or it is gone. */
   rpcReserve(
     requests: string,
@@ -75,10 +75,11 @@ return {now, alive, waited}`,
   rpcFinish: {
     numberOfKeys: 1,
     lua: `
-redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
-redis.call('XDEL', KEYS[1], ARGV[2])
-if ARGV[3] ~= '' then redis.call('PUBLISH', ARGV[3], ARGV[4]) end
-return 1`,
+local count = tonumber(ARGV[2])
+redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 3, 2 + count))
+redis.call('XDEL', KEYS[1], unpack(ARGV, 3, 2 + count))
+for at = 3 + count, #ARGV, 2 do redis.call('PUBLISH', ARGV[at], ARGV[at + 1]) end
+return count`,
   },
   rpcReserve: {
     numberOfKeys: 1,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Answers } from './answers.js';
 import { Gate } from './gate.js';
 import { Presence } from './presence.js';
 import { Pulse } from './pulse.js';
@@ -8,7 +9,7 @@ import { RedisClock } from './redis.clock.js';
 import { RedisLink } from './redis.link.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
 import { Takeover } from './takeover.js';
-import { decodeEntry, encodeReply, group, serviceKeys, type Entry, type Verdict } from './wire.js';
+import { decodeEntry, group, serviceKeys, type Entry, type Verdict } from './wire.js';
 
 /** How often consumers of replicas long gone are deleted. */
 const sweepMs = 30_000;
@@ -34,6 +35,7 @@ export class Replica {
   readonly links: readonly [reader: RedisLink, writer: RedisLink];
   private readonly clock = new RedisClock();
   private readonly keys;
+  private readonly answers: Answers;
   private readonly presence: Presence;
   private readonly takeover: Takeover;
   private readonly pulses: readonly Pulse[];
@@ -57,6 +59,7 @@ export class Replica {
     this.keys = serviceKeys(options.service);
     const writer = new RedisLink('writer', connect(), log);
     this.links = [new RedisLink('reader', connect(), log), writer];
+    this.answers = new Answers(writer, this.keys.requests, () => this.clock.now());
     this.presence = new Presence(writer, this.keys, this.id, timings.validMs, this.clock);
     this.takeover = new Takeover(writer, log, {
       keys: this.keys,
@@ -203,10 +206,10 @@ export class Replica {
     if (this.clock.now() < entry.deadline) {
       const verdict = await this.handle(entry, () => this.clock.now());
       this.handled += 1;
-      await this.answer(entry, verdict);
+      await this.answers.give(entry, verdict);
     } else {
       this.expired += 1;
-      await this.answer(entry);
+      await this.answers.give(entry);
     }
     this.running.delete(entry.id);
     this.updateGates();
@@ -217,31 +220,13 @@ export class Replica {
     this.quiet.set(this.running.size === 0);
   }
 
-  /** Acknowledges a request with its reply; again after a fault of Redis, for as long as its caller waits. */
-  private async answer(entry: Entry, verdict?: Verdict): Promise<void> {
-    const { reply } = entry.request;
-    const published =
-      verdict && reply ? ([reply.channel, encodeReply(reply.id, verdict)] as const) : (['', ''] as const);
-    const [, writer] = this.links;
-    for (;;) {
-      try {
-        await writer.redis.rpcFinish(this.keys.requests, group, entry.id, ...published);
-        return;
-      } catch (error) {
-        this.fault(error);
-      }
-      if (this.clock.now() >= entry.deadline) return;
-      await delay(faultPauseMs);
-    }
-  }
-
   /** Keeps what runs from being taken over, and lets go of what nobody waits for any more, however long it may run. */
   private async renew(): Promise<void> {
     const now = this.clock.now();
     const waitedFor: string[] = [];
     for (const entry of this.running.values()) {
       if (now < entry.deadline) waitedFor.push(entry.id);
-      else await this.answer(entry);
+      else await this.answers.give(entry);
     }
     await this.takeover.renew(waitedFor);
   }

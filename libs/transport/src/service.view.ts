@@ -1,29 +1,33 @@
 import { performance } from 'node:perf_hooks';
+import { Outbox } from './outbox.js';
 import type { RedisLink } from './redis.link.js';
 import { RedisClock } from './redis.clock.js';
 import { group, serviceKeys, type ServiceKeys } from './wire.js';
 
 /** What a client knows of one service: whether it is there, how far behind it is, and Redis' time where its keys are. */
 export class ServiceView {
-  readonly keys: ServiceKeys;
   readonly clock = new RedisClock();
   /** Calls of this client that the service has not answered. */
   inFlight = 0;
   /** How long the oldest request that no replica has read yet had been waiting at the last look. */
   backlogMs = 0;
+  private readonly keys: ServiceKeys;
+  private readonly outbox: Outbox;
   private aliveUntil = 0;
   private looking?: Promise<void>;
 
   constructor(
     service: string,
     private readonly maxInFlight: number,
+    private readonly link: RedisLink,
   ) {
     this.keys = serviceKeys(service);
+    this.outbox = new Outbox(link, this.keys.requests, () => this.clock.now());
   }
 
   /** Reads it anew; a look that is on its way already is shared. */
-  look(link: RedisLink): Promise<void> {
-    this.looking ??= this.read(link).finally(() => (this.looking = undefined));
+  look(): Promise<void> {
+    this.looking ??= this.read().finally(() => (this.looking = undefined));
     return this.looking;
   }
 
@@ -44,11 +48,16 @@ export class ServiceView {
     return undefined;
   }
 
-  private async read(link: RedisLink): Promise<void> {
+  /** Adds a request; rejects with the `unavailable` to be told when Redis did not take it. */
+  send(fields: readonly string[]): Promise<void> {
+    return this.outbox.add(fields);
+  }
+
+  private async read(): Promise<void> {
     const { requests, alive } = this.keys;
     const asked = performance.now();
     const answer = await this.clock.learn(
-      () => link.redis.rpcLook(requests, alive, group),
+      () => this.link.redis.rpcLook(requests, alive, group),
       ([now]) => now,
     );
     // Counted from the question: however long the answer took, the replica is not believed alive for longer than it is.

@@ -9,15 +9,7 @@ import { PendingCalls } from './pending.calls.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
 import type { ServiceView } from './service.view.js';
 import { unavailable } from './unavailable.js';
-import {
-  decodeReply,
-  encodeRequest,
-  longestBudgetMs,
-  replyChannel,
-  retentionMs,
-  serviceOf,
-  type Verdict,
-} from './wire.js';
+import { decodeReplies, encodeRequest, longestBudgetMs, replyChannel, serviceOf, type Verdict } from './wire.js';
 
 export interface StreamClientOptions {
   /** Opens a connection; two are kept, one that asks and one that hears the replies. */
@@ -179,8 +171,9 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   }
 
   private heard(message: string): void {
-    const { id, verdict } = decodeReply(message);
-    if (!this.pending.settle(id, verdict)) this.counts.late += 1;
+    decodeReplies(message, (id, verdict) => {
+      if (!this.pending.settle(id, verdict)) this.counts.late += 1;
+    });
   }
 
   /** Sends a request; `settle` is called exactly once. The function answered gives the call up. */
@@ -207,17 +200,16 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     if (!view.clock.known) await this.links?.lookAt(view);
     const reason = this.isUp ? view.refusal(budgetMs) : 'Redis is away';
     if (reason) throw this.refusal(reason);
-    const now = view.clock.now();
     const fields = encodeRequest({
       pattern: this.normalizePattern(packet.pattern),
       data: JSON.stringify(packet.data),
       budgetMs,
-      until: now + budgetMs,
+      until: view.clock.now() + budgetMs,
       metadata: packet.metadata ?? {},
       reply: id === undefined ? undefined : { channel: this.channel, id },
     });
     this.counts.sent += 1;
-    await this.links!.add(view, now - retentionMs, fields);
+    await view.send(fields);
   }
 
   private refusal(reason: string): Failure {

@@ -127,6 +127,6 @@ export class Takeover {
   }
 
   private async drop(entryId: string): Promise<void> {
-    await this.link.redis.rpcFinish(this.options.keys.requests, group, entryId, '', '');
+    await this.link.redis.rpcFinish(this.options.keys.requests, group, 1, entryId);
   }
 }

@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import {
   decodeEntry,
-  decodeReply,
+  decodeReplies,
   encodeReply,
   encodeRequest,
+  joinReplies,
   serviceKeys,
   serviceOf,
   timeOf,
   type Request,
+  type Verdict,
 } from './wire.js';
 
 const request: Request = {
@@ -51,19 +53,27 @@ describe('a request on the wire', () => {
   });
 });
 
-describe('a reply on the wire', () => {
-  it.each([{ value: { text: 'a\nb' } }, { value: null }, {}, { error: { code: 'gone' } }])(
-    'comes back: %j',
-    (verdict) => {
-      const reply = decodeReply(encodeReply('1z', verdict));
-      expect(reply.id).toBe('1z');
-      expect(reply.verdict()).toEqual(verdict);
-    },
-  );
-});
+describe('replies on the wire', () => {
+  const decode = (message: string) => {
+    const found: [id: string, verdict: Verdict][] = [];
+    decodeReplies(message, (id, verdict) => found.push([id, verdict()]));
+    return found;
+  };
+  const verdicts: Verdict[] = [{ value: { text: 'a\nb' } }, { value: null }, {}, { error: { code: 'gone' } }];
 
-it("a reply that can't be read is an error of its caller, not a fault of the process", () => {
-  expect(decodeReply('1\n{').verdict()).toMatchObject({ error: expect.any(SyntaxError) });
+  it.each(verdicts)('come back: %j', (verdict) => {
+    expect(decode(encodeReply('1z', verdict))).toEqual([['1z', verdict]]);
+  });
+
+  it('come back in one message', () => {
+    const replies = verdicts.map((verdict, index) => encodeReply(String(index), verdict));
+    expect(decode(joinReplies(replies))).toEqual(verdicts.map((verdict, index) => [String(index), verdict]));
+  });
+
+  it("are an error of their caller, not a fault of the process, when they can't be read", () => {
+    expect(decode('1\n{')).toEqual([['1', { error: expect.any(SyntaxError) }]]);
+    expect(decode('nothing of ours')).toEqual([]);
+  });
 });
 
 describe('names', () => {

@@ -98,9 +98,21 @@ export function encodeReply(id: string, verdict: Verdict): string {
   return `${id}\n${JSON.stringify(verdict)}`;
 }
 
-export function decodeReply(message: string): { id: string; verdict: () => Verdict } {
-  const end = message.indexOf('\n');
-  return { id: message.slice(0, end), verdict: () => parseVerdict(message.slice(end + 1)) };
+/** A message holds one or more replies with line feeds between them, as JSON has none inside. */
+export function joinReplies(replies: readonly string[]): string {
+  return replies.join('\n');
+}
+
+/** Hands on the replies of a message; the verdict is parsed only when it is asked for. */
+export function decodeReplies(message: string, heard: (id: string, verdict: () => Verdict) => void): void {
+  for (let start = 0; start < message.length;) {
+    const middle = message.indexOf('\n', start);
+    if (middle < 0) return;
+    const next = message.indexOf('\n', middle + 1);
+    const end = next < 0 ? message.length : next;
+    heard(message.slice(start, middle), () => parseVerdict(message.slice(middle + 1, end)));
+    start = end + 1;
+  }
 }
 
 function parseVerdict(json: string): Verdict {

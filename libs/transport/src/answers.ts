@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Batch } from './batch.js';
+import type { RedisLink } from './redis.link.js';
+import { encodeReply, group, joinReplies, type Entry, type Verdict } from './wire.js';
+
+/** How long to wait before an answer is offered again. */
+const againMs = 250;
+
+interface Answer {
+  readonly entry: Entry;
+  readonly verdict?: Verdict;
+  readonly done: () => void;
+}
+
+/**
+ * The answers of one replica.
+ *
+ * Invariants:
+ * - A request is acknowledged, deleted and replied to in one step, together with those answered in the same turn of
+ *   the event loop.
+ * - After a fault of Redis an answer is offered again, for as long as its caller waits.
+ */
+export class Answers {
+  private readonly batch = new Batch<Answer>((answers) => void this.send(answers));
+
+  constructor(
+    private readonly link: RedisLink,
+    private readonly stream: string,
+    private readonly now: () => number,
+  ) {}
+
+  /** Ends a request; without a verdict nobody is told. Resolves when that is done or pointless; never rejects. */
+  give(entry: Entry, verdict?: Verdict): Promise<void> {
+    return new Promise((done) => this.batch.add({ entry, verdict, done }));
+  }
+
+  private async send(answers: readonly Answer[]): Promise<void> {
+    const ids = answers.map(({ entry }) => entry.id);
+    const until = Math.max(...answers.map(({ entry }) => entry.deadline));
+    const replies = byChannel(answers).flatMap(([channel, texts]) => [channel, joinReplies(texts)]);
+    while (!(await this.isSent(ids, replies)) && this.now() < until) await delay(againMs);
+    for (const { done } of answers) done();
+  }
+
+  private async isSent(ids: readonly string[], replies: readonly string[]): Promise<boolean> {
+    try {
+      await this.link.redis.rpcFinish(this.stream, group, ids.length, ...ids, ...replies);
+      return true;
+    } catch (error) {
+      this.link.fault(error);
+      return false;
+    }
+  }
+}
+
+function byChannel(answers: readonly Answer[]): [channel: string, replies: string[]][] {
+  const replies = new Map<string, string[]>();
+  for (const { entry, verdict } of answers) {
+    const to = entry.request.reply;
+    if (!to || !verdict) continue;
+    const others = replies.get(to.channel);
+    if (others) others.push(encodeReply(to.id, verdict));
+    else replies.set(to.channel, [encodeReply(to.id, verdict)]);
+  }
+  return [...replies];
+}

@@ -1,0 +1,16 @@
+/** Collects what comes within one turn of the event loop, so that it is sent together: one command costs what ten do. */
+export class Batch<Item> {
+  private items: Item[] = [];
+
+  constructor(private readonly send: (items: Item[]) => void) {}
+
+  add(item: Item): void {
+    if (this.items.push(item) === 1) setImmediate(() => this.flush());
+  }
+
+  private flush(): void {
+    const items = this.items;
+    this.items = [];
+    this.send(items);
+  }
+}

@@ -1,0 +1,45 @@
+import { Batch } from './batch.js';
+import type { RedisLink } from './redis.link.js';
+import { unavailable } from './unavailable.js';
+import { retentionMs } from './wire.js';
+
+interface Addition {
+  readonly fields: readonly string[];
+  readonly done: (error?: Error) => void;
+}
+
+/** What a client adds to the stream of one service. What comes in one turn of the event loop is sent together. */
+export class Outbox {
+  private readonly batch = new Batch<Addition>((additions) => void this.send(additions));
+
+  constructor(
+    private readonly link: RedisLink,
+    private readonly stream: string,
+    private readonly now: () => number,
+  ) {}
+
+  /** Resolves when Redis has the request, and rejects with the `unavailable` to be told otherwise. */
+  add(fields: readonly string[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.batch.add({ fields, done: (error) => (error ? reject(error) : resolve()) });
+    });
+  }
+
+  private async send(additions: readonly Addition[]): Promise<void> {
+    const oldest = Math.floor(this.now() - retentionMs);
+    const pipeline = this.link.redis.pipeline();
+    for (const { fields } of additions) pipeline.xadd(this.stream, 'NOMKSTREAM', 'MINID', '~', oldest, '*', ...fields);
+    try {
+      const results = (await pipeline.exec()) ?? [];
+      for (const [index, { done }] of additions.entries()) done(refusal(results[index]));
+    } catch (error) {
+      for (const { done } of additions) done(unavailable('Redis did not take the request', error));
+    }
+  }
+}
+
+function refusal(result: [error: Error | null, id: unknown] | undefined): Error | undefined {
+  const [error, id] = result ?? [];
+  if (error) return unavailable('Redis did not take the request', error);
+  return id ? undefined : unavailable('the service has no stream');
+}
