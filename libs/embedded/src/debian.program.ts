@@ -30,7 +30,8 @@ export async function fetchDebianProgram(
     const unpacked = join(work, 'unpacked');
     for (const archive of await download(name, work)) await run('dpkg-deb', ['-x', archive, unpacked]);
     if (!works(programIn(unpacked, name))) return undefined;
-    // By rename, so that another start sees it as a whole or not at all.
+    // Another start may have been quicker. By rename, so that each sees it as a whole or not at all.
+    if (works(programIn(target, name))) return programIn(target, name);
     rmSync(target, { recursive: true, force: true });
     renameSync(unpacked, target);
     return programIn(target, name);

@@ -1,0 +1,131 @@
+import { fork, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { commandLine } from '#embedded';
+
+/** How a system is to be started. */
+export interface LaunchOptions {
+  /** The directory that it keeps everything in. */
+  readonly data: string;
+  readonly replicas?: number;
+  /** Default: any free one. */
+  readonly port?: number;
+  /** As another user, which root may ask for. */
+  readonly account?: { readonly uid: number; readonly gid: number };
+  /** Where the built repository is. Default: this one. */
+  readonly root?: string;
+}
+
+/** This repository. */
+export const repository = fileURLToPath(new URL('../../..', import.meta.url));
+
+const startLimitMs = 120_000;
+
+/**
+ * The whole built system as one person starts it, as a process of its own. It ends with the process that started it,
+ * however that ends.
+ */
+export class LaunchedSystem {
+  /** Where its API is, once it is ready. */
+  baseUrl = '';
+  /** All that it has said. */
+  output = '';
+  /** Settles with its exit code, or null for a signal. */
+  readonly ended: Promise<number | null>;
+
+  private constructor(private readonly child: ChildProcess) {
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    this.ended = new Promise((resolve) => child.once('close', resolve));
+  }
+
+  /** Starts it without waiting for anything. */
+  static launch({ data, replicas = 1, port = 0, account, root = repository }: LaunchOptions): LaunchedSystem {
+    const main = join(root, 'dist', 'apps', 'standalone', 'src', 'main.js');
+    if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
+    const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
+    if (!account) shareFetchedPrograms(data);
+    return new LaunchedSystem(
+      fork(main, args, { ...account, cwd: root, execArgv: [], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }),
+    );
+  }
+
+  /** Starts it and waits until it is ready. */
+  static async start(options: LaunchOptions): Promise<LaunchedSystem> {
+    const system = LaunchedSystem.launch(options);
+    const ready = once(system.child, 'message', { signal: AbortSignal.timeout(startLimitMs) }) as Promise<
+      [{ facts: { baseUrl: string } }]
+    >;
+    const message = await Promise.race([ready, system.ended.then(() => undefined)]).catch(() => undefined);
+    if (message === undefined) {
+      await system.stop();
+      throw new Error(`The system did not start.\n${system.output}`);
+    }
+    system.baseUrl = message[0].facts.baseUrl;
+    return system;
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** Tells it, and it alone, something. */
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Stops it in order. */
+  async stop(): Promise<void> {
+    this.child.kill('SIGTERM');
+    await this.ended;
+  }
+
+  /** Every process that it consists of at this moment. */
+  processes(): number[] {
+    const parents = parentsOfAll();
+    const found = [this.pid];
+    for (const pid of found) for (const [child, parent] of parents) if (parent === pid) found.push(child);
+    return found;
+  }
+}
+
+/** Whether a process runs; one that has ended counts as gone even while nobody has asked for its exit code. */
+export function isRunning(pid: number): boolean {
+  return parentsOfAll().has(pid);
+}
+
+/** The processes of this machine that have a text in their command lines. */
+export function processesWith(text: string): number[] {
+  return [...parentsOfAll().keys()].filter((pid) => pid !== process.pid && commandLine(pid).includes(text));
+}
+
+/** A Redis that had to be downloaded is there for all that the tests start: the download happens once. */
+function shareFetchedPrograms(data: string): void {
+  const shared = join(repository, '.data', 'programs');
+  for (const folder of [shared, data]) mkdirSync(folder, { recursive: true });
+  if (!existsSync(join(data, 'programs'))) symlinkSync(shared, join(data, 'programs'));
+}
+
+/** The parent of each process of this machine. */
+function parentsOfAll(): Map<number, number> {
+  if (process.platform !== 'linux') {
+    const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
+    return new Map(stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number) as [number, number]));
+  }
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return new Map(
+    pids.flatMap((pid): [number, number][] => {
+      try {
+        // `pid (name) state parent ...`, where the name may hold anything.
+        const [state, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+          .replace(/^.*\) /s, '')
+          .split(' ');
+        return state === 'Z' ? [] : [[Number(pid), Number(parent)]];
+      } catch {
+        return [];
+      }
+    }),
+  );
+}
