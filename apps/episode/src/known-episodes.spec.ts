@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { elsewhere, metadata, podcast, stored, syncId, upload, world } from '../testing/known.world.js';
+
+const number = fc.integer({ min: 1, max: 4 });
+const time = fc.integer({ min: 0, max: 59 }).map((minute) => `2026-02-01T10:${String(minute).padStart(2, '0')}:00Z`);
+const entry = fc
+  .record(
+    {
+      podcastGuid: fc.constantFrom(podcast, podcast, elsewhere),
+      sync: number,
+      like: number,
+      bare: fc.boolean(),
+      enclosure: number,
+      playedStatus: fc.record({ value: fc.boolean(), timestamp: time }),
+    },
+    { requiredKeys: ['podcastGuid', 'like'] },
+  )
+  .map(({ sync, like, bare, enclosure, ...rest }) => ({
+    ...metadata(like, bare ? { episodeGuid: '' } : {}),
+    ...(enclosure && { enclosureUrl: metadata(enclosure).enclosureUrl }),
+    ...(sync && { syncId: syncId(sync) }),
+    ...rest,
+  }));
+
+/** What the tables would hold after a batch, with every constraint that they have. */
+it('keeps sync_ids and episode_guids unique, whatever batches come', () => {
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 15 }), (entries) => {
+      const before = [stored(1), stored(2), stored(3, { subscriptionId: 20 })];
+      const known = world(before);
+      upload(known, ...entries);
+      const { rows, absorbed, aliases } = known.changes();
+      const gone = new Set(absorbed.map(({ from }) => from));
+      const written = new Map([...before, ...rows].map((row) => [row.id, row]));
+      const after = [...written.values()].filter((row) => !gone.has(row.id));
+      const guids = after
+        .filter((row) => row.episodeGuid !== '')
+        .map((row) => `${row.subscriptionId} ${row.episodeGuid}`);
+      expect(new Set(guids).size).toBe(guids.length);
+      const names = [...after.map((row) => row.syncId), ...aliases.map(([name]) => name)];
+      expect(new Set(names).size).toBe(names.length);
+      expect(rows.every((row) => !gone.has(row.id))).toBe(true);
+      expect([...aliases.map(([, id]) => id), ...absorbed.map(({ into }) => into)].every((id) => !gone.has(id))).toBe(
+        true,
+      );
+    }),
+    { numRuns: process.env.TEST_FULL ? 5_000 : 200 },
+  );
+});
+
+it('changes nothing when the same batch comes again', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(number, { minLength: 1 }), time, (numbers, timestamp) => {
+      const entries = numbers.map((n) => ({
+        ...metadata(n),
+        ...{ syncId: syncId(n), playedStatus: { value: n % 2 === 0, timestamp } },
+      }));
+      const first = world();
+      upload(first, ...entries);
+      const second = world(first.changes().rows);
+      upload(second, ...entries);
+      expect(second.changes()).toEqual({ rows: [], renamed: [], aliases: [], absorbed: [] });
+    }),
+  );
+});
