@@ -34,7 +34,7 @@ export class ChildReplica {
 
   /** Ends it as a crash would. */
   async kill(): Promise<void> {
-    this.child.kill('SIGKILL');
+    if (!this.hasExited) this.child.kill('SIGKILL');
     await this.exit;
   }
 

@@ -1,17 +1,17 @@
 import { appendFileSync } from 'node:fs';
 import { breakTransport, type Breakage } from './broken.transport.js';
-import { startReplica, type ProbeOptions } from './probe.replica.js';
+import { startReplica, type ProbeOptions, type RedisEnvironment } from './probe.replica.js';
 
 /** What a child process is told by its argument. */
 export interface ProbeProcessOptions extends Omit<ProbeOptions, 'journal'> {
-  readonly url: string;
+  readonly environment: RedisEnvironment;
   readonly name: string;
   /** A file that gets a line `<replica> <text>` per run: what a killed process wrote there stays. */
   readonly runsFile: string;
   readonly broken?: Breakage;
 }
 
-const { url, runsFile, broken, ...options } = JSON.parse(process.argv[2]!) as ProbeProcessOptions;
+const { environment, runsFile, broken, ...options } = JSON.parse(process.argv[2]!) as ProbeProcessOptions;
 if (broken) breakTransport(broken);
 const journal = {
   replica: options.name,
@@ -19,7 +19,7 @@ const journal = {
   ended: () => {},
   heard: () => {},
 };
-const { app } = await startReplica(url, { ...options, journal });
+const { app } = await startReplica(environment, { ...options, journal });
 process.on('SIGTERM', () => void app.close().then(() => process.exit(0)));
 // Nothing of a test outlives it.
 process.on('disconnect', () => process.exit(1));

@@ -26,7 +26,7 @@ export interface ProbeReplica {
 }
 
 /** Starts a replica of the service `episode` in this process. */
-export async function startReplica(url: string, options: ProbeOptions = {}): Promise<ProbeReplica> {
+export async function startReplica(environment: RedisEnvironment, options: ProbeOptions = {}): Promise<ProbeReplica> {
   const { name = 'a', maxInFlight, timings } = options;
   const runs: string[] = [];
   const events: unknown[] = [];
@@ -41,7 +41,13 @@ export async function startReplica(url: string, options: ProbeOptions = {}): Pro
     heard: (event) => events.push(event),
   };
   const { log, logged } = memoryLog();
-  const server = new StreamServer({ service: 'episode', connect: () => connectTo(url), log, maxInFlight, timings });
+  const server = new StreamServer({
+    service: 'episode',
+    connect: () => connectTo(environment),
+    log,
+    maxInFlight,
+    timings,
+  });
   @Module({
     controllers: [ProbeController],
     providers: [{ provide: journalToken, useValue: options.journal ?? kept }],
@@ -52,8 +58,11 @@ export async function startReplica(url: string, options: ProbeOptions = {}): Pro
   return { app, server, runs, spans, events, logged };
 }
 
-export function connectTo(url: string) {
-  return connectRedis(redisConfig.parse({ REDIS_URL: url }));
+/** Variables of {@link redisConfig}. */
+export type RedisEnvironment = Readonly<Record<string, string>>;
+
+export function connectTo(environment: RedisEnvironment) {
+  return connectRedis(redisConfig.parse(environment));
 }
 
 /** A log that keeps its lines. */

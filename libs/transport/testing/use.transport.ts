@@ -8,12 +8,13 @@ import { connectTo, memoryLog, startReplica, type ProbeOptions, type ProbeReplic
 export function useTransport() {
   let redis: TestServer;
   let admin: Redis | Cluster;
+  const environment = () => ({ REDIS_URL: redis.url });
   const replicas: ProbeReplica[] = [];
   const clients: StreamClient[] = [];
 
   beforeAll(async () => {
     redis = await startRedisServer();
-    admin = connectTo(redis.url);
+    admin = connectTo(environment());
     await eventually(() => admin.ping());
   });
   afterEach(async () => {
@@ -32,7 +33,7 @@ export function useTransport() {
 
     async replica(options: ProbeOptions = {}): Promise<ProbeReplica> {
       // What nobody needs here would only take time.
-      const replica = await startReplica(redis.url, {
+      const replica = await startReplica(environment(), {
         timings: { farewellMs: 0, blockMs: 50, drainMs: 100 },
         ...options,
       });
@@ -41,7 +42,7 @@ export function useTransport() {
     },
 
     async client(options: Partial<StreamClientOptions> = {}): Promise<StreamClient> {
-      const client = new StreamClient({ connect: () => connectTo(redis.url), log: memoryLog().log, ...options });
+      const client = new StreamClient({ connect: () => connectTo(environment()), log: memoryLog().log, ...options });
       clients.push(client);
       await client.connect();
       return client;
