@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { type DeletionJob, deletionQueue } from '#contracts';
 import { Database } from '#database';
@@ -11,6 +12,9 @@ import { faultKind } from './fault.rule.js';
 /** Attempts that fail for a passing reason before a deletion ends in FAILURE. */
 const maxAttempts = 5;
 
+/** How long a closing worker waits for Redis once its jobs have ended, in milliseconds. */
+const farewellMs = 2_000;
+
 /** The worker's options, as a token for injection. */
 export const WORKER_OPTIONS = Symbol('worker options');
 
@@ -22,6 +26,7 @@ export const WORKER_OPTIONS = Symbol('worker options');
 @Injectable()
 export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private worker: Worker<DeletionJob> | undefined;
+  private readonly running = new Set<Promise<void>>();
 
   constructor(
     @Inject(DeletionService) private readonly deletions: DeletionService,
@@ -36,10 +41,19 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.worker?.close();
+    const closed = this.worker?.close();
+    await Promise.allSettled(this.running);
+    // The rest is said to Redis, which may be away.
+    await Promise.race([closed, setTimeout(farewellMs, undefined, { ref: false })]);
   }
 
-  private async run(job: Job<DeletionJob>): Promise<void> {
+  private run(job: Job<DeletionJob>): Promise<void> {
+    const run = this.attempt(job).finally(() => this.running.delete(run));
+    this.running.add(run);
+    return run;
+  }
+
+  private async attempt(job: Job<DeletionJob>): Promise<void> {
     const { userId, deletionId } = deletionQueue.job.parse(job.data);
     try {
       await this.deletions.process({ userId, deletionId });

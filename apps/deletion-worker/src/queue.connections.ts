@@ -30,7 +30,8 @@ export class QueueConnections implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.queues.map((queue) => queue.close()));
+    // A queue waits for a connection that is on its way; what is closed first, it need not wait for.
     for (const connection of [this.producer, this.worker]) connection.disconnect();
+    await Promise.all(this.queues.map((queue) => queue.close()));
   }
 }

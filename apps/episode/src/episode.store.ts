@@ -51,7 +51,7 @@ const load = statement(
         WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id
           AND sync.digest(e.enclosure_url) = sync.digest(x."enclosureUrl")
           AND (e.episode_guid = '' OR x."episodeGuid" = '' OR e.publish_date = x."publishDate"
-            OR e.episode_url = x."episodeUrl" OR e.title = x.title)
+            OR e.episode_url = x."episodeUrl" OR (e.title <> '' AND e.title = x.title))
         ORDER BY e.id + 0 LIMIT 2 * $4 + 1)
        UNION ALL
        (SELECT e.id FROM episode.episodes e

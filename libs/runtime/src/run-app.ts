@@ -43,20 +43,22 @@ export async function runApp<Schema extends z.ZodObject>(
   process.on('uncaughtException', die);
   process.on('unhandledRejection', die);
 
-  const started = start(config, log);
+  let running: Running | undefined;
   let stopping = false;
   const stop = (cause: string) => {
     if (stopping) return;
     stopping = true;
     log.info({ cause }, 'stopping');
+    // What has not started has begun nothing, and may wait for ever for a server that is away.
+    if (!running) process.exit(0);
     setTimeout(() => die(new Error(`the stop took longer than ${stopLimitMs} ms`)), stopLimitMs).unref();
-    started.then((running) => running.stop()).then(() => process.exit(0), die);
+    running.stop().then(() => process.exit(0), die);
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
   if (process.send) process.on('disconnect', () => stop('the parent process is gone'));
 
-  const running = await started.catch(die);
+  running = await start(config, log).catch(die);
   log.info(running.facts ?? {}, 'ready');
   process.send?.({ ready: true, facts: running.facts ?? {} } satisfies ReadyMessage);
 }

@@ -105,9 +105,30 @@ async function admit(request: FastifyRequest, authenticator: Authenticator): Pro
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** JSON in valid UTF-8. A key `__proto__` stays an ordinary one, as JSON.parse leaves it. */
+/** Deeper than anything that the interface takes, and far from what a recursive function can't follow. */
+const maxDepth = 32;
+
+/** JSON in valid UTF-8, not too deep. A key `__proto__` stays an ordinary one, as JSON.parse leaves it. */
 function parseJson(body: Buffer): unknown {
+  if (depth(body) > maxDepth) throw new Error('the JSON is nested too deep');
   return JSON.parse(utf8.decode(body));
+}
+
+/** How deep arrays and objects are nested in what may be JSON. */
+function depth(body: Buffer): number {
+  const [quote, backslash] = [0x22, 0x5c];
+  let [now, deepest, inString] = [0, 0, false];
+  for (let index = 0; index < body.length; index++) {
+    const byte = body[index] as number;
+    if (inString) {
+      if (byte === backslash) index++;
+      else if (byte === quote) inString = false;
+    } else if (byte === quote) inString = true;
+    // [ and { differ in one bit, and so do ] and }.
+    else if ((byte | 0x20) === 0x7b) deepest = Math.max(deepest, ++now);
+    else if ((byte | 0x20) === 0x7d) now--;
+  }
+  return deepest;
 }
 
 const brokenHttp: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 
-const cursorSchema = z.tuple([z.enum(['after', 'before']), z.int().min(0), z.int().min(0), z.int().min(0)]);
+/** The end of the year 9999, the last that a stamp can show. */
+const lastStamp = 253_402_300_799_999;
+
+const cursorSchema = z.tuple([
+  z.enum(['after', 'before']),
+  z.int().min(0),
+  z.int().min(0).max(lastStamp),
+  z.int().min(0),
+]);
 
 /** Where a linked walk goes on, and what its first page fixed. */
 export interface Cursor {
@@ -38,10 +46,18 @@ export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
 export function decodeCursor(text: string, scope: CursorScope): Cursor | undefined {
   const [payload = '', checkValue] = text.split('.', 2);
   if (check(payload, scope) !== checkValue || `${payload}.${checkValue}` !== text) return undefined;
-  const [direction, boundary, syncTimestamp, total] = cursorSchema.parse(
-    JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')),
-  );
+  const parsed = cursorSchema.safeParse(json(Buffer.from(payload, 'base64url').toString('utf8')));
+  if (!parsed.success) return undefined;
+  const [direction, boundary, syncTimestamp, total] = parsed.data;
   return { direction, boundary, syncTimestamp: new Date(syncTimestamp).toISOString(), total };
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function check(payload: string, { userId, list, since }: CursorScope): string {

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { isOpen, methodsOf } from './routes.js';
+
+describe('isOpen', () => {
+  it.each(['/openapi.json', '/docs', '/docs/', '/docs/swagger-ui.css', '/.well-known/jwks.json'])(
+    'serves without a credential: %s',
+    (path) => expect(isOpen(path)).toBe(true),
+  );
+
+  it.each([
+    '/',
+    '',
+    '/subscriptions',
+    '/v1/episodes',
+    '/docsx',
+    '/openapi.json/x',
+    '/x/docs',
+    '/.well-known/x',
+    '//docs',
+  ])('asks for a credential on everything else: %s', (path) => expect(isOpen(path)).toBe(false));
+});
+
+describe('methodsOf', () => {
+  it.each([
+    ['/subscriptions', ['GET', 'HEAD', 'POST']],
+    ['/subscriptions/x', ['GET', 'HEAD', 'PATCH', 'DELETE']],
+    ['/deletions/1', ['GET', 'HEAD']],
+    ['/episodes', ['GET', 'HEAD', 'POST']],
+  ])('knows the methods of each path, also below /v1/: %s', (path, methods) => {
+    expect(methodsOf(path)).toEqual(methods);
+    expect(methodsOf(`/v1${path}`)).toEqual(methods);
+  });
+
+  it.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v2/episodes',
+    '/subscriptions/',
+    '/subscriptions/a/b',
+    '/deletions',
+    '/episodes/x',
+    '/v1/v1/episodes',
+  ])('knows no other path: %s', (path) => expect(methodsOf(path)).toBeUndefined());
+});

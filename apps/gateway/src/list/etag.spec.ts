@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { knownClock, type ListIdentity, listETag } from './etag.js';
+
+const clock = '2026-02-02T12:00:00.123Z';
+const identity: ListIdentity = {
+  userId: 'u',
+  url: 'https://sync.example/episodes?page=2',
+  effective: [undefined, 2, 50],
+};
+const tag = listETag(clock, identity);
+
+describe('listETag', () => {
+  it('is weak', () => {
+    expect(tag).toMatch(/^W\/"[\w-]+"$/);
+  });
+
+  it('changes with any write of the user', () => {
+    expect(listETag('2026-02-02T12:00:00.124Z', identity)).not.toBe(tag);
+  });
+
+  it.each([
+    ['the user', { userId: 'v' }],
+    ['the base of the links', { url: 'https://other.example/episodes?page=2' }],
+    ['the URL', { url: 'https://sync.example/episodes?page=2&x' }],
+    ['the effective parameters', { effective: [undefined, 2, 20] }],
+  ])('changes with %s', (_, other) => {
+    expect(listETag(clock, { ...identity, ...other })).not.toBe(tag);
+  });
+});
+
+describe('knownClock', () => {
+  it.each([tag, tag.replace('W/', ''), `"other", ${tag}`, `${tag} , W/"x"`])(
+    'reads the clock of a matching copy: %s',
+    (sent) => {
+      expect(knownClock(sent, identity)).toBe(clock);
+    },
+  );
+
+  it('reads the clock of a user who never wrote', () => {
+    const epoch = '1970-01-01T00:00:00.000Z';
+    expect(knownClock(listETag(epoch, identity), identity)).toBe(epoch);
+  });
+
+  it.each([undefined, '', '*', 'W/"x-y"', tag.slice(0, -2), tag.replaceAll('"', '')])('reads none from %s', (sent) => {
+    expect(knownClock(sent, identity)).toBeUndefined();
+  });
+
+  it('reads none from the copy of another list', () => {
+    expect(
+      knownClock(listETag(clock, { ...identity, url: 'https://sync.example/episodes' }), identity),
+    ).toBeUndefined();
+  });
+});
