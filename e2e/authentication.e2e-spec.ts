@@ -1,0 +1,155 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { exportJWK } from 'jose';
+import { describe, expect, test } from 'vitest';
+import { expectError, send } from './http.js';
+import { newGuid } from './samples.js';
+import { token } from './stack.js';
+import { User } from './user.js';
+
+const guid = newGuid();
+const operations = [
+  ['POST', '/subscriptions'],
+  ['GET', '/subscriptions'],
+  ['GET', `/subscriptions/${guid}`],
+  ['PATCH', `/subscriptions/${guid}`],
+  ['DELETE', `/subscriptions/${guid}`],
+  ['GET', '/deletions/1'],
+  ['GET', '/episodes'],
+  ['POST', '/episodes'],
+] as const;
+const inOneHour = Math.floor(Date.now() / 1_000) + 3_600;
+
+describe('a missing credential is 401', () => {
+  test.each(operations)('%s %s', async (method, path) => {
+    const answer = await send(method, path);
+    expectError(answer, 401);
+    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/);
+  });
+});
+
+describe('an unacceptable credential is 401', () => {
+  test.each([
+    ['no token', 'Bearer'],
+    ['another scheme', 'Basic YW5uOmFubg=='],
+    ['no JWT', 'Bearer abc'],
+    ['bytes that are no JWT', 'Bearer a.b.c'],
+  ])('%s', async (_, authorization) => {
+    expectError(await send('GET', '/subscriptions', { headers: { authorization } }), 401);
+  });
+
+  test.each([
+    ['expired', { exp: inOneHour - 7_200 }],
+    ['not valid yet', { nbf: inOneHour }],
+    ['of another issuer', { iss: 'https://id.example' }],
+    ['for another audience', { aud: 'somebody else' }],
+    ['that names nobody', { sub: '' }],
+    ['without the scope for any operation', { scope: 'profile' }],
+    ['with an empty scope', { scope: '' }],
+  ])('a token %s', async (_, claims) => {
+    expectError(await send('GET', '/subscriptions', { token: await token(claims) }), 401);
+  });
+
+  test('a token of a key that is not in the key set', async () => {
+    const stranger = await exportJWK(generateKeyPairSync('ed25519').privateKey);
+    expectError(await send('GET', '/subscriptions', { token: await token({}, { key: stranger }) }), 401);
+  });
+
+  test('a token whose content was altered', async () => {
+    const [head, , signature] = (await token()).split('.');
+    const claims = { sub: randomUUID(), iss: 'urn:podcast-sync:standalone', aud: 'podcast-sync', exp: inOneHour };
+    const altered = [head, Buffer.from(JSON.stringify(claims)).toString('base64url'), signature].join('.');
+    expectError(await send('GET', '/subscriptions', { token: altered }), 401);
+  });
+
+  test('a token that is not signed', async () => {
+    const [, claims] = (await token()).split('.');
+    const head = Buffer.from('{"alg":"none"}').toString('base64url');
+    expectError(await send('GET', '/subscriptions', { token: `${head}.${claims}.` }), 401);
+  });
+
+  test('a token that is signed with a secret', async () => {
+    const secret = { kty: 'oct', k: Buffer.from('0123456789abcdef0123456789abcdef').toString('base64url') };
+    expectError(await send('GET', '/episodes', { token: await token({}, { key: secret, alg: 'HS256' }) }), 401);
+  });
+});
+
+describe('scopes', () => {
+  test('a token without a scope claim reads and writes', async () => {
+    const ann = await User.fresh();
+    await ann.subscribed();
+    expect((await ann.subscriptions()).total).toBe(1);
+  });
+
+  test.each(operations)('%s %s needs its scope: 401 without it', async (method, path) => {
+    const scope = method === 'GET' ? 'write:subscriptions' : 'read:subscriptions';
+    expectError(await send(method, path, { token: await token({ scope }) }), 401);
+  });
+
+  test('read:subscriptions is enough for every GET and HEAD', async () => {
+    const reader = await User.fresh({ scope: 'profile read:subscriptions' });
+    expect((await reader.get('/subscriptions')).status).toBe(200);
+    expect((await reader.get('/episodes')).status).toBe(200);
+    expect((await reader.send('HEAD', '/episodes')).status).toBe(200);
+    expectError(await reader.get(`/subscriptions/${guid}`), 404);
+    expectError(await reader.get('/deletions/1'), 404);
+  });
+
+  test('write:subscriptions is enough for every write', async () => {
+    const writer = await User.fresh({ scope: 'write:subscriptions' });
+    const made = await writer.subscribed();
+    await writer.update(made, { is_subscribed: false });
+    await writer.upload();
+    await writer.requestDeletion(made);
+  });
+});
+
+describe('the user', () => {
+  test('is named by the subject: two tokens of one subject see the same data', async () => {
+    const sub = randomUUID();
+    const [phone, laptop] = [await User.fresh({ sub }), await User.fresh({ sub, exp: inOneHour + 60 })];
+    const made = await phone.subscribed();
+    expect((await laptop.subscription(made)).guid).toBe(made);
+  });
+
+  test('under the own issuer a subject that is a UUID is the user in any case of its letters', async () => {
+    const sub = randomUUID();
+    const made = await (await User.fresh({ sub })).subscribed();
+    const shouting = await User.fresh({ sub: sub.toUpperCase() });
+    expect((await shouting.subscription(made)).guid).toBe(made);
+  });
+
+  test('a subject that is no UUID names a user as well, by its letters exactly', async () => {
+    const sub = `ann-${randomUUID()}`;
+    const made = await (await User.fresh({ sub })).subscribed();
+    expect((await (await User.fresh({ sub })).subscription(made)).guid).toBe(made);
+    expectError(await (await User.fresh({ sub: sub.toUpperCase() })).get(`/subscriptions/${made}`), 404);
+  });
+
+  test('a subject of any length and alphabet names a user', async () => {
+    const ann = await User.fresh({ sub: `Änn ☂ ${'x'.repeat(2_000)} ${randomUUID()}` });
+    expect((await ann.subscriptions()).total).toBe(0);
+  });
+});
+
+describe('without a credential are served', () => {
+  test('the OpenAPI document and the key set', async () => {
+    expect((await send('GET', '/openapi.json')).status).toBe(200);
+    const keys = await send<{ keys: Record<string, unknown>[] }>('GET', '/.well-known/jwks.json');
+    expect(keys.body.keys.every((key) => !('d' in key))).toBe(true);
+  });
+
+  test('the reference page', async () => {
+    const page = await send('GET', '/docs');
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-type')).toMatch(/^text\/html/);
+  });
+
+  test('CORS preflights', async () => {
+    const headers = { origin: 'https://app.example', 'access-control-request-method': 'GET' };
+    expect((await send('OPTIONS', '/subscriptions', { headers })).status).toBe(204);
+  });
+
+  test.each(['/', '/nothing', '/v1', '/openapi.json/more', '/docsx', '/%zz'])('and not %s', async (path) => {
+    expectError(await send('GET', path), 401);
+  });
+});

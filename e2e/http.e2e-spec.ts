@@ -1,0 +1,226 @@
+import { describe, expect, test } from 'vitest';
+import { expectError, send } from './http.js';
+import type { SubscribeAnswer } from './interface.js';
+import { episode, feed, newGuid, numbers } from './samples.js';
+import { User } from './user.js';
+
+describe('the status of success', () => {
+  test('is 200 for POST, also when every entry failed', async () => {
+    const ann = await User.fresh();
+    const made = await ann.post('/subscriptions', { subscriptions: [{ feed_url: feed(1) }] });
+    const failed = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions: [{ feed_url: 'nonsense' }] });
+    const upload = await ann.post('/episodes', { episodes: [{}] });
+    expect([made.status, failed.status, upload.status]).toEqual([200, 200, 200]);
+    expect(failed.body.success).toEqual([]);
+  });
+
+  test('is 200 for PATCH and every GET, 202 for DELETE', async () => {
+    const ann = await User.fresh();
+    const guid = await ann.subscribed();
+    const statuses = [
+      (await ann.patch(`/subscriptions/${guid}`, { is_subscribed: true })).status,
+      (await ann.get('/subscriptions')).status,
+      (await ann.get(`/subscriptions/${guid}`)).status,
+      (await ann.get('/episodes')).status,
+      (await ann.delete(`/subscriptions/${guid}`)).status,
+    ];
+    expect(statuses).toEqual([200, 200, 200, 200, 202]);
+  });
+
+  test('comes with JSON', async () => {
+    const ann = await User.fresh();
+    expect((await ann.get('/subscriptions')).headers.get('content-type')).toMatch(/^application\/json/);
+    expect((await ann.get('/nothing')).headers.get('content-type')).toMatch(/^application\/json/);
+  });
+});
+
+describe('the order of checks', () => {
+  test('the credential comes before path, query and body', async () => {
+    for (const path of [
+      '/nothing',
+      '/subscriptions/%zz',
+      '/subscriptions/no-guid',
+      '/deletions/x',
+      '/subscriptions?page=x',
+    ])
+      expectError(await send('GET', path), 401);
+    expectError(await send('PUT', '/subscriptions', { raw: '{' }), 401);
+    expectError(await send('POST', '/subscriptions', { raw: '{' }), 401);
+    expectError(await send('POST', '/episodes', { raw: 'x', headers: { 'content-type': 'text/plain' } }), 401);
+  });
+
+  test('the input comes before existence', async () => {
+    const ann = await User.fresh();
+    expectError(await ann.patch(`/subscriptions/${newGuid()}`, {}), 405);
+    expectError(await ann.patch(`/subscriptions/${newGuid()}`, { is_subscribed: true }), 404);
+    expectError(await ann.patch('/subscriptions/no-guid', { is_subscribed: true }), 405);
+  });
+
+  test('the input comes before 410, too', async () => {
+    const ann = await User.fresh();
+    const guid = await ann.subscribed();
+    await ann.deleted(guid);
+    expectError(await ann.patch(`/subscriptions/${guid}`, { is_subscribed: 1 }), 405);
+    expectError(await ann.get(`/subscriptions/${guid}x`), 405);
+    expectError(await ann.get(`/subscriptions/${guid}`), 410);
+  });
+});
+
+describe('an unknown route is 404', () => {
+  test.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v2/subscriptions',
+    '/subscription',
+    '/deletions',
+    '/subscriptions/a/b',
+    '/episodes/1',
+  ])('%s', async (path) => {
+    const ann = await User.fresh();
+    expectError(await ann.get(path), 404);
+    expectError(await ann.post(path, {}), 404);
+  });
+});
+
+describe('a wrong method on a known path is 405 and Allow names the right ones', () => {
+  const guid = newGuid();
+  test.each([
+    ['PUT', '/subscriptions', ['GET', 'HEAD', 'POST']],
+    ['DELETE', '/subscriptions', ['GET', 'HEAD', 'POST']],
+    ['PATCH', '/episodes', ['GET', 'HEAD', 'POST']],
+    ['PUT', `/subscriptions/${guid}`, ['DELETE', 'GET', 'HEAD', 'PATCH']],
+    ['POST', `/subscriptions/${guid}`, ['DELETE', 'GET', 'HEAD', 'PATCH']],
+    ['POST', '/deletions/1', ['GET', 'HEAD']],
+    ['DELETE', '/v1/deletions/1', ['GET', 'HEAD']],
+    ['OPTIONS', '/v1/episodes', ['GET', 'HEAD', 'POST']],
+  ])('%s %s', async (method, path, allowed) => {
+    const answer = await (await User.fresh()).send(method, path);
+    expectError(answer, 405);
+    const allow = (answer.headers.get('allow') ?? '').split(', ').filter((name) => name !== 'OPTIONS');
+    expect(allow.sort()).toEqual(allowed);
+  });
+});
+
+describe('HEAD', () => {
+  test('answers as GET without a body', async () => {
+    const ann = await User.fresh();
+    const guid = await ann.subscribed();
+    for (const path of ['/subscriptions', '/episodes', `/subscriptions/${guid}`]) {
+      const [get, head] = [await ann.get(path), await ann.send('HEAD', path)];
+      expect([head.status, head.text]).toEqual([200, '']);
+      for (const name of ['content-type', 'etag', 'sync-timestamp'])
+        expect(head.headers.get(name)).toBe(get.headers.get(name));
+    }
+  });
+
+  test('answers errors with the status of GET', async () => {
+    const ann = await User.fresh();
+    expect((await ann.send('HEAD', `/subscriptions/${newGuid()}`)).status).toBe(404);
+    expect((await ann.send('HEAD', '/deletions/x')).status).toBe(405);
+    expect((await ann.send('HEAD', '/nothing')).status).toBe(404);
+    expect((await send('HEAD', '/subscriptions')).status).toBe(401);
+  });
+});
+
+describe('the same routes are served below /v1', () => {
+  test('for every operation', async () => {
+    const ann = await User.fresh();
+    const made = await ann.post<SubscribeAnswer>('/v1/subscriptions', { subscriptions: [{ feed_url: feed(1) }] });
+    const guid = made.body.success[0]?.guid ?? '';
+    expect((await ann.get(`/subscriptions/${guid}`)).body).toEqual((await ann.get(`/v1/subscriptions/${guid}`)).body);
+    expect((await ann.patch(`/v1/subscriptions/${guid}`, { is_subscribed: false })).status).toBe(200);
+    expect((await ann.post('/v1/episodes', { episodes: [episode(guid, 1)] })).status).toBe(200);
+    expect((await ann.get('/v1/episodes')).body).toMatchObject({ total: 1 });
+    expect((await ann.get('/v1/subscriptions')).body).toMatchObject({ total: 1 });
+    const deletion = await ann.delete<{ deletion_id: number }>(`/v1/subscriptions/${guid}`);
+    expect((await ann.get(`/v1/deletions/${deletion.body.deletion_id}`)).status).toBe(200);
+  });
+});
+
+describe('a path that can not be decoded is 405', () => {
+  test.each([
+    '/subscriptions/%zz',
+    '/subscriptions/%',
+    '/subscriptions/%ff%fe',
+    '/deletions/%c3%28',
+    '/v1/subscriptions/%80',
+  ])('%s', async (path) => expectError(await (await User.fresh()).get(path), 405));
+});
+
+describe('the body of a request', () => {
+  test.each([
+    ['another content type', 'text/plain', '{"subscriptions":[]}'],
+    ['a form', 'application/x-www-form-urlencoded', 'subscriptions='],
+    ['JSON that is cut off', 'application/json', '{"subscriptions":['],
+    ['nothing', 'application/json', ''],
+    ['no object', 'application/json', '[]'],
+    ['null', 'application/json', 'null'],
+    ['no list of entries', 'application/json', '{"subscriptions":{}}'],
+    ['another name', 'application/json', '{"podcasts":[]}'],
+  ])('that is %s is 405', async (_, type, raw) => {
+    const ann = await User.fresh();
+    expectError(await ann.send('POST', '/subscriptions', { raw, headers: { 'content-type': type } }), 405);
+    expectError(await ann.send('POST', '/episodes', { raw, headers: { 'content-type': type } }), 405);
+  });
+
+  test('that is missing is 405', async () => {
+    const ann = await User.fresh();
+    expectError(await ann.send('POST', '/subscriptions'), 405);
+    expectError(await ann.send('PATCH', `/subscriptions/${newGuid()}`), 405);
+  });
+
+  test('that is no UTF-8 is 405', async () => {
+    const ann = await User.fresh();
+    const raw = new Uint8Array(Buffer.from('{"subscriptions":[{"feed_url":"https://a.example/\xff"}]}', 'latin1'));
+    expectError(await ann.send('POST', '/subscriptions', { raw }), 405);
+  });
+
+  test('may name its character set', async () => {
+    const ann = await User.fresh();
+    const headers = { 'content-type': 'application/json; charset=utf-8' };
+    expect((await ann.post('/subscriptions', { subscriptions: [] }, headers)).status).toBe(200);
+  });
+
+  test('may hold nothing to do', async () => {
+    const ann = await User.fresh();
+    expect((await ann.post('/subscriptions', { subscriptions: [] })).body).toEqual({ success: [], failure: [] });
+    expect((await ann.post('/episodes', { episodes: [] })).body).toEqual({ success: [], failure: [] });
+  });
+
+  test('may hold fields that nobody knows', async () => {
+    const ann = await User.fresh();
+    const subscriptions = [{ feed_url: feed(1), color: 'red' }];
+    const answer = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions, client: 'x' });
+    expect([answer.status, answer.body.success.length]).toEqual([200, 1]);
+  });
+});
+
+describe('limits of a batch', () => {
+  const subscriptions = (count: number) => numbers(count).map((n) => ({ feed_url: feed(n) }));
+
+  test('1,000 entries are taken', async () => {
+    const ann = await User.fresh();
+    expect(await ann.subscribe(...subscriptions(1_000))).toHaveLength(1_000);
+    expect((await ann.subscriptions({ per_page: 1 })).total).toBe(1_000);
+    const guid = await ann.subscribed();
+    expect(await ann.upload(...numbers(1_000).map((n) => episode(guid, n)))).toHaveLength(1_000);
+    expect((await ann.episodes({ per_page: 1 })).total).toBe(1_000);
+  });
+
+  test('1,001 entries are 405 and apply nothing', async () => {
+    const ann = await User.fresh();
+    expectError(await ann.post('/subscriptions', { subscriptions: subscriptions(1_001) }), 405);
+    expect((await ann.subscriptions()).total).toBe(0);
+    const guid = await ann.subscribed();
+    expectError(await ann.post('/episodes', { episodes: numbers(1_001).map((n) => episode(guid, n)) }), 405);
+    expect((await ann.episodes()).total).toBe(0);
+  });
+
+  test('2 MiB are taken, a byte more is 413', async () => {
+    const ann = await User.fresh();
+    const body = (bytes: number) => '{"subscriptions":[]}'.padEnd(bytes, ' ');
+    expect((await ann.send('POST', '/subscriptions', { raw: body(2_097_152) })).status).toBe(200);
+    expectError(await ann.send('POST', '/subscriptions', { raw: body(2_097_153) }), 413);
+  });
+});

@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import type { EpisodeEntry } from './interface.js';
+
+/** Any guid. */
+export function newGuid(): string {
+  return randomUUID();
+}
+
+/** The numbers from 1 to a count. */
+export function numbers(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index + 1);
+}
+
+/** The address of a feed. */
+export function feed(name: string | number): string {
+  return `https://feeds.example/${name}.xml`;
+}
+
+/** A whole episode, which differs from others in everything. */
+export function episode(podcastGuid: string, name: string | number, more: Partial<EpisodeEntry> = {}): EpisodeEntry {
+  const day = String((Number(name) % 28) + 1 || 1).padStart(2, '0');
+  return {
+    podcast_guid: podcastGuid,
+    episode_guid: `episode ${name}`,
+    title: `Title of ${name}`,
+    publish_date: `2023-02-${day}T14:00:00.000Z`,
+    enclosure_url: `https://media.example/${name}.mp3`,
+    episode_url: `https://show.example/${name}`,
+    ...more,
+  };
+}
+
+/** An order that nobody planned. */
+export function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, place: Math.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { importJWK, type JWK, SignJWT } from 'jose';
+import { inject } from 'vitest';
+
+const stack = inject('stack');
+
+/** A private JWK whose public half is in the system's key set. */
+const signingKey = JSON.parse(readFileSync(join(stack.keys, 'signing-key.json'), 'utf8')) as JWK;
+
+/** Where the system is reached, without a slash at the end. */
+export const baseUrl = stack.baseUrl;
+
+/** Whether this run is to use the full counts. */
+export const full = Boolean(process.env.TEST_FULL);
+
+/** What a token says; what is not given is as it should be. */
+export interface Claims {
+  sub?: string;
+  iss?: string;
+  aud?: string;
+  scope?: string;
+  /** Seconds since 1970. */
+  exp?: number;
+  nbf?: number;
+}
+
+/** Signs a token, by default one that is good for a user that no other test knows. */
+export async function token(
+  claims: Claims = {},
+  { key = signingKey, alg = 'EdDSA' }: { key?: JWK; alg?: string } = {},
+): Promise<string> {
+  const seconds = Math.floor(Date.now() / 1_000);
+  return new SignJWT({
+    ...{ sub: randomUUID(), iss: 'urn:podcast-sync:standalone', aud: 'podcast-sync', exp: seconds + 3_600 },
+    ...claims,
+  })
+    .setProtectedHeader({ alg, kid: signingKey.kid })
+    .sign(await importJWK(key, alg));
+}
