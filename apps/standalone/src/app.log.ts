@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { createInterface } from 'node:readline';
 
 /** A log file of this size moves aside, in place of the one that did so before it. */
-const mostBytes = 10 * 1024 * 1024;
+const defaultMostBytes = 10 * 1024 * 1024;
 
 const loud: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
@@ -21,6 +21,7 @@ export class AppLog {
     private readonly name: string,
     readonly path: string,
     private readonly say: (line: string) => void,
+    private readonly mostBytes = defaultMostBytes,
   ) {
     mkdirSync(dirname(path), { recursive: true });
     this.file = openSync(path, 'w');
@@ -32,7 +33,7 @@ export class AppLog {
   }
 
   private write(line: string): void {
-    if (this.bytes > mostBytes) {
+    if (this.bytes > this.mostBytes) {
       closeSync(this.file);
       renameSync(this.path, `${this.path}.1`);
       this.file = openSync(this.path, 'w');

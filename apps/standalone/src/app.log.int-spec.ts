@@ -1,0 +1,35 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AppLog } from './app.log.js';
+
+let directory: string;
+let path: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'app-log-'));
+  path = join(directory, 'app.log');
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+describe('AppLog', () => {
+  it('keeps every line in a file that begins empty, and says those that are for a person', async () => {
+    writeFileSync(path, 'of an earlier start\n');
+    const said: string[] = [];
+    const log = new AppLog('episode', path, (line) => said.push(line));
+    const written = ['{"level":"info","msg":"ready"}', '{"level":"warn","msg":"slow"}'];
+    await log.take(Readable.from([written.join('\n')]));
+    expect(readFileSync(path, 'utf8').trim().split('\n')).toEqual(written);
+    expect(said).toEqual(['episode: warn: slow']);
+  });
+
+  it('stays below a bound together with the one file that moved aside', async () => {
+    const log = new AppLog('episode', path, () => {}, 1_000);
+    const lines = Array.from({ length: 500 }, (_, i) => `{"level":"info","msg":"line ${i}"}`);
+    await log.take(Readable.from([lines.join('\n')]));
+    expect(readdirSync(directory).toSorted()).toEqual(['app.log', 'app.log.1']);
+    expect(statSync(path).size + statSync(`${path}.1`).size).toBeLessThan(2_200);
+    expect(readFileSync(path, 'utf8')).toContain('line 499');
+  });
+});
