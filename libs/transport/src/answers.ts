@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Batch } from './batch.js';
 import type { RedisLink } from './redis.link.js';
-import { encodeReply, group, joinReplies, type Entry, type Verdict } from './wire.js';
+import { encodeReply, group, joinReplies, type Entry } from './wire.js';
 
 /** How long to wait before an answer is offered again. */
 const againMs = 250;
 
 interface Answer {
   readonly entry: Entry;
-  readonly verdict?: Verdict;
+  readonly verdict?: string;
   readonly done: () => void;
 }
 
@@ -29,8 +29,8 @@ export class Answers {
     private readonly now: () => number,
   ) {}
 
-  /** Ends a request; without a verdict nobody is told. Resolves when that is done or pointless; never rejects. */
-  give(entry: Entry, verdict?: Verdict): Promise<void> {
+  /** Ends a request; without a verdict (as encoded) nobody is told. Resolves when that is done or pointless; never rejects. */
+  give(entry: Entry, verdict?: string): Promise<void> {
     return new Promise((done) => this.batch.add({ entry, verdict, done }));
   }
 

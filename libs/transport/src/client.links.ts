@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { Gate } from './gate.js';
 import { Pulse } from './pulse.js';
 import { RedisLink } from './redis.link.js';
 import { ServiceView } from './service.view.js';
+import { unavailable } from './unavailable.js';
 
 export interface ClientLinksOptions {
   readonly connect: () => Redis | Cluster;
@@ -34,7 +36,7 @@ export class ClientLinks {
   readonly views = new Map<string, ServiceView>();
   private readonly pulse: Pulse;
   private subscribed = false;
-  private closed = false;
+  private readonly closed = new Gate();
 
   constructor(private readonly options: ClientLinksOptions) {
     const { connect, log, services, lookMs, channel, heard } = options;
@@ -64,8 +66,8 @@ export class ClientLinks {
   /** Resolves when replies can be heard and every service was looked at; waits for Redis as long as that takes. */
   async open(): Promise<void> {
     this.pulse.start();
-    while (!this.closed) {
-      await Promise.all(this.all.map((link) => link.ready()));
+    while (!this.closed.isOpen) {
+      await Promise.race([Promise.all(this.all.map((link) => link.ready())), this.closed.opened()]);
       await this.subscribe();
       const looked = await this.look().then(
         () => true,
@@ -74,10 +76,11 @@ export class ClientLinks {
       if (looked && this.isUp) return;
       await delay(faultPauseMs);
     }
+    throw unavailable('the client is closed');
   }
 
   async close(): Promise<void> {
-    this.closed = true;
+    this.closed.open();
     this.subscribed = false;
     await Promise.all([...this.all.map((link) => link.close()), this.pulse.stop()]);
   }
@@ -99,7 +102,7 @@ export class ClientLinks {
   private async subscribe(): Promise<void> {
     // Not left to ioredis, which does not say when a subscription made anew is in force.
     await this.hearer.redis.subscribe(this.options.channel).then(
-      () => (this.subscribed = !this.closed && this.hearer.isUp),
+      () => (this.subscribed = !this.closed.isOpen && this.hearer.isUp),
       (error: unknown) => this.hearer.fault(error),
     );
   }

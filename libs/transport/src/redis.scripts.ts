@@ -20,7 +20,7 @@ export interface Scripts {
   rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
   /** Keeps the given requests from being taken over; answers those that were this replica's no more. */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<string[]>;
-  /** Moves a request, by now this replica's, to the dead letters and publishes `reply` to its caller. Answers 1, or 0 when it was gone. */
+  /** Moves a request, by now this replica's, to the dead letters and publishes `verdict` to its caller. Answers 1, or 0 when it was gone. */
   rpcBury(
     requests: string,
     dead: string,
@@ -35,7 +35,7 @@ export interface Scripts {
   rpcSweep(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
 }
 
-type BuryArguments = [reason: string, deliveries: number, reply: string, mostLetters: number, keepMs: number];
+type BuryArguments = [reason: string, deliveries: number, verdict: string, mostLetters: number, keepMs: number];
 
 /** A connection that knows the scripts. */
 export type ScriptedRedis = (Redis | Cluster) & Scripts;

@@ -9,7 +9,7 @@ import { RedisClock } from './redis.clock.js';
 import { RedisLink } from './redis.link.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
 import { Takeover } from './takeover.js';
-import { decodeEntry, group, serviceKeys, type Entry, type Verdict } from './wire.js';
+import { decodeEntry, group, serviceKeys, type Entry } from './wire.js';
 
 /** How often consumers of replicas long gone are deleted. */
 const sweepMs = 30_000;
@@ -53,7 +53,8 @@ export class Replica {
 
   constructor(
     private readonly options: ReplicaOptions,
-    private readonly handle: (entry: Entry, now: () => number) => Promise<Verdict>,
+    /** Runs a request and answers the encoded verdict; must not reject. */
+    private readonly handle: (entry: Entry, now: () => number) => Promise<string>,
   ) {
     const { log, timings, connect } = options;
     this.keys = serviceKeys(options.service);

@@ -7,7 +7,7 @@ import { CallContext } from './call.context.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
 import { defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
 import { Replica } from './replica.js';
-import type { Entry, Verdict } from './wire.js';
+import { encodeVerdict, type Entry } from './wire.js';
 
 /** Nest's id of this transport. */
 export const redisStreams = Symbol('redis-streams');
@@ -50,16 +50,12 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   }
 
   override async listen(callback: (error?: unknown) => void): Promise<void> {
-    const { maxInFlight = 64, maxDeliveries = 3, timings } = this.options;
-    this.replica = new Replica(
-      { ...this.options, maxInFlight, maxDeliveries, timings: { ...defaultTimings, ...timings } },
-      (entry, now) => this.answer(entry, now),
-    );
-    for (const [event, listener] of this.listeners) this.listenToLinks(event, listener);
-    for (const event of linkEvents) this.listenToLinks(event, () => this.tellStatus());
-    await this.replica.start();
-    this.tellStatus();
-    callback();
+    try {
+      await this.start();
+      callback();
+    } catch (error) {
+      callback(error);
+    }
   }
 
   override async close(): Promise<void> {
@@ -79,6 +75,18 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     return this.replica.links.map((link) => link.redis) as T;
   }
 
+  private async start(): Promise<void> {
+    const { maxInFlight = 64, maxDeliveries = 3, timings } = this.options;
+    this.replica = new Replica(
+      { ...this.options, maxInFlight, maxDeliveries, timings: { ...defaultTimings, ...timings } },
+      (entry, now) => this.answer(entry, now),
+    );
+    for (const [event, listener] of this.listeners) this.listenToLinks(event, listener);
+    for (const event of linkEvents) this.listenToLinks(event, () => this.tellStatus());
+    await this.replica.start();
+    this.tellStatus();
+  }
+
   private listenToLinks(event: keyof LinkEvents, listener: LinkEvents[string]): void {
     for (const link of this.replica?.links ?? []) link.on(String(event), listener);
   }
@@ -87,19 +95,22 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     this._status$.next(this.replica?.links.every((link) => link.isUp) ? 'connected' : 'reconnecting');
   }
 
-  /** The answer to a request; never rejects. */
-  private async answer(entry: Entry, now: () => number): Promise<Verdict> {
+  /** The encoded answer to a request; never rejects. */
+  private async answer(entry: Entry, now: () => number): Promise<string> {
     const { pattern, metadata, reply } = entry.request;
     const context = new CallContext([entry, now]);
+    const handler = this.getHandlerByPattern(pattern);
     try {
-      const handler = this.getHandlerByPattern(pattern);
       // A caller newer than this replica, while a release rolls out: it may ask again.
       if (!handler) throw new Failure('unavailable', undefined, { cause: `nothing handles ${pattern}` });
       const data = accepted(handler, entry.request.data);
-      if (!reply) return await this.handleEvent(pattern, { pattern, data, metadata }, context).then(() => ({}));
-      return { value: validReply(handler, await this.invoke(handler, data, context)) };
+      if (reply) return encodeVerdict({ value: validReply(handler, await this.invoke(handler, data, context)) });
+      await this.handleEvent(pattern, { pattern, data, metadata }, context);
+      return encodeVerdict({});
     } catch (error) {
-      return { error: this.crossing(error, context) };
+      // What Nest's own filter made of an error of an ordinary handler, and logged.
+      if (handler && !contractOf(handler) && isPlain(error)) return encodeVerdict({ error });
+      return encodeVerdict({ error: this.crossing(error, context) });
     }
   }
 
@@ -121,16 +132,23 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   }
 
   /** An error as its caller gets it. */
-  private crossing(error: unknown, context: CallContext): unknown {
+  private crossing(error: unknown, context: CallContext): FailureData {
     const { pattern, requestId } = context;
     if (error instanceof Failure) {
       if (error.cause !== undefined) this.log.warn({ err: error.cause, pattern, requestId }, `failed: ${error.code}`);
-      return { code: error.code, first: error.first } satisfies FailureData;
+      return { code: error.code, first: error.first };
     }
-    // What Nest's own filter made of an error that it has logged; handlers of a contract do not pass there.
-    if (!(error instanceof Error) && typeof error === 'object' && error !== null) return error;
     this.log.error({ err: error, pattern, requestId }, 'a handler failed');
-    return { code: 'internal' } satisfies FailureData;
+    return { code: 'internal' };
+  }
+}
+
+/** Whether it is data that JSON has, and no error. */
+function isPlain(error: unknown): boolean {
+  try {
+    return !(error instanceof Error) && JSON.stringify(error) !== undefined;
+  } catch {
+    return false;
   }
 }
 

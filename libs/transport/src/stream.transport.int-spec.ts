@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
 import { eventually } from '#testing';
 import { probe, unhandled } from '../testing/probe.contracts.js';
+import { connectTo, memoryLog } from '../testing/probe.replica.js';
 import { useTransport } from '../testing/use.transport.js';
-import { call, redisStreams, type CallContext } from './index.js';
+import { call, redisStreams, StreamClient, type CallContext } from './index.js';
 
 const { replica, client } = useTransport();
 
@@ -89,6 +90,12 @@ describe('ordinary handlers of Nest', () => {
     await expect(failed).rejects.toEqual({ status: 'error', message: 'no words' });
   });
 
+  it('fail as internal when JSON does not have what they answer', async () => {
+    const { logged } = await replica();
+    expect(await codeOf(firstValueFrom((await client()).send('episode.unspeakable', {})))).toBe('internal');
+    expect(logged.filter((line) => line.level === 50)).toHaveLength(1);
+  });
+
   it('hear emit()', async () => {
     const { events } = await replica();
     await lastValueFrom((await client()).emit('episode.seen', { it: 1 }), { defaultValue: undefined });
@@ -136,6 +143,24 @@ describe('a service that is away', () => {
     const started = performance.now();
     expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
     expect(performance.now() - started).toBeLessThan(100);
+  });
+});
+
+describe('a client', () => {
+  it('that is closed lets nobody wait: neither for a reply nor for Redis', async () => {
+    await replica();
+    const gateway = await client();
+    const waiting = codeOf(call(gateway, probe, { text: 'x', takesMs: 500 }, { requestId: 'r' }));
+    await eventually(() => expect(gateway.counters.inFlight).toBe(1));
+    await gateway.close();
+    expect(await waiting).toBe('unavailable');
+    expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
+
+    const nowhere = { REDIS_URL: 'redis://127.0.0.1:1' };
+    const lost = new StreamClient({ connect: () => connectTo(nowhere), log: memoryLog().log });
+    const connecting = codeOf(lost.connect());
+    await lost.close();
+    expect(await connecting).toBe('unavailable');
   });
 });
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { RedisLink } from './redis.link.js';
-import { decodeEntry, encodeReply, group, type Entry, type ServiceKeys } from './wire.js';
+import { decodeEntry, encodeVerdict, group, type Entry, type ServiceKeys } from './wire.js';
 
 /** Most letters kept of requests that were given up, and for how long. */
 const mostLetters = 10_000;
@@ -9,8 +9,8 @@ const keepLettersMs = 7 * 24 * 60 * 60 * 1_000;
 /** How many pending requests one look for abandoned ones covers. */
 const lookCount = 100;
 
-/** What a caller is told when its request is given up. The id in front is added in Redis. */
-const givenUp = encodeReply('', { error: { code: 'unavailable' } }).slice(1);
+/** What a caller is told when its request is given up. */
+const givenUp = encodeVerdict({ error: { code: 'unavailable' } });
 
 export interface TakeoverOptions {
   readonly keys: ServiceKeys;

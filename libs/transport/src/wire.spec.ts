@@ -4,6 +4,7 @@ import {
   decodeReplies,
   encodeReply,
   encodeRequest,
+  encodeVerdict,
   joinReplies,
   serviceKeys,
   serviceOf,
@@ -62,11 +63,11 @@ describe('replies on the wire', () => {
   const verdicts: Verdict[] = [{ value: { text: 'a\nb' } }, { value: null }, {}, { error: { code: 'gone' } }];
 
   it.each(verdicts)('come back: %j', (verdict) => {
-    expect(decode(encodeReply('1z', verdict))).toEqual([['1z', verdict]]);
+    expect(decode(encodeReply('1z', encodeVerdict(verdict)))).toEqual([['1z', verdict]]);
   });
 
   it('come back in one message', () => {
-    const replies = verdicts.map((verdict, index) => encodeReply(String(index), verdict));
+    const replies = verdicts.map((verdict, index) => encodeReply(String(index), encodeVerdict(verdict)));
     expect(decode(joinReplies(replies))).toEqual(verdicts.map((verdict, index) => [String(index), verdict]));
   });
 

@@ -93,9 +93,14 @@ export function timeOf(entryId: string): number {
 /** A reply's verdict: a value, or the error that the caller is told. `undefined` travels as an absent value. */
 export type Verdict = { readonly value?: unknown } | { readonly error: unknown };
 
+/** @throws TypeError for what JSON does not have. */
+export function encodeVerdict(verdict: Verdict): string {
+  return JSON.stringify(verdict);
+}
+
 /** A reply is the request's id, a line feed and JSON: whose it is can be seen without parsing the rest. */
-export function encodeReply(id: string, verdict: Verdict): string {
-  return `${id}\n${JSON.stringify(verdict)}`;
+export function encodeReply(id: string, verdict: string): string {
+  return `${id}\n${verdict}`;
 }
 
 /** A message holds one or more replies with line feeds between them, as JSON has none inside. */

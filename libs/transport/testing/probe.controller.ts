@@ -43,6 +43,11 @@ export class ProbeController {
     return of(...words);
   }
 
+  @MessagePattern('episode.unspeakable')
+  unspeakable(): bigint {
+    return 1n;
+  }
+
   @EventPattern('episode.seen')
   seen(@Payload() event: unknown): void {
     this.journal.heard(event);
