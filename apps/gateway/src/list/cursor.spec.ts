@@ -17,7 +17,11 @@ describe('a cursor', () => {
         .map((date) => date.toISOString()),
       total: fc.maxSafeNat(),
     });
-    fc.assert(fc.property(any, (made) => expect(decodeCursor(encodeCursor(made, scope), scope)).toEqual(made)));
+    fc.assert(
+      fc.property(any, (made) => {
+        expect(decodeCursor(encodeCursor(made, scope), scope)).toEqual(made);
+      }),
+    );
   });
 
   it('needs no escaping in a URL', () => {
@@ -47,6 +51,6 @@ describe('a cursor', () => {
   it('counts as not sent when it is anything else', () => {
     for (const text of ['', '.', 'x', 'x.y.z', `${encodeCursor(cursor, scope)}.`, ` ${encodeCursor(cursor, scope)}`])
       expect(decodeCursor(text, scope)).toBeUndefined();
-    fc.assert(fc.property(fc.string(), (text) => expect(decodeCursor(text, scope)).toBeUndefined()));
+    fc.assert(fc.property(fc.string(), (text) => decodeCursor(text, scope) === undefined));
   });
 });

@@ -108,9 +108,10 @@ describe('a walk by links', () => {
     fc.assert(
       fc.property(someIds, fc.array(change, { maxLength: 30 }), (ids, changes) => {
         let there = ids;
+        const left = [...changes];
         const kept = new Set(ids);
         const step = () => {
-          const { add, remove } = changes.shift() ?? {};
+          const { add, remove } = left.shift() ?? {};
           const removed = there[remove ?? -1];
           if (removed !== undefined) kept.delete(removed);
           there = there.filter((id) => id !== removed);

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { Failure } from '#contracts';
+import { faultKind } from './fault.rule.js';
+
+const withCode = (code: string) => Object.assign(new Error(code), { code });
+
+describe('faultKind', () => {
+  it.each([
+    '08006',
+    '08P01',
+    '57P01',
+    '57P03',
+    '53300',
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'EPIPE',
+    'ETIMEDOUT',
+    'ENOTFOUND',
+  ])('is away when Postgres is not to be reached, which is no attempt: %s', (code) =>
+    expect(faultKind(withCode(code))).toBe('away'),
+  );
+
+  it.each(['40001', '40P01', '53100', '53200', '55P03', '57014'])(
+    'is passing when the same transaction may succeed later: %s',
+    (code) => expect(faultKind(withCode(code))).toBe('passing'),
+  );
+
+  it.each(['23503', '23514', '42501', '42P01', 'XX000', 'P0001'])('is lasting when it never will: %s', (code) =>
+    expect(faultKind(withCode(code))).toBe('lasting'),
+  );
+
+  it('goes by the causes of a failure', () => {
+    const because = (cause: unknown) => new Failure('unavailable', undefined, { cause });
+    expect(faultKind(because(withCode('57P01')))).toBe('away');
+    expect(faultKind(because(withCode('40001')))).toBe('passing');
+    expect(faultKind(new Error('outside', { cause: because(withCode('40P01')) }))).toBe('passing');
+  });
+
+  it('is away for a call that never reached Postgres', () => {
+    expect(faultKind(new Failure('unavailable'))).toBe('away');
+    expect(faultKind(new Failure('unavailable', undefined, { cause: new Error('Connection terminated') }))).toBe(
+      'away',
+    );
+  });
+
+  it.each([new TypeError('a fault of ours'), 'thrown text', undefined])(
+    'is lasting for a fault of ours: %s',
+    (error) => {
+      expect(faultKind(error)).toBe('lasting');
+    },
+  );
+});
