@@ -39,6 +39,8 @@ export const subscribe = rpc({
 export const updateSubscription = rpc({
   pattern: 'subscription.update',
   write: true,
+  // A merge of two subscriptions moves all their episodes: tens of thousands take seconds.
+  deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
     guid: z.guid(),

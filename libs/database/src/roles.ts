@@ -9,6 +9,8 @@ export const groups = {
 
 /** Roles belong to the whole server: two migrations of different databases may make the same one at the same time. */
 const raced = ['42710', '23505'];
+/** internal_error: "tuple concurrently updated". */
+const catalogRaced = 'XX000';
 
 /** Makes the groups that are not there yet. Needs the right to create roles. */
 export async function ensureGroups(runner: QueryRunner): Promise<void> {
@@ -20,8 +22,18 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
   const { username, password } = new URL(url);
   const name = decodeURIComponent(username);
   await create(runner, name, await format(runner, 'CREATE ROLE %I LOGIN', name));
-  await runner.query(await format(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)));
-  await runner.query(await format(runner, 'GRANT %I TO %I', group, name));
+  await settled(runner, await format(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)));
+  await settled(runner, await format(runner, 'GRANT %I TO %I', group, name));
+}
+
+/** Runs a statement that another migration may run at the same moment: the catalog then refuses one of the two. */
+async function settled(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
+  try {
+    await runner.query(sql);
+  } catch (error) {
+    if ((error as { code?: string }).code !== catalogRaced || attempts <= 1) throw error;
+    await settled(runner, sql, attempts - 1);
+  }
 }
 
 async function create(runner: QueryRunner, role: string, sql: string): Promise<void> {

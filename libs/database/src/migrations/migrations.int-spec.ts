@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DataSource } from 'typeorm';
+import { createDatabase, type TestDatabase } from '#testing';
+import { catalog } from '../../testing/catalog.js';
+import { createDataSource } from '../data-source.js';
+import { migrations } from './index.js';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  dataSource = await createDataSource({ url: database.ownerUrl }).initialize();
+});
+
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+async function drift(): Promise<string[]> {
+  const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+  return upQueries.map(({ query }) => query);
+}
+
+/** Undoes all, so that what follows starts as on a fresh database. */
+async function undoAll(): Promise<void> {
+  for (const _ of migrations) await dataSource.undoLastMigration();
+}
+
+describe('the migrations', () => {
+  it('make exactly what the entities describe', async () => {
+    expect(await drift()).toEqual([]);
+  });
+
+  it('undone all, leave nothing but the table of migrations and its schema; done again, make the same', async () => {
+    const before = await catalog(dataSource);
+    await undoAll();
+    const rest = await catalog(dataSource);
+    expect(rest.filter((line) => !/^(schema sync|column sync\.migrations)/.test(line)).join('\n')).not.toMatch(
+      /user_clock|request|subscription|episode|deletion|podcast_sync|function|trigger/,
+    );
+    await dataSource.runMigrations();
+    expect(await catalog(dataSource)).toEqual(before);
+    expect(await drift()).toEqual([]);
+  });
+
+  it('each undo exactly what they did', async () => {
+    await undoAll();
+    const runner = dataSource.createQueryRunner();
+    for (const Migration of migrations) {
+      const migration = new Migration();
+      const before = await catalog(dataSource);
+      await migration.up(runner);
+      const after = await catalog(dataSource);
+      await migration.down(runner);
+      expect(await catalog(dataSource)).toEqual(before);
+      await migration.up(runner);
+      expect(await catalog(dataSource)).toEqual(after);
+    }
+    for (const Migration of migrations.toReversed()) await new Migration().down(runner);
+    await runner.release();
+    await dataSource.runMigrations();
+  });
+
+  it('are undone with rows in every table, too', async () => {
+    await dataSource.query(`
+      INSERT INTO sync.user_clock VALUES ('00000000-0000-4000-8000-000000000001', now());
+      INSERT INTO sync.request VALUES ('00000000-0000-4000-8000-000000000001', 'r', 'p', '{}');
+      INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+      VALUES ('00000000-0000-4000-8000-000000000001', 'https://u.example', gen_random_uuid(), true, 'epoch', 'epoch', 'epoch');
+      INSERT INTO deletion.deletions (user_id, subscription_id, requested)
+      VALUES ('00000000-0000-4000-8000-000000000001', 1, 'epoch');
+    `);
+    await undoAll();
+    await dataSource.runMigrations();
+    expect(await drift()).toEqual([]);
+  });
+});
