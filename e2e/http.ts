@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { assert } from 'vitest';
 import { baseUrl } from './stack.js';
 
 /** An answer as it came; `body` is its JSON, `undefined` where it has none. */
@@ -60,7 +60,7 @@ export function errorBody(status: number): { code: string; message: string } {
 
 /** Expects the error answer of a status, its body to the letter. */
 export function expectError(answer: Answer, status: number): void {
-  expect({ status: answer.status, body: answer.body ?? answer.text }).toEqual({ status, body: errorBody(status) });
+  assert.deepEqual({ status: answer.status, body: answer.body ?? answer.text }, { status, body: errorBody(status) });
 }
 
 /** A time stamp as the interface prints it. */

@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { assert } from 'vitest';
 import { eventually } from './eventually.js';
 import { type Answer, type Parts, send } from './http.js';
 import type {
@@ -21,7 +21,7 @@ type Patch = { new_feed_url?: string; new_guid?: string; is_subscribed?: boolean
 
 /** A client of one user. The named operations expect success; the methods of HTTP expect nothing. */
 export class User {
-  private constructor(readonly token: string) {}
+  private constructor(readonly credential: string) {}
 
   /** A user that no other test knows, unless a subject is given. */
   static async fresh(claims: Parameters<typeof token>[0] = {}): Promise<User> {
@@ -29,7 +29,7 @@ export class User {
   }
 
   send<Body = unknown>(method: string, path: string, parts: Parts = {}): Promise<Answer<Body>> {
-    return send<Body>(method, path, { token: this.token, ...parts });
+    return send<Body>(method, path, { token: this.credential, ...parts });
   }
 
   get<Body = unknown>(path: string, headers: Record<string, string> = {}): Promise<Answer<Body>> {
@@ -52,7 +52,7 @@ export class User {
   async subscribe(...entries: (SubscribeEntry | string)[]): Promise<SubscribeAnswer['success']> {
     const subscriptions = entries.map((entry) => (typeof entry === 'string' ? { feed_url: entry } : entry));
     const { status, body } = await this.post<SubscribeAnswer>('/subscriptions', { subscriptions });
-    expect({ status, failure: body.failure }).toEqual({ status: 200, failure: [] });
+    assert.deepEqual({ status, failure: body.failure }, { status: 200, failure: [] });
     return body.success;
   }
 
@@ -82,7 +82,7 @@ export class User {
   /** Uploads entries that are all accepted, and gives them back as they stand. */
   async upload(...episodes: EpisodeEntry[]): Promise<UploadAnswer['success']> {
     const { status, body } = await this.post<UploadAnswer>('/episodes', { episodes });
-    expect({ status, failure: body.failure }).toEqual({ status: 200, failure: [] });
+    assert.deepEqual({ status, failure: body.failure }, { status: 200, failure: [] });
     return body.success;
   }
 
@@ -95,9 +95,8 @@ export class User {
   /** Uploads one entry that is refused, and gives back its verdict. */
   async refused(entry: unknown): Promise<UploadAnswer['failure'][number]> {
     const { status, body } = await this.post<UploadAnswer>('/episodes', { episodes: [entry] });
-    expect({ status, success: body.success, failures: body.failure.length }).toEqual({
-      ...{ status: 200, success: [], failures: 1 },
-    });
+    const verdicts = { status, success: body.success, failures: body.failure.length };
+    assert.deepEqual(verdicts, { status: 200, success: [], failures: 1 });
     return body.failure[0] as UploadAnswer['failure'][number];
   }
 
@@ -109,24 +108,25 @@ export class User {
   ended(deletionId: number): Promise<Deletion> {
     return eventually(async () => {
       const deletion = success(await this.get<Deletion>(`/deletions/${deletionId}`), 200);
-      expect(deletion.status).not.toBe('PENDING');
+      assert.notEqual(deletion.status, 'PENDING');
       return deletion;
     });
   }
 
   /** Deletes a subscription and waits until it is done. */
   async deleted(guid: string): Promise<void> {
-    expect((await this.ended(await this.requestDeletion(guid))).status).toBe('SUCCESS');
+    assert.equal((await this.ended(await this.requestDeletion(guid))).status, 'SUCCESS');
   }
 
   private async page<Body>(path: string, query: Query): Promise<Body & { sync: string }> {
-    const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) search.set(name, String(value));
     const answer = await this.get<Body>(`${path}?${search}`);
     return { ...success(answer, 200), sync: answer.headers.get('sync-timestamp') ?? '' };
   }
 }
 
 function success<Body>(answer: Answer<Body>, status: number): Body {
-  expect({ status: answer.status, body: answer.body }).toEqual({ status, body: answer.body });
+  assert.deepEqual({ status: answer.status, body: answer.body }, { status, body: answer.body });
   return answer.body;
 }
