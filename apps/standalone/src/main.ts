@@ -45,12 +45,13 @@ try {
   }
 }
 
+/** Exit codes: 2 for a command line that can't be understood, 78 (EX_CONFIG) for variables, as with every app. */
 function optionsOrExit() {
   try {
     return readOptions(process.argv.slice(2), process.env);
   } catch (error) {
     if (!(error instanceof UsageError || error instanceof ConfigurationError)) throw error;
     process.stderr.write(`${error.message}\n`);
-    return process.exit(2);
+    return process.exit(error instanceof UsageError ? 2 : 78);
   }
 }
