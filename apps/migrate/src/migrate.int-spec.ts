@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createLog, loadConfig } from '#runtime';
+import { createDatabase } from '#testing';
+import { migrate } from './migrate.js';
+import { migrateConfig } from './migrate.config.js';
+
+const log = createLog('test', 'silent');
+const app = fileURLToPath(new URL('../../../dist/apps/migrate/src/main.js', import.meta.url));
+
+let serverUrl: string;
+let url: string;
+let name: string;
+
+beforeAll(async () => {
+  const database = await createDatabase();
+  serverUrl = database.ownerUrl;
+  await database.drop();
+});
+
+beforeEach(async () => {
+  name = `empty_${randomUUID().replaceAll('-', '')}`;
+  url = Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
+  await query(maintenance(), `CREATE DATABASE ${name} TEMPLATE template0`);
+});
+
+afterEach(() => query(maintenance(), `DROP DATABASE ${name} WITH (FORCE)`));
+
+const maintenance = () => Object.assign(new URL(serverUrl), { pathname: '/postgres' }).href;
+
+async function query(on: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: on });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as unknown[];
+  } finally {
+    await client.end();
+  }
+}
+
+const run = (environment: NodeJS.ProcessEnv = {}) =>
+  migrate(loadConfig(migrateConfig, { DATABASE_URL: url, ...environment }), log);
+
+describe('migrate', () => {
+  it('brings an empty database to the current schema; again, and by several at once, it changes nothing', async () => {
+    await Promise.all([run(), run(), run()]);
+    const applied = await query(url, 'SELECT name FROM sync.migrations ORDER BY id');
+    await run();
+    expect(await query(url, 'SELECT name FROM sync.migrations ORDER BY id')).toEqual(applied);
+    expect(new Set(applied.map((row) => (row as { name: string }).name)).size).toBe(applied.length);
+    expect(applied.length).toBeGreaterThan(0);
+  });
+
+  it('makes the logins of the URLs that it is given', async () => {
+    const login = `test_${randomUUID()}`;
+    const loginUrl = Object.assign(new URL(url), { username: login, password: 'p w:/@' }).href;
+    await run({ EPISODE_DATABASE_URL: loginUrl, MIGRATE_GROUPS: 'off' });
+    try {
+      expect(await query(loginUrl, 'SELECT * FROM episode.episodes')).toEqual([]);
+      await expect(query(loginUrl, 'SELECT * FROM deletion.deletions')).rejects.toThrow('permission denied');
+    } finally {
+      await query(url, `DROP ROLE "${login}"`);
+    }
+  });
+
+  it('fails and names the difference when the schema is not what this build knows', async () => {
+    await run();
+    await query(url, 'ALTER TABLE episode.episodes DROP COLUMN title CASCADE');
+    await expect(run()).rejects.toThrow(/differs from the entities:[^]*title/);
+  });
+
+  it('as a process exits with 0 once the database is ready', async () => {
+    const { PATH } = process.env;
+    await promisify(execFile)(process.execPath, [app], { env: { PATH, DATABASE_URL: url } });
+    expect(await query(url, 'SELECT * FROM sync.user_clock')).toEqual([]);
+  });
+
+  it('as a process names every problem of its configuration at once, and fails', async () => {
+    const env = {
+      PATH: process.env.PATH,
+      MIGRATE_GROUPS: 'maybe',
+      EPISODE_DATABASE_URL: 'http://x',
+      LOG_LEVEL: 'loud',
+    };
+    const failed = await promisify(execFile)(process.execPath, [app], { env }).then(
+      () => ({ code: 0, stdout: '', stderr: '' }),
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    );
+    expect(failed.code).not.toBe(0);
+    for (const variable of ['DATABASE_URL', 'MIGRATE_GROUPS', 'EPISODE_DATABASE_URL', 'LOG_LEVEL'])
+      expect(failed.stdout + failed.stderr).toContain(`${variable}: `);
+  });
+});

@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Failure } from '#contracts';
+import { createDatabase, eventually, freshUser, type TestDatabase } from '#testing';
+import { createDataSource } from './data-source.js';
+import { Database, type Transaction } from './database.js';
+import { statement } from './statement.js';
+
+const full = Boolean(process.env.TEST_FULL);
+const pattern = 'test.write';
+const addEffect = statement('test.add', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
+const readEffects = statement(
+  'test.read',
+  `SELECT coalesce((SELECT stamp FROM sync.user_clock WHERE user_id = $1), 'epoch') AS clock,
+     (SELECT json_agg(to_char(stamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) FROM public.effects
+      WHERE user_id = $1) AS stamps`,
+);
+
+let testDatabase: TestDatabase;
+let owner: pg.Client;
+let database: Database;
+let userId: string;
+
+beforeAll(async () => {
+  testDatabase = await createDatabase();
+  owner = new pg.Client({ connectionString: testDatabase.ownerUrl });
+  await owner.connect();
+  await owner.query(
+    'CREATE TABLE public.effects (user_id uuid, stamp timestamptz(3)); GRANT ALL ON public.effects TO PUBLIC',
+  );
+  const dataSource = createDataSource({ url: testDatabase.urls.episode, poolSize: 20 });
+  database = new Database(await dataSource.initialize());
+});
+
+afterAll(async () => {
+  await database.close();
+  await owner.end();
+  await testDatabase.drop();
+});
+
+beforeEach(() => {
+  userId = freshUser();
+});
+
+/** A write with one effect, its stamp. */
+function write(
+  options: { requestId?: string; pattern?: string; budgetMs?: number } = {},
+  run = addOne,
+): Promise<string> {
+  const { requestId = randomUUID(), budgetMs = 5_000 } = options;
+  return database.write({ userId, requestId, pattern: options.pattern ?? pattern, remainingMs: () => budgetMs }, run);
+}
+
+async function addOne(transaction: Transaction): Promise<string> {
+  await transaction.query(addEffect, [userId, transaction.stamp]);
+  return transaction.stamp;
+}
+
+/** What one snapshot sees. */
+async function seen(): Promise<{ clock: string; stamps: string[] }> {
+  const [row] = await database.read<{ clock: string; stamps: string[] | null }>(readEffects, [userId]);
+  return { clock: row?.clock ?? '', stamps: (row?.stamps ?? []).sort() };
+}
+
+describe('a request id', () => {
+  it('has one effect and one answer, also when it comes many times at once', async () => {
+    const requestId = randomUUID();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => write({ requestId })));
+    expect(new Set(answers).size).toBe(1);
+    expect(await seen()).toEqual({ clock: answers[0], stamps: [answers[0]] });
+  });
+
+  it('belongs to one user', async () => {
+    const requestId = randomUUID();
+    const first = await write({ requestId });
+    userId = freshUser();
+    await write({ requestId });
+    expect((await seen()).stamps).not.toEqual([first]);
+  });
+
+  it('keeps the failure that was its answer, and the effect of none', async () => {
+    const requestId = randomUUID();
+    const before = await write();
+    const failing = write({ requestId }, async (transaction) => {
+      await addOne(transaction);
+      throw new Failure('not_found');
+    });
+    await expect(failing).rejects.toMatchObject({ code: 'not_found' });
+    await expect(write({ requestId })).rejects.toMatchObject({ code: 'not_found' });
+    expect(await seen()).toEqual({ clock: before, stamps: [before] });
+  });
+
+  it.each([new Failure('unavailable'), new TypeError('a fault of ours')])(
+    'forgets what was no answer: %s',
+    async (error) => {
+      const requestId = randomUUID();
+      await expect(write({ requestId }, () => Promise.reject(error))).rejects.toBe(error);
+      const stamp = await write({ requestId });
+      expect(await seen()).toEqual({ clock: stamp, stamps: [stamp] });
+    },
+  );
+
+  it('that belongs to another operation is a conflict, which carries the first answer', async () => {
+    const requestId = randomUUID();
+    const stamp = await write({ requestId });
+    await expect(write({ requestId, pattern: 'test.other' })).rejects.toMatchObject({
+      code: 'conflict',
+      first: { pattern, answer: { reply: stamp } },
+    });
+    expect((await seen()).stamps).toEqual([stamp]);
+  });
+
+  it('is free again after an hour', async () => {
+    const [kept, old] = [randomUUID(), randomUUID()];
+    const first = await write({ requestId: kept });
+    await write({ requestId: old });
+    const age = 'UPDATE sync.request SET created_at = now() - $2::interval WHERE request_id = $1';
+    await owner.query(age, [kept, '59 minutes']);
+    await owner.query(age, [old, '61 minutes']);
+    expect(await write({ requestId: kept })).toBe(first);
+    const again = await write({ requestId: old });
+    expect((await seen()).clock).toBe(again);
+    expect((await seen()).stamps).toHaveLength(3);
+    expect(await write({ requestId: old })).toBe(again);
+  });
+
+  it('keeps answers with any text in them', async () => {
+    const requestId = randomUUID();
+    const text = `\0 \ud800 ${String.fromCodePoint(0x1f600)} "\\`;
+    expect(await write({ requestId }, () => Promise.resolve(text))).toBe(text);
+    expect(await write({ requestId })).toBe(text);
+  });
+});
+
+describe("the user's clock", () => {
+  it('is always later than before, whatever the time of the database', async () => {
+    const ahead = '2999-01-01T00:00:00.000Z';
+    await owner.query('INSERT INTO sync.user_clock VALUES ($1, $2)', [userId, ahead]);
+    expect(await write()).toBe('2999-01-01T00:00:00.001Z');
+    expect(await write()).toBe('2999-01-01T00:00:00.002Z');
+  });
+
+  it("is the database's time in milliseconds", async () => {
+    const { rows } = await owner.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+    const stamp = await write();
+    const passed = Date.parse(stamp) - (rows[0]?.now.getTime() ?? 0);
+    expect(stamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(passed >= 0 && passed < 5_000).toBe(true);
+  });
+
+  it('shows the stamps of 16 concurrent writers in their own order, so that since misses none', async () => {
+    const writesEach = full ? 100 : 15;
+    let writing = true;
+    const missed: string[] = [];
+    const poll = async () => {
+      let since = new Date(0).toISOString();
+      let known = new Set<string>();
+      for (let last = false; !last;) {
+        last = !writing;
+        const { clock, stamps } = await seen();
+        missed.push(...stamps.filter((stamp) => stamp <= since && !known.has(stamp)));
+        missed.push(...stamps.filter((stamp) => stamp > clock));
+        [since, known] = [clock, new Set(stamps)];
+      }
+    };
+    const polls = [poll(), poll()];
+    const writers = Array.from({ length: 16 }, async () => {
+      const stamps: string[] = [];
+      for (let n = 0; n < writesEach; n++) stamps.push(await write());
+      expect(stamps).toEqual([...stamps].sort());
+      return stamps;
+    });
+    const stamps = (await Promise.all(writers)).flat();
+    writing = false;
+    await Promise.all(polls);
+    expect(missed).toEqual([]);
+    expect((await seen()).stamps).toEqual(stamps.sort());
+    expect(new Set(stamps).size).toBe(16 * writesEach);
+  });
+});
+
+describe('the deadline of a write', () => {
+  it('is unavailable and runs nothing when its time is up', async () => {
+    for (const budgetMs of [0, -1_000, 0.9]) {
+      await expect(write({ budgetMs })).rejects.toMatchObject({ code: 'unavailable' });
+    }
+    expect(await seen()).toEqual({ clock: '1970-01-01T00:00:00.000Z', stamps: [] });
+  });
+
+  it('bounds the wait for the clock, and a write that gave up has no effect later', async () => {
+    const first = await write();
+    await owner.query('BEGIN');
+    await owner.query('SELECT sync.lock_clock($1)', [userId]);
+    try {
+      await expect(write({ budgetMs: 100 })).rejects.toMatchObject({ code: 'unavailable' });
+    } finally {
+      await owner.query('ROLLBACK');
+    }
+    const last = await write();
+    expect((await seen()).stamps).toEqual([first, last]);
+  });
+
+  it('bounds every statement', async () => {
+    const slow = statement('test.slow', 'SELECT pg_sleep(10)');
+    const sleeping = write({ budgetMs: 200 }, async (transaction) => {
+      await addOne(transaction);
+      await transaction.query(slow, []);
+      return transaction.stamp;
+    });
+    await expect(sleeping).rejects.toMatchObject({ code: 'unavailable' });
+    expect((await seen()).stamps).toEqual([]);
+  });
+
+  it('leaves no limit behind on its connection', async () => {
+    await write({ budgetMs: 300 });
+    const [row] = await database.read<{ lock_timeout: string; statement_timeout: string }>(
+      statement(
+        'test.limits',
+        "SELECT current_setting('lock_timeout') AS lock_timeout, current_setting('statement_timeout') AS statement_timeout",
+      ),
+      [],
+    );
+    expect(row).toEqual({ lock_timeout: '0', statement_timeout: '10s' });
+  });
+});
+
+describe('a lost connection', () => {
+  it('is unavailable, has no effect, and the next write gets another one', async () => {
+    const killed = write({}, async (transaction) => {
+      await addOne(transaction);
+      await transaction.query(statement('test.kill', 'SELECT pg_terminate_backend(pg_backend_pid())'), []);
+      return transaction.stamp;
+    });
+    await expect(killed).rejects.toMatchObject({ code: 'unavailable' });
+    const stamp = await eventually(() => write());
+    expect((await seen()).stamps).toEqual([stamp]);
+  });
+});
+
+it('runs without named statements too, as behind a pooler', async () => {
+  const dataSource = await createDataSource({ url: testDatabase.urls.episode, poolSize: 1 }).initialize();
+  const unprepared = new Database(dataSource, false);
+  const requestId = randomUUID();
+  const once = () => unprepared.write({ userId, requestId, pattern, remainingMs: () => 5_000 }, addOne);
+  expect(await once()).toBe(await once());
+  const named = await unprepared.read<{ n: number }>(
+    statement('test.named', 'SELECT count(*) AS n FROM pg_prepared_statements'),
+    [],
+  );
+  expect(named).toEqual([{ n: 0 }]);
+  await unprepared.close();
+});
