@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { freshUser } from '#testing';
+import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+import { podcastGuid } from './podcast-guid.rule.js';
+
+let world: ServiceWorld;
+let userId: string;
+
+beforeAll(async () => {
+  world = await openService();
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  userId = freshUser();
+});
+
+const feed = (n: number | string) => `https://podcast.example/${n}`;
+
+async function subscribe(...entries: { feedUrl: string; guid?: unknown }[]) {
+  return world.service.subscribe({ userId, entries }, call());
+}
+
+/** Subscribes to a feed and returns its guid. */
+async function add(n: number | string, guid: string = randomUUID()): Promise<string> {
+  await subscribe({ feedUrl: feed(n), guid });
+  return guid;
+}
+
+const get = (guid: string) => world.service.get({ userId, guid });
+const update = (guid: string, patch: object) => world.service.update({ userId, guid, ...patch }, call());
+
+/** The deletion worker's cascade, as far as it touches subscriptions. */
+async function bury(guid: string): Promise<void> {
+  await world.owner.query(
+    `UPDATE subscription.subscriptions s SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now()
+     FROM subscription.guids g WHERE g.user_id = $1 AND g.guid = $2 AND s.user_id = $1 AND s.id = g.subscription_id`,
+    [userId, guid],
+  );
+}
+
+async function count(table: string): Promise<number> {
+  const { rows } = await world.owner.query(`SELECT count(*)::int AS n FROM ${table} WHERE user_id = $1`, [userId]);
+  return (rows[0] as { n: number }).n;
+}
+
+describe('POST', () => {
+  it('answers as the subscription then reads', async () => {
+    const { success } = await subscribe({ feedUrl: feed(1) });
+    const { guid, ...item } = success[0] ?? {};
+    expect(guid).toBe(podcastGuid(feed(1)));
+    expect(await get(String(guid))).toEqual({ guid, ...item });
+  });
+
+  it('keeps a URL of 4,096 characters that no index entry can hold, exactly as sent', async () => {
+    const feedUrl = `https://podcast.example/${Array.from({ length: 508 }, () => randomUUID().slice(0, 8)).join('')}ä😀%7E`;
+    const [first, second] = (await subscribe({ feedUrl }, { feedUrl })).success;
+    expect(second).toEqual(first);
+    expect(await get(String(first?.guid))).toMatchObject({ feedUrl });
+    expect(await count('subscription.subscriptions')).toBe(1);
+  });
+
+  it('takes entries that fail, whatever is in them, and applies the others', async () => {
+    const wrong = ['\0', '\ud800', 'x'.repeat(10_000), ''].map((feedUrl) => ({ feedUrl }));
+    const answer = await subscribe(...wrong, { feedUrl: feed(1), guid: null }, { feedUrl: feed(2) });
+    expect([answer.failure.length, answer.success.length]).toEqual([5, 1]);
+    expect(await count('subscription.subscriptions')).toBe(1);
+  });
+
+  it('makes one subscription of 20 equal requests at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => subscribe({ feedUrl: feed(1) })));
+    expect(new Set(answers.map(({ success }) => success[0]?.guid)).size).toBe(1);
+    expect(await count('subscription.subscriptions')).toBe(1);
+  });
+
+  it('has one effect and one answer when the same request is delivered twice', async () => {
+    const request = { userId, entries: [{ feedUrl: feed(1) }] };
+    const requestId = randomUUID();
+    const [first, second] = await Promise.all([1, 2].map(() => world.service.subscribe(request, call(requestId))));
+    expect(second).toEqual(first);
+  });
+
+  it('brings a tombstone back', async () => {
+    const guid = await add(1);
+    await bury(guid);
+    await expect(get(guid)).rejects.toMatchObject({ code: 'gone' });
+    expect((await subscribe({ feedUrl: feed(1) })).success[0]?.guid).toBe(guid);
+    expect(await get(guid)).toMatchObject({ isSubscribed: true });
+    expect(await get(guid)).not.toHaveProperty('deleted');
+  });
+
+  it('runs a batch of 1,000 in as many statements as a batch of one', async () => {
+    const statementsOf = async (entries: { feedUrl: string; guid?: string }[]) => {
+      const before = world.statements();
+      await subscribe(...entries);
+      return world.statements() - before;
+    };
+    const one = await statementsOf([{ feedUrl: feed('one') }]);
+    const many = Array.from({ length: 1_000 }, (_, n) => ({ feedUrl: feed(n) }));
+    expect(await statementsOf(many)).toBe(one);
+    const renamed = many.map((entry) => ({ ...entry, guid: randomUUID() }));
+    expect(await statementsOf(renamed)).toBe(one);
+    expect(one).toBeLessThanOrEqual(8);
+    expect(await count('subscription.subscriptions')).toBe(1_001);
+    expect(await count('subscription.former_guids')).toBe(1_000);
+  });
+});
+
+describe('GET by guid', () => {
+  it('answers by the current guid without new_guid and guid_changed', async () => {
+    const [old, current] = [await add(1), randomUUID()];
+    await update(old, { newGuid: current });
+    const { newGuid, guidChanged, guid } = await get(current);
+    expect([newGuid, guidChanged, guid]).toEqual([undefined, undefined, current]);
+  });
+
+  it('answers by any guid it ever had with that guid, the current one and when it changed', async () => {
+    const guids = [await add(1), randomUUID(), randomUUID()] as const;
+    await update(guids[0], { newGuid: guids[1] });
+    const { guidChanged } = await update(guids[1], { newGuid: guids[2] });
+    for (const guid of guids.slice(0, 2))
+      expect(await get(guid)).toMatchObject({ guid, newGuid: guids[2], guidChanged });
+  });
+
+  it('follows chains that return to an earlier guid', async () => {
+    const [a, b] = [await add(1), randomUUID()];
+    await update(a, { newGuid: b });
+    const { guidChanged } = await update(a, { newGuid: a });
+    expect(await get(a)).not.toHaveProperty('newGuid');
+    expect(await get(b)).toMatchObject({ guid: b, newGuid: a, guidChanged });
+  });
+
+  it('answers by a guid that became an alias without being current, with a guid_changed', async () => {
+    const guid = await add(1);
+    await update(guid, { newFeedUrl: feed(2) });
+    const [alias, since] = [randomUUID(), (await get(guid)).subscriptionChanged];
+    await subscribe({ feedUrl: feed(1), guid: alias });
+    const read = await get(alias);
+    expect(read).toMatchObject({ guid: alias, newGuid: guid });
+    expect(String(read.guidChanged) > String(since)).toBe(true);
+  });
+
+  it("is not_found for another user's, and for a guid of nothing", async () => {
+    const guid = await add(1);
+    await expect(get(randomUUID())).rejects.toMatchObject({ code: 'not_found' });
+    userId = freshUser();
+    await expect(get(guid)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('PATCH', () => {
+  it('acts on a subscription by any guid it ever had', async () => {
+    const [old, current] = [await add(1), randomUUID()];
+    await update(old, { newGuid: current });
+    const answer = await update(old, { isSubscribed: false });
+    expect(await get(current)).toMatchObject({ isSubscribed: false, subscriptionChanged: answer.subscriptionChanged });
+  });
+
+  it.each([{}, { newFeedUrl: 'no protocol' }, { newFeedUrl: 'ftp://x', isSubscribed: false }])(
+    'is invalid and applies nothing for %j',
+    async (patch) => {
+      const guid = await add(1);
+      const before = await get(guid);
+      await expect(update(guid, patch)).rejects.toMatchObject({ code: 'invalid' });
+      expect(await get(guid)).toEqual(before);
+    },
+  );
+
+  it('is not_found for a tombstone by any of its guids, and for nothing', async () => {
+    const [old, current] = [await add(1), randomUUID()];
+    await update(old, { newGuid: current });
+    await bury(current);
+    for (const guid of [old, current, randomUUID()])
+      await expect(update(guid, { isSubscribed: true })).rejects.toMatchObject({ code: 'not_found' });
+    for (const guid of [old, current]) await expect(get(guid)).rejects.toMatchObject({ code: 'gone' });
+  });
+
+  it('leaves every name at one subscription when opposite merges come at once', async () => {
+    const [a, b] = [await add(1), await add(2)];
+    await Promise.allSettled([
+      update(a, { newGuid: b }),
+      update(b, { newGuid: a }),
+      update(a, { newFeedUrl: feed(2) }),
+    ]);
+    const [byA, byB] = await Promise.all([get(a), get(b)]);
+    expect([byA.newGuid ?? byA.guid, byA.feedUrl]).toEqual([byB.newGuid ?? byB.guid, byB.feedUrl]);
+    const { rows } = await world.owner.query(
+      'SELECT count(*) FILTER (WHERE merged_into IS NULL)::int AS live FROM subscription.subscriptions WHERE user_id = $1',
+      [userId],
+    );
+    expect(rows).toEqual([{ live: 1 }]);
+  });
+
+  it('takes the URL, the names and the status of what it merges, all under one stamp', async () => {
+    const [a, b] = [await add(1), await add(2)];
+    await update(a, { isSubscribed: false });
+    const { guidChanged } = await update(a, { newGuid: b });
+    expect(await get(b)).toEqual({ feedUrl: feed(1), guid: b, isSubscribed: true, subscriptionChanged: guidChanged });
+    expect(await get(a)).toMatchObject({ guid: a, newGuid: b, guidChanged });
+    expect((await subscribe({ feedUrl: feed(2) })).success[0]?.guid).toBe(b);
+  });
+
+  it('makes the later of merge and guid change the guid_changed of an absorbed guid', async () => {
+    const [a, b] = [await add(1), await add(2)];
+    const merge = await update(a, { newFeedUrl: feed(2) });
+    expect(await get(b)).toMatchObject({ guid: b, newGuid: a, guidChanged: merge.subscriptionChanged });
+    const { guidChanged } = await update(a, { newGuid: randomUUID() });
+    expect(await get(b)).toMatchObject({ guidChanged });
+  });
+});
