@@ -11,12 +11,12 @@ import { Stage } from './stage.js';
 /** What a caller may wait at most: the default budget and the inexactness of its timer under load. */
 export const longestWaitMs = 5_300;
 
-/** One of three replicas is killed while 16 callers ask. */
-export function killOneOfThree(broken?: Breakage): Promise<void> {
+/** One of three replicas is killed while 16 callers ask for what takes `takesMs`. */
+export function killOneOfThree({ broken, takesMs = 50 }: { broken?: Breakage; takesMs?: number } = {}): Promise<void> {
   return Stage.play(async (stage) => {
     const [victim] = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name, { broken })));
-    const load = new Load(await stage.gateway(), { callers: 16, takesMs: 50 });
-    await eventually(() => expect(load.answered).toBeGreaterThan(100));
+    const load = new Load(await stage.gateway(), { callers: 16, takesMs });
+    await eventually(() => expect(load.answered).toBeGreaterThan(60));
     const before = new Set(load.outcomes.map(({ text }) => text));
     await victim!.kill();
     await load.goOn(2_500);
@@ -104,7 +104,8 @@ class Supervision {
   async start(name: string): Promise<ChildReplica> {
     const replica = await this.stage.replica(name);
     void replica.ended().then(() => {
-      if (!this.ended) void this.start(name);
+      // One that a case's end took away while it started is no fault.
+      if (!this.ended) this.start(name).catch(() => {});
     });
     return replica;
   }
