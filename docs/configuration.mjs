@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const apps = {
+  standalone: (await import('../dist/apps/standalone/src/standalone.options.js')).standaloneConfig,
   gateway: (await import('../dist/apps/gateway/src/gateway.config.js')).gatewayConfig,
   'subscription, episode': (await import('../dist/libs/runtime/src/run-service.js')).serviceConfig,
   'deletion-worker': (await import('../dist/apps/deletion-worker/src/deletion-worker.config.js')).deletionWorkerConfig,

@@ -56,7 +56,7 @@ export function createFastify(config: GatewayConfig, authenticator: Authenticato
   });
   fastify.addHook('onRequest', async (request, reply) => {
     const path = request.url.split('?', 1)[0] as string;
-    if (isOpen(path)) return;
+    if (isOpen(request.method, path)) return;
     try {
       await admit(request, authenticator);
     } catch (failure) {

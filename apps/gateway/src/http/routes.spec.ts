@@ -4,7 +4,7 @@ import { isOpen, methodsOf } from './routes.js';
 describe('isOpen', () => {
   it.each(['/openapi.json', '/docs', '/docs/', '/docs/swagger-ui.css', '/.well-known/jwks.json'])(
     'serves without a credential: %s',
-    (path) => expect(isOpen(path)).toBe(true),
+    (path) => expect([isOpen('GET', path), isOpen('HEAD', path)]).toEqual([true, true]),
   );
 
   it.each([
@@ -17,10 +17,14 @@ describe('isOpen', () => {
     '/x/docs',
     '/.well-known/x',
     '//docs',
-  ])('asks for a credential on everything else: %s', (path) => expect(isOpen(path)).toBe(false));
+  ])('asks for a credential on everything else: %s', (path) => expect(isOpen('GET', path)).toBe(false));
+
+  it('asks for one when something is to be written', () => expect(isOpen('POST', '/docs')).toBe(false));
 });
 
 describe('methodsOf', () => {
+  it('lets what is open be read only', () => expect(methodsOf('/openapi.json')).toEqual(['GET', 'HEAD']));
+
   it.each([
     ['/subscriptions', ['GET', 'HEAD', 'POST']],
     ['/subscriptions/x', ['GET', 'HEAD', 'PATCH', 'DELETE']],

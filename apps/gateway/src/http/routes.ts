@@ -6,18 +6,22 @@ const routes: readonly (readonly [path: string, methods: readonly string[]])[] =
   ['episodes', ['GET', 'HEAD', 'POST']],
 ];
 
-/** Paths that are served without a credential. */
+/** What is served without a credential, and only read. */
 const open = /^\/(openapi\.json|docs(\/.*)?|\.well-known\/jwks\.json)$/;
 
 /** The prefixes under which the interface is served. */
 export const prefixes = ['', 'v1'] as const;
 
-export function isOpen(path: string): boolean {
-  return open.test(path);
+const readOnly = ['GET', 'HEAD'];
+
+/** Whether a request needs no credential. */
+export function isOpen(method: string, path: string): boolean {
+  return readOnly.includes(method) && open.test(path);
 }
 
-/** The methods that a path of the interface takes, none for a path that it does not have. */
+/** The methods that a path takes, none for a path that is not there. */
 export function methodsOf(path: string): readonly string[] | undefined {
+  if (open.test(path)) return readOnly;
   const segments = path.replace(/^\/(v1\/)?/, '').split('/');
   return routes.find(([route]) => {
     const pattern = route.split('/');
