@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ListRequest, Subscription } from '#contracts';
+import { freshUser } from '#testing';
+import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+
+const full = Boolean(process.env.TEST_FULL);
+const epoch = '1970-01-01T00:00:00.000Z';
+
+let world: ServiceWorld;
+let userId: string;
+
+beforeAll(async () => {
+  world = await openService();
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  userId = freshUser();
+});
+
+const feed = (n: number) => `https://podcast.example/${n}`;
+
+async function add(n: number, guid: string = randomUUID()): Promise<string> {
+  await world.service.subscribe({ userId, entries: [{ feedUrl: feed(n), guid }] }, call());
+  return guid;
+}
+
+const update = (guid: string, patch: object) => world.service.update({ userId, guid, ...patch }, call());
+
+async function page(options: Partial<ListRequest> = {}) {
+  const answer = await world.service.list({ userId, perPage: 100, position: { from: 'page', page: 1 }, ...options });
+  if (answer.unchanged) throw new Error('unchanged');
+  return answer;
+}
+
+const list = async (since?: string): Promise<Subscription[]> => (await page({ since })).items;
+const clock = async (): Promise<string> => (await page()).clock;
+
+describe('the list of subscriptions', () => {
+  it('has the epoch as clock and nothing else for a user who never wrote', async () => {
+    expect(await page()).toEqual({ unchanged: false, clock: epoch, total: 0, items: [], more: false });
+  });
+
+  it('has all the user has without since, unsubscribed rows included, in the order of their creation', async () => {
+    const guids = [await add(1), await add(2), await add(3)];
+    await update(String(guids[0]), { isSubscribed: false });
+    const { items, total } = await page();
+    expect(items.map(({ guid }) => guid)).toEqual(guids);
+    expect([items[0]?.isSubscribed, total]).toEqual([false, 3]);
+  });
+
+  it('has what changed strictly later than since, in either stamp', async () => {
+    const [a, b, c] = [await add(1), await add(2), await add(3)];
+    const before = await clock();
+    expect(await list(before)).toEqual([]);
+    const { guidChanged } = await update(a, { newGuid: randomUUID() });
+    const { subscriptionChanged } = await update(c, { isSubscribed: true });
+    expect((await list(before)).map(({ guid }) => guid)).toEqual([a, c]);
+    expect((await list(guidChanged)).map(({ guid }) => guid)).toEqual([c]);
+    expect(await list(subscriptionChanged)).toEqual([]);
+    expect((await list()).map(({ guid }) => guid)).toEqual([a, b, c]);
+  });
+
+  it('shows the guid that a row had at since: guids A, then B at t1, then C at t2', async () => {
+    const a = await add(1);
+    const t0 = await clock();
+    const [b, c] = [randomUUID(), randomUUID()];
+    const t1 = (await update(a, { newGuid: b })).guidChanged;
+    const t2 = (await update(b, { newGuid: c })).guidChanged;
+    await update(c, { isSubscribed: false });
+    const shown = async (since?: string) =>
+      (await list(since)).map(({ guid, newGuid, guidChanged }) => [guid, newGuid, guidChanged]);
+    expect(await shown()).toEqual([[a, c, t2]]);
+    expect(await shown(epoch)).toEqual([[a, c, t2]]);
+    expect(await shown(t0)).toEqual([[a, c, t2]]);
+    expect(await shown(t1)).toEqual([[b, c, t2]]);
+    expect(await shown(t2)).toEqual([[c, undefined, undefined]]);
+  });
+
+  it('shows no new_guid for a guid that was left and came back', async () => {
+    const a = await add(1);
+    const since = await clock();
+    await update(a, { newGuid: randomUUID() });
+    await update(a, { newGuid: a });
+    expect(await list(since)).toMatchObject([{ guid: a }]);
+    expect((await list(since))[0]).not.toHaveProperty('newGuid');
+    expect((await list(since))[0]).not.toHaveProperty('guidChanged');
+  });
+
+  it('is unchanged at the cost of one read for who knows the clock, and a page for who does not', async () => {
+    await add(1);
+    const known = await clock();
+    const ask = (knownClock: string) =>
+      world.service.list({ userId, perPage: 10, position: { from: 'page', page: 1 }, knownClock });
+    const before = world.statements();
+    expect(await ask(known)).toEqual({ unchanged: true, clock: known });
+    expect(world.statements() - before).toBe(1);
+    await add(2);
+    expect(await ask(known)).toMatchObject({ unchanged: false, total: 2 });
+  });
+
+  it('walks beside boundaries forward and back, with the total it was given', async () => {
+    for (let n = 0; n < 5; n++) await add(n);
+    const urls = async (options: Partial<ListRequest>) => {
+      const { items, firstId, lastId, more, total } = await page({ perPage: 2, ...options });
+      return { urls: items.map(({ feedUrl }) => feedUrl), firstId, lastId, more, total };
+    };
+    const first = await urls({});
+    expect(first).toMatchObject({ urls: [feed(0), feed(1)], more: true, total: 5 });
+    const second = await urls({ position: { from: 'after', id: Number(first.lastId) }, total: 77 });
+    expect(second).toMatchObject({ urls: [feed(2), feed(3)], more: true, total: 77 });
+    const last = await urls({ position: { from: 'after', id: Number(second.lastId) } });
+    expect(last).toMatchObject({ urls: [feed(4)], more: false });
+    const back = await urls({ position: { from: 'before', id: Number(last.firstId) } });
+    expect(back).toMatchObject({ urls: [feed(2), feed(3)], more: true });
+    expect(await urls({ position: { from: 'page', page: 3 } })).toEqual(last);
+  });
+
+  it('is empty with the true total past the end, however far', async () => {
+    await add(1);
+    for (const number of [2, Number.MAX_SAFE_INTEGER])
+      expect(await page({ position: { from: 'page', page: number } })).toMatchObject({
+        items: [],
+        total: 1,
+        more: false,
+      });
+  });
+
+  it('is one snapshot of clock, rows and total while 8 write, and a poller of its clock misses nothing', async () => {
+    let writing = true;
+    const [known, torn] = [new Map<string, string>(), [] as unknown[]];
+    const poll = async () => {
+      let since: string | undefined;
+      for (let last = false; !last;) {
+        last = !writing;
+        const { items, total, clock: seen } = await page({ since, perPage: 1_000 });
+        const late = items.filter(({ subscriptionChanged = '' }) => subscriptionChanged > seen);
+        if (total !== items.length || late.length > 0) torn.push({ total, length: items.length, late });
+        for (const item of items) known.set(item.guid, String(item.isSubscribed));
+        since = seen;
+      }
+    };
+    const polling = poll();
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      for (let n = 0; n < (full ? 50 : 8); n++) {
+        const guid = await add(writer * 1_000 + n);
+        if (n % 2 === 0) await update(guid, { isSubscribed: false });
+      }
+    });
+    await Promise.all(writers);
+    writing = false;
+    await polling;
+    expect(torn).toEqual([]);
+    const truth = (await page({ perPage: 1_000 })).items.map(({ guid, isSubscribed }) => [guid, String(isSubscribed)]);
+    expect([...known].sort()).toEqual(truth.sort());
+  });
+});
+
+describe('a subscription that was merged into another', () => {
+  it('stays in the list as a pointer: its own guid, the rest its survivor', async () => {
+    const [a, b] = [await add(1), await add(2)];
+    const since = await clock();
+    const { subscriptionChanged } = await update(a, { newFeedUrl: feed(2) });
+    const survivor = { feedUrl: feed(2), isSubscribed: true, subscriptionChanged };
+    const both = [
+      { ...survivor, guid: a },
+      { ...survivor, guid: b, newGuid: a, guidChanged: subscriptionChanged },
+    ];
+    expect(await page()).toMatchObject({ items: both, total: 2 });
+    expect(await list(since)).toEqual(both);
+  });
+
+  it('matches while the merge is later than since', async () => {
+    const [a, b] = [await add(1), await add(2)];
+    const { subscriptionChanged: merged } = await update(a, { newFeedUrl: feed(2) });
+    await update(b, { isSubscribed: false });
+    expect((await list(merged)).map(({ guid }) => guid)).toEqual([a]);
+    expect((await list()).map(({ guid }) => guid)).toEqual([a, b]);
+  });
+
+  it('is left out, also of the total, when its guid is the current one of its survivor', async () => {
+    const [a, b] = [await add(1), await add(2)];
+    const { guidChanged } = await update(a, { newGuid: b });
+    expect(await page()).toMatchObject({ items: [{ guid: a, newGuid: b, guidChanged }], total: 1 });
+  });
+
+  it('shows the guid it had at since, and the later of the merge and the change of guid of its survivor', async () => {
+    const [a, b] = [await add(1), await add(2)];
+    const c = randomUUID();
+    const t1 = (await update(b, { newGuid: c })).guidChanged;
+    await update(a, { newFeedUrl: feed(2) });
+    const d = randomUUID();
+    const { guidChanged } = await update(a, { newGuid: d });
+    expect((await list()).at(1)).toMatchObject({ guid: b, newGuid: d, guidChanged });
+    expect((await list(t1)).at(1)).toMatchObject({ guid: c, newGuid: d, guidChanged });
+  });
+
+  it('points to the last survivor of a chain of merges', async () => {
+    const [a, b, c] = [await add(1), await add(2), await add(3)];
+    await update(b, { newFeedUrl: feed(1) });
+    await update(c, { newFeedUrl: feed(1) });
+    expect((await list()).map(({ guid, newGuid }) => [guid, newGuid])).toEqual([
+      [a, c],
+      [b, c],
+      [c, undefined],
+    ]);
+    await expect(world.service.get({ userId, guid: a })).resolves.toMatchObject({ guid: a, newGuid: c });
+  });
+
+  it('of a tombstone shows its survivor and is not deleted', async () => {
+    const [a, b] = [await add(1), await add(2)];
+    await world.owner.query(
+      `UPDATE subscription.subscriptions SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now()
+       WHERE user_id = $1 AND guid = $2`,
+      [userId, b],
+    );
+    expect((await list()).at(1)).toHaveProperty('deleted');
+    await update(a, { newFeedUrl: feed(2) });
+    expect((await list()).at(1)).toMatchObject({ guid: b, newGuid: a, isSubscribed: true });
+    expect((await list()).at(1)).not.toHaveProperty('deleted');
+  });
+});
