@@ -1,0 +1,274 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Episode, EpisodeEntry, ListRequest } from '#contracts';
+import { freshUser } from '#testing';
+import { metadata, syncId } from '../testing/known.world.js';
+import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+
+const full = Boolean(process.env.TEST_FULL);
+const epoch = '1970-01-01T00:00:00.000Z';
+const ten = '2026-01-01T10:00:00Z';
+
+let world: ServiceWorld;
+let userId: string;
+let podcastGuid: string;
+
+beforeAll(async () => {
+  world = await openService();
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  userId = freshUser();
+  podcastGuid = randomUUID();
+  await world.subscription(userId, podcastGuid);
+});
+
+type Entry = NonNullable<EpisodeEntry>;
+
+const upload = (entries: EpisodeEntry[], requestId?: string) =>
+  world.service.upload({ userId, entries }, call(requestId));
+
+/** Uploads entries that must all be accepted, and returns what is answered. */
+async function put(...entries: Entry[]): Promise<Episode[]> {
+  const { success, failure } = await upload(entries.map((entry) => ({ podcastGuid, ...entry })));
+  expect(failure).toEqual([]);
+  return success;
+}
+
+async function page(options: Partial<ListRequest> = {}) {
+  const answer = await world.service.list({ userId, perPage: 1_000, position: { from: 'page', page: 1 }, ...options });
+  if (answer.unchanged) throw new Error('unchanged');
+  return answer;
+}
+
+const list = async (since?: string): Promise<Episode[]> => (await page({ since })).items;
+const clock = async (): Promise<string> => (await page()).clock;
+
+describe('an upload', () => {
+  it('answers with the whole episode as the list then shows it, and the temporary id', async () => {
+    const [answer] = await put({
+      ...metadata(1, { publishDate: '2025-01-01T02:00:00.5+02:00' }),
+      ...{ syncId: syncId(1), temporaryId: 'mine' },
+      playbackPosition: { value: 12.25, timestamp: '2026-01-01T10:00:59.999999Z' },
+      playedStatus: { value: false, timestamp: '2026-01-01T10:01' },
+    });
+    const episode = {
+      ...metadata(1, { publishDate: '2025-01-01T00:00:00.500Z' }),
+      ...{ podcastGuid, syncId: syncId(1) },
+      playbackPosition: { value: 12.25, timestamp: '2026-01-01T10:00' },
+      playedStatus: { value: false, timestamp: '2026-01-01T10:01' },
+    };
+    expect(answer).toEqual({ ...episode, temporaryId: 'mine' });
+    expect(await list()).toEqual([episode]);
+  });
+
+  it('keeps the order of the request and applies the good entries of a bad batch', async () => {
+    const entries = [
+      { ...metadata(2), podcastGuid },
+      null,
+      { ...metadata(1), podcastGuid },
+      { podcastGuid: 'x', temporaryId: 1 },
+    ];
+    const { success, failure } = await upload(entries);
+    expect(success.map(({ title }) => title)).toEqual(['Title 2', 'Title 1']);
+    expect(failure).toEqual([
+      { message: 'An entry must be an object' },
+      { podcastGuid: 'x', temporaryId: 1, message: 'podcast_guid is not a valid UUID' },
+    ]);
+  });
+
+  it('shows in every success item what stands after the whole batch', async () => {
+    const [first, second] = await put(metadata(1), metadata(1, { title: 'Last' }));
+    expect(first).toEqual(second);
+    expect(first?.title).toBe('Last');
+  });
+
+  it("answers with the subscription's current guid, by whichever it was named", async () => {
+    const [former, current] = [randomUUID(), randomUUID()];
+    await world.subscription(userId, former, current);
+    podcastGuid = former;
+    const [answer] = await put(metadata(1));
+    expect([answer?.podcastGuid, (await list())[0]?.podcastGuid]).toEqual([current, current]);
+  });
+
+  it("refuses another user's subscription and a tombstone", async () => {
+    const other = randomUUID();
+    await world.subscription(freshUser(), other);
+    await world.owner.query(
+      'UPDATE subscription.subscriptions SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now() WHERE user_id = $1',
+      [userId],
+    );
+    const { failure } = await upload([other, podcastGuid].map((guid) => ({ ...metadata(1), podcastGuid: guid })));
+    const message = 'There is no subscription with this podcast_guid';
+    expect(failure.map((refusal) => refusal.message)).toEqual([message, message]);
+  });
+
+  it('keeps texts up to their limits, which no index entry can hold', async () => {
+    const long = (length: number) =>
+      Array.from({ length: length / 36 + 1 }, randomUUID)
+        .join('')
+        .slice(0, length - 2) + 'ä😀';
+    const entry = metadata(1, {
+      ...{ episodeGuid: long(2_048), title: long(4_096) },
+      ...{ enclosureUrl: `https://e.example/${long(4_078)}`, episodeUrl: `https://p.example/${long(4_078)}` },
+    });
+    const [first, second] = await put(entry, entry);
+    expect(first).toMatchObject(entry);
+    expect(second).toEqual(first);
+    expect((await page()).total).toBe(1);
+  });
+
+  it('answers a refused entry with any text in its identifiers, again too', async () => {
+    const requestId = randomUUID();
+    const wrong = { podcastGuid: '\0', episodeGuid: '\ud800', temporaryId: '\0\udfff' };
+    const first = await upload([wrong], requestId);
+    expect(first.failure).toMatchObject([wrong]);
+    expect(await upload([wrong], requestId)).toEqual(first);
+  });
+
+  it('has one effect and one answer when the same request is delivered twice', async () => {
+    const requestId = randomUUID();
+    const entries = [{ ...metadata(1), podcastGuid }];
+    const [first, second] = await Promise.all([1, 2].map(() => upload(entries, requestId)));
+    expect(second).toEqual(first);
+    expect((await page()).total).toBe(1);
+  });
+
+  it('makes one episode of 20 equal uploads at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => put(metadata(1))));
+    expect(new Set(answers.flat().map((episode) => episode.syncId)).size).toBe(1);
+  });
+
+  it('swaps the episode_guids of two episodes in one batch', async () => {
+    await put({ ...metadata(1), syncId: syncId(1) }, { ...metadata(2), syncId: syncId(2) });
+    const swap = ['meanwhile', 'episode-1', 'episode-2'].map((episodeGuid, n) => ({
+      syncId: syncId((n % 2) + 1),
+      episodeGuid,
+    }));
+    await put(...swap);
+    expect((await list()).map(({ episodeGuid }) => episodeGuid)).toEqual(['episode-2', 'episode-1']);
+  });
+
+  it('merges the episode of a sync_id with the one of an episode_guid, whose sync_id stays an alias', async () => {
+    await put(
+      { ...metadata(1), syncId: syncId(1), playedStatus: { value: true, timestamp: ten } },
+      { ...metadata(2), syncId: syncId(2), favoriteStatus: { value: true, timestamp: ten } },
+    );
+    await put({ syncId: syncId(2), episodeGuid: 'episode-1' });
+    expect(await list()).toMatchObject([
+      { syncId: syncId(2), episodeGuid: 'episode-1', playedStatus: { value: true }, favoriteStatus: { value: true } },
+    ]);
+    expect((await put({ syncId: syncId(1), title: 'By the alias' }))[0]).toMatchObject({
+      syncId: syncId(2),
+      title: 'By the alias',
+    });
+  });
+
+  it('runs a batch of 1,000 in as many statements as a batch of one', async () => {
+    const statementsOf = async (entries: Entry[]) => {
+      const before = world.statements();
+      await put(...entries);
+      return world.statements() - before;
+    };
+    const one = await statementsOf([metadata(0)]);
+    const many = Array.from({ length: 1_000 }, (_, n) => ({ ...metadata(n + 1), syncId: syncId(n + 1) }));
+    expect(await statementsOf(many)).toBe(one);
+    const played = many.map((entry) => ({ ...entry, playedStatus: { value: true, timestamp: ten } }));
+    expect(await statementsOf(played)).toBe(one);
+    expect(one).toBeLessThanOrEqual(8);
+    const { items } = await page({ perPage: 2_000 });
+    expect(items.filter(({ playedStatus }) => playedStatus?.value).length).toBe(1_000);
+  });
+});
+
+describe('a status', () => {
+  it('ends at the newest of 40 shuffled writes at once', async () => {
+    for (let round = 0; round < (full ? 20 : 2); round++) {
+      const [episode] = await put(metadata(round));
+      const values = Array.from({ length: 40 }, (_, n) => n);
+      const shuffled = values
+        .map((n) => [Math.random(), n] as const)
+        .sort(([a], [b]) => a - b)
+        .map(([, n]) => n);
+      const write = (n: number) =>
+        put({
+          ...{ syncId: episode?.syncId },
+          playbackPosition: { value: n, timestamp: `2026-01-01T10:00:00.${String(n).padStart(6, '0')}Z` },
+        });
+      await Promise.all(shuffled.map(write));
+      expect((await list()).at(-1)?.playbackPosition).toEqual({ value: 39, timestamp: '2026-01-01T10:00' });
+    }
+  });
+
+  it('keeps the form of its time, so that minute form is compared by the minute in later requests', async () => {
+    const played = (value: boolean, timestamp: string) => put({ ...metadata(1), playedStatus: { value, timestamp } });
+    await played(true, '2026-01-01T10:00');
+    expect((await played(false, '2026-01-01T10:00:30Z'))[0]?.playedStatus?.value).toBe(false);
+    expect((await played(true, '2026-01-01T10:00:29Z'))[0]?.playedStatus?.value).toBe(false);
+    expect((await played(true, '2026-01-01T10:00'))[0]?.playedStatus?.value).toBe(true);
+  });
+
+  it('of the years 1 and 9999 is kept, the far one as the stamp of its request', async () => {
+    const [first] = await put({ ...metadata(1), playedStatus: { value: true, timestamp: '0001-01-01T00:00' } });
+    expect(first?.playedStatus?.timestamp).toBe('0001-01-01T00:00');
+    await put({ ...metadata(1), newStatus: { value: true, timestamp: '9999-12-31T23:59:59Z' } });
+    expect((await list())[0]?.newStatus?.timestamp).toBe((await clock()).slice(0, 16));
+  });
+});
+
+describe('the list of episodes', () => {
+  it('is empty at the epoch for a user who never wrote', async () => {
+    expect(await page()).toEqual({ unchanged: false, clock: epoch, total: 0, items: [], more: false });
+  });
+
+  it("goes by the server's stamp: an upload of old client times still reaches the other devices", async () => {
+    await put(metadata(1), metadata(2));
+    const since = await clock();
+    await put({ ...metadata(1), playedStatus: { value: true, timestamp: '2001-01-01T00:00' } });
+    expect((await list(since)).map(({ title }) => title)).toEqual(['Title 1']);
+    expect(await list(await clock())).toEqual([]);
+  });
+
+  it('does not show what a replay repeats', async () => {
+    const entry = { ...metadata(1), playedStatus: { value: true, timestamp: ten } };
+    await put(entry);
+    const since = await clock();
+    await put(entry, { ...metadata(1), playedStatus: { value: true, timestamp: '2026-01-01T10:00:30Z' } });
+    await put({ ...metadata(1), playedStatus: { value: true, timestamp: '2999-01-01T00:00' } });
+    expect(await list(since)).toEqual([]);
+  });
+
+  it('keeps those of unsubscribed subscriptions', async () => {
+    await put(metadata(1));
+    await world.owner.query('UPDATE subscription.subscriptions SET is_subscribed = false WHERE user_id = $1', [userId]);
+    expect(await list()).toHaveLength(1);
+  });
+
+  it('is one snapshot of clock, rows and total while 8 write, and a poller of its clock misses nothing', async () => {
+    let writing = true;
+    const [known, torn] = [new Map<string, Episode>(), [] as unknown[]];
+    const poll = async () => {
+      let since: string | undefined;
+      for (let last = false; !last;) {
+        last = !writing;
+        const { items, total, clock: seen } = await page({ since });
+        if (total !== items.length) torn.push({ total, length: items.length });
+        for (const item of items) known.set(item.syncId, item);
+        since = seen;
+      }
+    };
+    const polling = poll();
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      for (let n = 0; n < (full ? 60 : 10); n++) {
+        const timestamp = new Date(Date.UTC(2026, 0, 1) + n * 1_000).toISOString();
+        await put({ ...metadata(writer * 10 + (n % 5)), playbackPosition: { value: n, timestamp } });
+      }
+    });
+    await Promise.all(writers);
+    writing = false;
+    await polling;
+    expect(torn).toEqual([]);
+    const byId = (a: Episode, b: Episode) => a.syncId.localeCompare(b.syncId);
+    expect([...known.values()].sort(byId)).toEqual((await list()).sort(byId));
+  });
+});
