@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Listener } from '../testing/listener.js';
+import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+
+let world: WorkerWorld;
+let listener: Listener;
+let guid: string;
+let subscriptionId: number;
+
+beforeAll(async () => {
+  world = await openWorker();
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  listener = new Listener(world.owner);
+  guid = randomUUID();
+  subscriptionId = await listener.subscribe(guid);
+});
+
+async function request(of = guid, requestId?: string, userId = listener.userId): Promise<number> {
+  return (await world.service.request({ userId, guid: of }, call(requestId))).deletionId;
+}
+
+const run = (deletionId: number) => world.service.process({ userId: listener.userId, deletionId });
+
+async function status(deletionId: number, userId = listener.userId): Promise<string> {
+  return (await world.service.read({ userId, deletionId })).status;
+}
+
+describe('DELETE', () => {
+  it('makes a PENDING record and leaves the subscription live with all it has', async () => {
+    const { clock, ...before } = await listener.everything();
+    expect(await status(await request())).toBe('PENDING');
+    const { clock: after, ...now } = await listener.everything();
+    expect(now).toEqual(before);
+    expect(after > clock).toBe(true);
+  });
+
+  it('answers with the same id while one is PENDING, however many ask at once', async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => request()));
+    expect(new Set(ids).size).toBe(1);
+    expect(await request()).toBe(ids[0]);
+  });
+
+  it('has one effect and one answer when the same request is delivered twice', async () => {
+    const requestId = randomUUID();
+    const [first, second] = await Promise.all([request(guid, requestId), request(guid, requestId)]);
+    expect(second).toBe(first);
+  });
+
+  it('acts by any guid the subscription ever had', async () => {
+    const former = randomUUID();
+    await listener.subscribe(randomUUID(), former);
+    expect(await status(await request(former))).toBe('PENDING');
+  });
+
+  it("is not_found for something deleted, unknown or another user's, and moves no clock", async () => {
+    await run(await request());
+    const { clock } = await listener.everything();
+    await expect(request()).rejects.toMatchObject({ code: 'not_found' });
+    await expect(request(randomUUID())).rejects.toMatchObject({ code: 'not_found' });
+    await expect(request(guid, undefined, randomUUID())).rejects.toMatchObject({ code: 'not_found' });
+    expect((await listener.everything()).clock).toEqual(clock);
+  });
+
+  it('makes a new record after FAILURE', async () => {
+    const first = await request();
+    await listener.addAgain(subscriptionId);
+    await run(first);
+    const second = await request();
+    expect(second).not.toBe(first);
+    await run(second);
+    expect([await status(first), await status(second)]).toEqual(['FAILURE', 'SUCCESS']);
+  });
+
+  it('after the subscription was added again while PENDING makes a new record; the old one ends in FAILURE', async () => {
+    const first = await request();
+    await listener.addAgain(subscriptionId);
+    const second = await request();
+    expect(second).not.toBe(first);
+    expect([await status(first), await status(second)]).toEqual(['FAILURE', 'PENDING']);
+    await run(first);
+    expect((await listener.everything()).episodes).toHaveLength(3);
+    await run(second);
+    expect(await status(second)).toBe('SUCCESS');
+  });
+});
+
+describe('GET of a record', () => {
+  it("is not_found for another user's, and for none", async () => {
+    const deletionId = await request();
+    await expect(status(deletionId, randomUUID())).rejects.toMatchObject({ code: 'not_found' });
+    await expect(status(Number.MAX_SAFE_INTEGER)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('the cascade', () => {
+  it('ends in SUCCESS with everything gone and a tombstone, all under one stamp of the clock', async () => {
+    const deletionId = await request();
+    const before = (await listener.everything()).clock;
+    await run(deletionId);
+    expect(await status(deletionId)).toBe('SUCCESS');
+    const { subscriptions, episodes, syncIds, clock } = await listener.everything();
+    expect([episodes, syncIds]).toEqual([null, null]);
+    expect(clock > before).toBe(true);
+    const [tombstone] = subscriptions;
+    expect(tombstone).toMatchObject({ is_subscribed: false, feed_url: 'https://podcast.example/feed', guid });
+    const stamps = ['deleted', 'subscription_changed', 'changed'].map((name) => new Date(String(tombstone?.[name])));
+    expect(stamps).toEqual([clock, clock, clock]);
+  });
+
+  it("leaves the user's other subscriptions and their episodes alone", async () => {
+    const other = await listener.subscribe(randomUUID());
+    await run(await request());
+    const { subscriptions, episodes } = await listener.everything();
+    expect(subscriptions[1]).toMatchObject({ id: other, is_subscribed: true, deleted: null });
+    expect(episodes?.map((episode) => episode['subscription_id'])).toEqual([other, other, other]);
+  });
+
+  it('deletes what was changed and uploaded while it was PENDING, too', async () => {
+    const deletionId = await request();
+    await listener.listen(subscriptionId);
+    await run(deletionId);
+    expect((await listener.everything()).episodes).toBeNull();
+  });
+
+  it('takes effect once, however often its job is delivered', async () => {
+    const deletionId = await request();
+    await Promise.all(Array.from({ length: 5 }, () => run(deletionId)));
+    const after = await listener.everything();
+    await run(deletionId);
+    expect(await listener.everything()).toEqual(after);
+    expect(new Date(String(after.subscriptions[0]?.['deleted']))).toEqual(after.clock);
+  });
+
+  it('ends in FAILURE and changes nothing when the subscription was added again', async () => {
+    const deletionId = await request();
+    await listener.addAgain(subscriptionId);
+    const before = await listener.everything();
+    await run(deletionId);
+    expect(await status(deletionId)).toBe('FAILURE');
+    expect(await listener.everything()).toEqual(before);
+  });
+
+  it('ends in FAILURE and changes nothing when it was merged into another, never following the alias', async () => {
+    const deletionId = await request();
+    const survivor = await listener.subscribe(randomUUID());
+    await listener.merge(subscriptionId, survivor);
+    const before = await listener.everything();
+    await run(deletionId);
+    expect(await status(deletionId)).toBe('FAILURE');
+    expect(await listener.everything()).toEqual(before);
+  });
+
+  it('still deletes a subscription that absorbed another one meanwhile', async () => {
+    const deletionId = await request();
+    await listener.merge(await listener.subscribe(randomUUID()), subscriptionId);
+    await run(deletionId);
+    expect([await status(deletionId), (await listener.everything()).episodes]).toEqual(['SUCCESS', null]);
+  });
+
+  it('does nothing for a record that is not there', async () => {
+    const before = await listener.everything();
+    await run(Number.MAX_SAFE_INTEGER);
+    expect(await listener.everything()).toEqual(before);
+  });
+
+  it('rolls back as a whole: a fault on the way leaves the record PENDING and everything there', async () => {
+    const deletionId = await request();
+    const before = await listener.everything();
+    await world.owner.query(`
+      CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no tombstones today'; END $$;
+      CREATE TRIGGER no_tombstones BEFORE UPDATE ON subscription.subscriptions FOR EACH ROW EXECUTE FUNCTION public.fail()`);
+    try {
+      await expect(run(deletionId)).rejects.toThrow('no tombstones today');
+    } finally {
+      await world.owner.query('DROP FUNCTION public.fail() CASCADE');
+    }
+    expect(await status(deletionId)).toBe('PENDING');
+    expect(await listener.everything()).toEqual(before);
+    await run(deletionId);
+    expect(await status(deletionId)).toBe('SUCCESS');
+  });
+});
+
+describe('a final state', () => {
+  it.each(['SUCCESS', 'FAILURE'])('%s can never change', async (final) => {
+    const deletionId = await request();
+    if (final === 'FAILURE') await listener.addAgain(subscriptionId);
+    await run(deletionId);
+    const record = await listener.record(deletionId);
+    expect(record).toMatchObject({ status: final });
+    for (const change of ["status = 'PENDING'", "status = 'FAILURE', cause = 'x'", 'attempts = 9'])
+      await expect(
+        world.owner.query(`UPDATE deletion.deletions SET ${change} WHERE id = ${deletionId}`),
+      ).rejects.toThrow(`deletion ${deletionId} ended in ${final}`);
+    await run(deletionId);
+    expect(await listener.record(deletionId)).toEqual(record);
+  });
+});

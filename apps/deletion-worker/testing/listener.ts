@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+
+const subscribed = `
+  WITH made AS (
+    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+    VALUES ($1, 'https://podcast.example/feed', $2, true, $3, $3, $3) RETURNING id
+  ), named AS (
+    INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
+    SELECT $1, guid, id, $3 FROM made, unnest($4::uuid[]) guid
+  )
+  SELECT id::int FROM made`;
+
+const listened = `
+  WITH made AS (
+    INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
+    SELECT $1, $2, $3, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example', 'https://p.example'
+    FROM generate_series(1, 3) RETURNING id
+  )
+  INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made`;
+
+const everything = `
+  SELECT
+    (SELECT json_agg(s ORDER BY s.id) FROM subscription.subscriptions s WHERE s.user_id = $1) AS subscriptions,
+    (SELECT json_agg(e ORDER BY e.id) FROM episode.episodes e WHERE e.user_id = $1) AS episodes,
+    (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds",
+    (SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1) AS clock`;
+
+/** A user as the other services leave their traces in the database. */
+export class Listener {
+  readonly userId = randomUUID();
+
+  constructor(private readonly owner: pg.Client) {}
+
+  /** Takes the next stamp of the user's clock. */
+  async stamp(): Promise<Date> {
+    const { rows } = await this.owner.query<{ stamp: Date }>(
+      'SELECT stamp FROM sync.begin_write($1, gen_random_uuid()::text)',
+      [this.userId],
+    );
+    return (rows[0] as { stamp: Date }).stamp;
+  }
+
+  /** A live subscription with three episodes, each with an alias; its current guid first. */
+  async subscribe(...guids: [string, ...string[]]): Promise<number> {
+    const stamp = await this.stamp();
+    const { rows } = await this.owner.query<{ id: number }>(subscribed, [this.userId, guids[0], stamp, guids]);
+    const { id } = rows[0] as { id: number };
+    await this.listen(id);
+    return id;
+  }
+
+  /** Three more episodes. */
+  async listen(subscriptionId: number): Promise<void> {
+    await this.owner.query(listened, [this.userId, subscriptionId, await this.stamp()]);
+  }
+
+  /** Adds a subscription again, as POST does. */
+  async addAgain(id: number): Promise<void> {
+    await this.owner.query(
+      `UPDATE subscription.subscriptions
+       SET is_subscribed = true, deleted = NULL, subscription_changed = $3, added = $3, changed = $3 WHERE user_id = $1 AND id = $2`,
+      [this.userId, id, await this.stamp()],
+    );
+  }
+
+  /** Merges a subscription into another, as PATCH does. */
+  async merge(from: number, into: number): Promise<void> {
+    const stamp = await this.stamp();
+    await this.owner.query(
+      'UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2',
+      [...[this.userId, from, into, stamp]],
+    );
+    await this.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4)', [this.userId, from, into, stamp]);
+    await this.owner.query(
+      'UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4 WHERE user_id = $1 AND id = $2',
+      [this.userId, from, into, stamp],
+    );
+  }
+
+  /** All that the user has, and the clock. */
+  async everything(): Promise<{
+    subscriptions: Record<string, unknown>[];
+    episodes: Record<string, unknown>[] | null;
+    syncIds: unknown;
+    clock: Date;
+  }> {
+    const { rows } = await this.owner.query(everything, [this.userId]);
+    return rows[0] as Awaited<ReturnType<Listener['everything']>>;
+  }
+
+  async record(deletionId: number): Promise<Record<string, unknown>> {
+    const { rows } = await this.owner.query('SELECT * FROM deletion.deletions WHERE user_id = $1 AND id = $2', [
+      this.userId,
+      deletionId,
+    ]);
+    return rows[0] as Record<string, unknown>;
+  }
+}
