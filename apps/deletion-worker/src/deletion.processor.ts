@@ -37,7 +37,13 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
 
   async onApplicationBootstrap(): Promise<void> {
     this.worker = new Worker(deletionQueue.name, (job) => this.run(job), this.options);
-    this.worker.on('error', (error) => this.log.warn({ err: error }, "the deletion queue's Redis is away"));
+    // Once per outage: the worker's connection comes back by itself, and the records wait.
+    let away = false;
+    this.worker.on('error', (error) => {
+      if (!away) this.log.warn({ err: error }, "the deletion queue's Redis is away");
+      away = true;
+    });
+    this.worker.on('active', () => (away = false));
   }
 
   async beforeApplicationShutdown(): Promise<void> {

@@ -1,9 +1,9 @@
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
-import { Database } from '#database';
+import { Database, timeLimit } from '#database';
 import type { Log } from '#runtime';
 import { Queue } from 'bullmq';
-import { claimDue, markAsSent, type Unsent } from './deletion.store.js';
+import { claimDue, commitSent, type Unsent } from './deletion.store.js';
 
 /** How often the table is looked at without being woken, in milliseconds. */
 const pollMs = 2_000;
@@ -74,15 +74,11 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   private sendDue(): Promise<number> {
-    return this.database.inTransaction(
-      () => lookLimitMs,
-      async (client) => {
-        const due = await claimDue(client, batchSize, resendAfterMs);
-        if (due.length > 0) await markAsSent(client, await this.send(due));
-        await client.query('COMMIT');
-        return due.length;
-      },
-    );
+    return this.database.inTransaction(timeLimit(lookLimitMs), async (session) => {
+      const due = await claimDue(session, batchSize, resendAfterMs);
+      if (due.length > 0) await commitSent(session, await this.send(due));
+      return due.length;
+    });
   }
 
   /** Adds a job for each record, but for those whose last job is still under way. */

@@ -7,17 +7,17 @@ import {
   type readDeletion,
   requestDeletion,
 } from '#contracts';
-import { Database } from '#database';
+import { Database, timeLimit } from '#database';
 import type { CallContext } from '#transport';
 import { DeletionRelay } from './deletion.relay.js';
 import {
   claimDeletion,
-  endClaimed,
+  commitCascade,
+  commitFailure,
   endInFailure,
   findSubscription,
   insertDeletion,
   readStatus,
-  runCascade,
 } from './deletion.store.js';
 
 /** How long one cascade may take, in milliseconds; it holds the user's clock meanwhile. */
@@ -77,16 +77,11 @@ export class DeletionService {
 
   /** Carries out a deletion, or ends it where a later write won. Does nothing for one that has ended. */
   async process({ userId, deletionId }: DeletionJob): Promise<void> {
-    await this.database.inTransaction(
-      () => cascadeLimitMs,
-      async (client) => {
-        const claimed = await claimDeletion(client, userId, deletionId);
-        if (claimed?.status === 'PENDING') {
-          if (claimed.stands) await runCascade(client, userId, deletionId, claimed.subscriptionId);
-          else await endClaimed(client, userId, deletionId, addedAgain);
-        }
-        await client.query('COMMIT');
-      },
-    );
+    await this.database.inTransaction(timeLimit(cascadeLimitMs), async (session) => {
+      const claimed = await claimDeletion(session, userId, deletionId);
+      if (claimed?.status !== 'PENDING') return;
+      if (claimed.stands) await commitCascade(session, userId, deletionId, claimed.subscriptionId);
+      else await commitFailure(session, userId, deletionId, addedAgain);
+    });
   }
 }

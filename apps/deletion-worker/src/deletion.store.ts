@@ -1,6 +1,5 @@
 import type { DeletionStatus } from '#contracts';
-import { type Database, statement, type Transaction } from '#database';
-import type { PoolClient } from 'pg';
+import { type Database, type Session, statement, type Transaction } from '#database';
 
 /** A deletion and the row it was made for, as the cascade finds them. */
 export interface Claimed {
@@ -128,28 +127,31 @@ export async function addAttempt(database: Database, userId: string, deletionId:
 
 /** Locks the user's clock and then the record, so that nothing of the user's changes until the transaction ends. */
 export async function claimDeletion(
-  client: PoolClient,
+  session: Session,
   userId: string,
   deletionId: number,
 ): Promise<Claimed | undefined> {
-  await client.query({ text: lockClock.text, values: [userId] });
-  return (await client.query<Claimed>({ text: claim.text, values: [userId, deletionId] })).rows[0];
+  await session.query(lockClock, [userId]);
+  const [claimed] = await session.query<Claimed>(claim, [userId, deletionId]);
+  return claimed;
 }
 
-/** Deletes everything and marks the record, under one stamp. */
-export async function runCascade(client: PoolClient, userId: string, deletionId: number, subscriptionId: number) {
-  await client.query({ text: cascade.text, values: [userId, deletionId, subscriptionId] });
+/** Deletes everything and marks the record, under one stamp, and commits. */
+export async function commitCascade(session: Session, userId: string, deletionId: number, subscriptionId: number) {
+  await session.commit([cascade, [userId, deletionId, subscriptionId]]);
 }
 
-export async function endClaimed(client: PoolClient, userId: string, deletionId: number, cause: string): Promise<void> {
-  await client.query({ text: end.text, values: [userId, deletionId, 'FAILURE', cause] });
+/** Ends a claimed deletion with nothing deleted, and commits. */
+export async function commitFailure(session: Session, userId: string, deletionId: number, cause: string) {
+  await session.commit([end, [userId, deletionId, 'FAILURE', cause]]);
 }
 
-export async function claimDue(client: PoolClient, limit: number, resendAfterMs: number): Promise<Unsent[]> {
-  return (await client.query<Unsent>({ text: due.text, values: [limit, resendAfterMs] })).rows;
+export function claimDue(session: Session, limit: number, resendAfterMs: number): Promise<Unsent[]> {
+  return session.query<Unsent>(due, [limit, resendAfterMs]);
 }
 
-export async function markAsSent(client: PoolClient, sent: readonly Unsent[]): Promise<void> {
+/** Marks records as sent, and commits. */
+export async function commitSent(session: Session, sent: readonly Unsent[]): Promise<void> {
   const columns = [sent.map((row) => row.userId), sent.map((row) => row.deletionId), sent.map((row) => row.send)];
-  await client.query({ text: markSent.text, values: columns });
+  await session.commit([markSent, columns]);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Metadata } from './episode-entry.rule.js';
 import { bestMatch } from './match.rule.js';
-import { newer, settle, type Status, type StatusName, statusNames } from './status.rule.js';
+import { minute, newer, settle, type Status, type StatusName, statusNames } from './status.rule.js';
 
 /** An episode as it is stored. */
 export interface EpisodeRow extends Metadata {
@@ -43,9 +43,11 @@ export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;
   private readonly bySync = new Map<string, EpisodeRow>();
   private readonly bySubscription = new Map<number, Set<EpisodeRow>>();
-  private readonly stored = new Map<number, string>();
+  private readonly stored = new Map<number, EpisodeRow>();
   private readonly dirty = new Set<EpisodeRow>();
   private readonly aliases = new Map<string, EpisodeRow>();
+  /** Those that took in another, which is a change even where nothing of it is seen. */
+  private readonly merged = new Set<EpisodeRow>();
   private readonly survivors = new Map<EpisodeRow, EpisodeRow>();
 
   constructor(
@@ -55,7 +57,7 @@ export class KnownEpisodes {
     this.subscriptions = new Map(loaded.subscriptions);
     const byId = new Map<number, EpisodeRow>();
     for (const row of loaded.episodes) {
-      this.stored.set(row.id, row.episodeGuid);
+      this.stored.set(row.id, { ...row, statuses: { ...row.statuses } });
       byId.set(row.id, row);
       this.place(row);
     }
@@ -104,7 +106,7 @@ export class KnownEpisodes {
     for (const [field, value] of Object.entries(sent) as [keyof Metadata, string][]) {
       if (value === '' || row[field] === value) continue;
       row[field] = value;
-      this.change(row);
+      this.dirty.add(row);
     }
   }
 
@@ -117,7 +119,6 @@ export class KnownEpisodes {
       if (settled.change === 'none') continue;
       row.statuses[name] = settled.status;
       this.dirty.add(row);
-      if (settled.change === 'seen') this.change(row);
     }
   }
 
@@ -131,7 +132,8 @@ export class KnownEpisodes {
     if (into.title === '') into.title = from.title;
     this.candidates(from.subscriptionId).delete(from);
     this.dirty.delete(from);
-    this.change(into);
+    this.dirty.add(into);
+    this.merged.add(into);
     for (const [syncId, row] of this.bySync) if (row === from) this.bySync.set(syncId, into);
     for (const [syncId, row] of this.aliases) if (row === from) this.aliases.set(syncId, into);
     this.name(into, from.syncId);
@@ -146,20 +148,24 @@ export class KnownEpisodes {
     return standing;
   }
 
+  /** What is to be written. A row is stamped where what is seen of it is not what it was before the upload. */
   changes(): Changes {
     const rows = [...this.dirty];
-    const guidBefore = (row: EpisodeRow) => this.stored.get(row.id) ?? '';
+    for (const row of rows) {
+      const before = this.stored.get(row.id);
+      if (before && !this.merged.has(row) && seen(before) === seen(row)) row.changed = before.changed;
+      else row.changed = this.stamp;
+    }
+    const renamed = rows.filter(({ id, episodeGuid }) => {
+      const before = this.stored.get(id)?.episodeGuid ?? '';
+      return before !== '' && before !== episodeGuid;
+    });
     return {
       rows,
-      renamed: rows.filter((row) => guidBefore(row) !== '' && guidBefore(row) !== row.episodeGuid).map((row) => row.id),
+      renamed: renamed.map((row) => row.id),
       aliases: [...this.aliases].map(([syncId, row]) => [syncId, row.id]),
       absorbed: [...this.survivors.keys()].map((row) => ({ from: row.id, into: this.standing(row).id })),
     };
-  }
-
-  private change(row: EpisodeRow): void {
-    row.changed = this.stamp;
-    this.dirty.add(row);
   }
 
   private place(row: EpisodeRow): void {
@@ -174,4 +180,13 @@ export class KnownEpisodes {
     this.bySubscription.set(subscriptionId, made);
     return made;
   }
+}
+
+/** What a client sees of an episode. */
+function seen({ episodeGuid, title, publishDate, enclosureUrl, episodeUrl, statuses }: EpisodeRow): string {
+  const states = statusNames.map((name) => {
+    const status = statuses[name];
+    return status && [status.value, minute(status)];
+  });
+  return JSON.stringify([episodeGuid, title, publishDate, enclosureUrl, episodeUrl, states]);
 }

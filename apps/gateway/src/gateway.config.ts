@@ -31,6 +31,12 @@ export const gatewayConfig = z
       .regex(/^[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*$/, 'must look like new-issuer=first-issuer,…')
       .optional()
       .describe('Issuers under a new name: `new=first,…`, so that users stay who they are when a provider moves.'),
+    CORS_ORIGINS: z
+      .string()
+      .transform((list) => list.split(',').map((origin) => origin.trim()))
+      .pipe(z.array(z.url({ protocol: /^https?$/ })))
+      .optional()
+      .describe('Web origins that may call: `https://app.example,…`. Not set: none.'),
     MAX_ENTRIES: integer(1, 100_000).default(1_000).describe('Entries in one batch.'),
     MAX_BODY_BYTES: integer(1_024, 1_073_741_824).default(2_097_152).describe('Bytes in one request body.'),
     MAX_PER_PAGE: integer(1, 100_000).default(1_000).describe('Rows on one page.'),

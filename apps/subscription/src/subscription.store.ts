@@ -31,7 +31,8 @@ const absorb = statement(
    ), urls AS (
      UPDATE subscription.feed_urls SET subscription_id = $3 WHERE user_id = $1 AND subscription_id = $2
    ), pointers AS (
-     UPDATE subscription.subscriptions SET merged_into = $3 WHERE user_id = $1 AND merged_into = $2
+     UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4
+     WHERE user_id = $1 AND merged_into = $2
    )
    SELECT episode.merge_subscription($1, $2, $3, $4)`,
 );

@@ -16,6 +16,9 @@ export interface DatabaseOptions {
 /** How long a new connection may take, in milliseconds. */
 const connectTimeoutMs = 5_000;
 
+/** How much longer than a statement may run this side waits for its answer, in milliseconds: the connection is silent then. */
+const silenceMs = 5_000;
+
 const timestamptz = pg.types.builtins.TIMESTAMPTZ;
 const int8 = pg.types.builtins.INT8;
 
@@ -32,6 +35,8 @@ const types = {
 /** The one description of the database: entities for checks of drift, migrations as the only way to change it. */
 export function createDataSource(options: DatabaseOptions): DataSource {
   const { url, poolSize = 10, applicationName, statementTimeoutMs = 10_000 } = options;
+  // Postgres ends a statement that takes too long; this is for a Postgres that says nothing any more.
+  const queryTimeoutMs = statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs;
   return new DataSource({
     type: 'postgres',
     url,
@@ -45,6 +50,12 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     migrationsTransactionMode: 'each',
     logging: false,
     poolErrorHandler: () => undefined,
-    extra: { types, pipeline: true, statement_timeout: statementTimeoutMs, keepAlive: true },
+    extra: {
+      types,
+      pipeline: true,
+      statement_timeout: statementTimeoutMs,
+      query_timeout: queryTimeoutMs,
+      keepAlive: true,
+    },
   });
 }

@@ -1,7 +1,9 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { Failure, type FailureCode, type FailureData } from '#contracts';
 import type { DataSource } from 'typeorm';
+import { bind, Session } from './session.js';
 import { statement, type Statement } from './statement.js';
+import { Turns } from './turns.js';
 
 /** One write on behalf of one user. */
 export interface Write {
@@ -56,6 +58,7 @@ const connectionLost = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN
  */
 export class Database {
   private readonly pool: Pool;
+  private readonly turns = new Turns();
 
   constructor(
     readonly dataSource: DataSource,
@@ -67,7 +70,7 @@ export class Database {
   /** Runs one statement by itself. @throws Failure `unavailable` when Postgres can't answer now. */
   async read<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     try {
-      const { rows } = await this.pool.query<Row>(this.bind(query, values));
+      const { rows } = await this.pool.query<Row>(bind(query, values, this.prepared));
       return rows;
     } catch (error) {
       throw asFailure(error);
@@ -90,32 +93,26 @@ export class Database {
   }
 
   private async once<Reply>(write: Write, run: (transaction: Transaction) => Promise<Answer>): Promise<Reply> {
-    return this.inTransaction(write.remainingMs, async (client) => {
-      const [begun] = (await client.query<Begun>(this.bind(beginWrite, [write.userId, write.requestId]))).rows;
-      if (begun?.answer) {
-        await client.query('ROLLBACK');
-        return answered<Reply>(write.pattern, begun.pattern, begun.answer);
-      }
+    const begin = async (session: Session) => {
+      const [begun] = await session.query<Begun>(beginWrite, [write.userId, write.requestId]);
+      if (begun?.answer) return answered<Reply>(write.pattern, begun.pattern, begun.answer);
       const { stamp, previous } = begun as { stamp: string; previous: string };
-      const answer = await run({ stamp, query: (query, values) => this.rows(client, query, values) });
-      const last: Promise<unknown>[] = [];
-      if ('failure' in answer) last.push(client.query(this.bind(restoreClock, [write.userId, previous])));
+      const answer = await run({ stamp, query: session.query });
       const stored = [write.userId, write.requestId, write.pattern, JSON.stringify(answer)];
-      last.push(client.query(this.bind(storeAnswer, stored)), client.query('COMMIT'));
-      await Promise.all(last);
+      const restored: [Statement, unknown[]][] = 'failure' in answer ? [[restoreClock, [write.userId, previous]]] : [];
+      await session.commit(...restored, [storeAnswer, stored]);
       return answered<Reply>(write.pattern, write.pattern, answer);
-    });
+    };
+    // Writes of one user would wait for one another anyway: here they do it without a connection each.
+    return this.turns.take(write.userId, write.remainingMs, () => this.inTransaction(write.remainingMs, begin));
   }
 
   /**
    * Runs statements in one transaction on one connection, bounded by a time.
    *
-   * @param run ends the transaction itself; whatever it throws rolls back.
+   * @param run commits; what it leaves uncommitted, or throws in the midst of, is rolled back.
    */
-  async inTransaction<Result>(
-    remainingMs: () => number,
-    run: (client: PoolClient) => Promise<Result>,
-  ): Promise<Result> {
+  async inTransaction<Result>(remainingMs: () => number, run: (session: Session) => Promise<Result>): Promise<Result> {
     const client = await this.pool.connect().catch((error: unknown) => {
       throw asFailure(error);
     });
@@ -123,18 +120,13 @@ export class Database {
     // While a client is out, the pool does not listen to it, and an error that nobody hears ends the process.
     const lost = () => (broken = true);
     client.on('error', lost);
+    const session = new Session(client, remainingMs, this.prepared);
     try {
-      const limit = Math.floor(remainingMs());
-      if (limit < 1) throw new Failure('unavailable', undefined, { cause: new Error('no time left to begin a write') });
-      const begin = client.query(`BEGIN; SET LOCAL lock_timeout = ${limit}; SET LOCAL statement_timeout = ${limit}`);
-      begin.catch(() => undefined);
-      const result = await run(client);
-      await begin;
-      return result;
+      return await run(await session.begin());
     } catch (error) {
-      await client.query('ROLLBACK').catch(() => (broken = true));
       throw asFailure(error);
     } finally {
+      if (!session.committed) await session.rollback().catch(lost);
       client.removeListener('error', lost);
       client.release(broken);
     }
@@ -142,14 +134,6 @@ export class Database {
 
   async close(): Promise<void> {
     await this.dataSource.destroy();
-  }
-
-  private async rows<Row extends object>(client: PoolClient, query: Statement, values: readonly unknown[]) {
-    return (await client.query<Row>(this.bind(query, values))).rows;
-  }
-
-  private bind(query: Statement, values: readonly unknown[]) {
-    return { ...(this.prepared && { name: query.name }), text: query.text, values: [...values] };
   }
 }
 

@@ -21,8 +21,8 @@ export interface ReadyMessage {
   facts: Record<string, unknown>;
 }
 
-/** A stop that takes longer than this has hung. */
-const stopLimitMs = 30_000;
+/** A stop that takes longer than this has hung: more than the longest thing that is finished first, a large cascade. */
+const stopLimitMs = 70_000;
 
 /**
  * Runs an app as a process: reads its configuration, starts it, says that it is ready, and stops it in order on

@@ -69,7 +69,7 @@ export class Authenticator {
   private async verify(token: string, key: string): Promise<Caller> {
     const payload = await this.payload(token);
     const issuer = payload.iss as string;
-    if (!payload.sub) throw new Failure('unauthorized');
+    if (typeof payload.sub !== 'string' || payload.sub === '') throw new Failure('unauthorized');
     const caller = {
       userId: userId(this.aliases.get(issuer) ?? issuer, payload.sub, this.config.AUTH_OWN_ISSUER),
       scopes: scopes(payload['scope']),
@@ -95,10 +95,15 @@ export class Authenticator {
       });
       return payload;
     } catch (error) {
-      const keysAway = error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError);
-      throw new Failure(keysAway ? 'unavailable' : 'unauthorized', undefined, { cause: error });
+      throw new Failure(keysAreAway(error) ? 'unavailable' : 'unauthorized', undefined, { cause: error });
     }
   }
+}
+
+/** Whether the fault is not the token's: the provider can't be reached, or answers with something other than keys. */
+function keysAreAway(error: unknown): boolean {
+  if (!(error instanceof errors.JOSEError)) return true;
+  return ['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'].includes(error.code);
 }
 
 function scopes(claim: unknown): ReadonlySet<string> | undefined {

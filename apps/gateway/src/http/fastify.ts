@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import { Failure } from '#contracts';
 import type { Log } from '#runtime';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
@@ -16,6 +17,14 @@ declare module 'fastify' {
   }
 }
 
+/** What a web page may send and read (docs/interface.md). */
+const corsOptions = {
+  methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+  allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
+  exposedHeaders: ['Sync-Timestamp', 'ETag', 'Ignored-Parameters', 'Retry-After'],
+  maxAge: 600,
+};
+
 /** Longest request head, in bytes, before 431. */
 const maxHeaderBytes = 16_384;
 /** Time to send the head and the whole request, in milliseconds, before 408. */
@@ -30,7 +39,13 @@ export function createFastify(config: GatewayConfig, authenticator: Authenticato
   const adapter = new FastifyAdapter({
     bodyLimit: config.MAX_BODY_BYTES,
     requestTimeout: requestTimeoutMs,
-    http: { maxHeaderSize: maxHeaderBytes, headersTimeout: headersTimeoutMs, connectionsCheckingInterval: 1_000 },
+    // A request without a Host is answered below, with the interface's body.
+    http: {
+      requireHostHeader: false,
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: 1_000,
+    },
     // A guid that is too long is a guid that is wrong, not a route that is missing.
     routerOptions: { maxParamLength: maxHeaderBytes },
     forceCloseConnections: 'idle',
@@ -54,20 +69,38 @@ export function createFastify(config: GatewayConfig, authenticator: Authenticato
       done(new Failure('invalid'));
     }
   });
-  fastify.addHook('onRequest', async (request, reply) => {
+  answerOddities(fastify.server);
+  if (config.CORS_ORIGINS) {
+    const origin = config.CORS_ORIGINS;
+    // An OPTIONS that is no preflight is a method like any other.
+    fastify.register(cors, () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
+      use(null, { ...corsOptions, origin, preflight: request.headers['access-control-request-method'] !== undefined });
+    });
+  }
+  // After CORS, so that a browser can read a refusal, and preflights need no credential.
+  fastify.after(() => fastify.addHook('onRequest', gate(authenticator, log)));
+  return adapter;
+}
+
+/** Who asks, and whether there is such a route: before anything else of the request is looked at. */
+function gate(authenticator: Authenticator, log: Log) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    // RFC 9112, 3.2: a request of HTTP/1.1 without a Host is none.
+    if (request.headers.host === undefined && request.raw.httpVersionMinor > 0) {
+      return send(reply.header('connection', 'close'), httpAnswers[400] as ErrorAnswer);
+    }
     const path = request.url.split('?', 1)[0] as string;
-    if (isOpen(request.method, path)) return;
+    if (isOpen(request.method, path)) return undefined;
     try {
       await admit(request, authenticator);
     } catch (failure) {
       return send(reply, answerFor(failure, log, request.headers.authorization !== undefined));
     }
-    if (!request.is404) return;
+    if (!request.is404) return undefined;
     const methods = methodsOf(path);
     if (methods) return send(reply.header('allow', methods.join(', ')), failureAnswers.invalid);
     return send(reply, failureAnswers.not_found);
-  });
-  return adapter;
+  };
 }
 
 /** The answer to anything that was thrown on the way; what is a fault of ours is logged. */
@@ -133,9 +166,20 @@ function depth(body: Buffer): number {
 
 const brokenHttp: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
 
+/** Requests that Node answers by itself, or not at all. */
+function answerOddities(server: Server): void {
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const answer = httpAnswers[400] as ErrorAnswer;
+    const headers = { 'content-type': 'application/json; charset=utf-8', connection: 'close' };
+    response.writeHead(answer.status, headers).end(JSON.stringify(errorBody(answer)));
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => answerBrokenHttp(new Error('CONNECT'), socket));
+}
+
 /** What is not even HTTP gets an answer all the same, and its connection closes. */
-function answerBrokenHttp(error: Error & { code?: string }, socket: Socket & { _httpMessage?: IncomingMessage }): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+function answerBrokenHttp(error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse }): void {
+  // Into an answer that is on its way, nothing can be said.
+  if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent) return void socket.destroy();
   const answer = httpAnswers[brokenHttp[error.code ?? ''] ?? 400] as ErrorAnswer;
   const body = JSON.stringify(errorBody(answer));
   socket.end(

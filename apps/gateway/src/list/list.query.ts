@@ -32,13 +32,19 @@ export function readListQuery(
     return time && toStamp(time);
   });
   const page = read('page', positiveInteger) ?? 1;
-  const asked = read('per_page', positiveInteger) ?? Math.min(defaultPerPage, scope.maxPerPage);
+  const asked = read('per_page', clampedInteger) ?? Math.min(defaultPerPage, scope.maxPerPage);
   if (asked > scope.maxPerPage) ignored.push('per_page');
   const cursor = read('cursor', (text) => decodeCursor(text, { userId: scope.userId, list: scope.list, since }));
   return { since, page, perPage: Math.min(asked, scope.maxPerPage), cursor, ignored };
 }
 
 function positiveInteger(text: string): number | undefined {
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : 0;
+  const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 && Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** A number of any size, as what is too large is clamped. */
+function clampedInteger(text: string): number | undefined {
+  const value = /^\d+$/.test(text) ? Number(text) : 0;
+  return value >= 1 ? value : undefined;
 }

@@ -27,7 +27,9 @@ export class ListResponder {
   ): Promise<unknown> {
     const array = arrays[contract.pattern as keyof typeof arrays];
     const userId = this.services.userId(request);
-    const url = new URL(`${this.base(request)}${request.url}`);
+    // A request may name the whole URL (RFC 9112, 3.2.2); what counts is its path.
+    const { pathname, search } = new URL(request.url, 'http://ignored');
+    const url = new URL(`${this.base(request)}${pathname}${search}`);
     const query = readListQuery(url.searchParams, { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE });
     const { since, page, perPage, cursor, ignored } = query;
     const identity: ListIdentity = { userId, url: url.href, effective: [since, page, perPage, cursor] };
@@ -43,7 +45,7 @@ export class ListResponder {
       etag: listETag(found.clock, identity),
       'sync-timestamp': syncTimestamp,
       'cache-control': 'private, no-cache',
-      vary: 'Authorization, Accept-Encoding',
+      vary: [reply.getHeader('vary') ?? [], 'Authorization, Accept-Encoding'].flat().join(', '),
       ...(ignored.length > 0 && { 'ignored-parameters': ignored.join(', ') }),
     });
     if (found.unchanged || request.headers['if-none-match']?.trim() === '*') return void reply.code(304);
@@ -69,7 +71,9 @@ export class ListResponder {
   private base(request: FastifyRequest): string {
     if (this.config.PUBLIC_URL !== undefined) return this.config.PUBLIC_URL;
     const base = `${request.protocol}://${request.host}`;
-    return URL.canParse(base) ? base : `http://${this.config.HOST}:${this.config.PORT}`;
+    return request.headers.host !== undefined && URL.canParse(base)
+      ? base
+      : `http://${this.config.HOST}:${this.config.PORT}`;
   }
 }
 

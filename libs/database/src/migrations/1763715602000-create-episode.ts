@@ -11,6 +11,7 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
       DROP FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz);
+      DROP FUNCTION episode.match_subscriptions(uuid, bigint, bigint);
       DROP FUNCTION episode.match_keys(episode.episodes, boolean);
       DROP AGGREGATE episode.newest(episode.status);
       DROP FUNCTION episode.newer(episode.status, episode.status);
@@ -133,40 +134,49 @@ const newest = `
 `;
 
 const mergeSubscription = `
-  -- Published to the subscription service, which runs it in the transaction that merges two subscriptions: episodes
-  -- of the one that goes are merged with the same episodes of the one that stays, status by status, newest wins; the
-  -- rest move. What changed or moved is stamped.
-  CREATE FUNCTION episode.merge_subscription(p_user uuid, p_from bigint, p_into bigint, p_stamp timestamptz) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET work_mem = '64MB' AS $$
-  DECLARE
-    v_absorbed bigint[];
-    v_survivors bigint[];
-  BEGIN
+  -- Which episode of one subscription is which of another. What was just uploaded has no statistics yet, so the planner
+  -- is told what it can't know: both sides may be large, and they are joined by hashing.
+  CREATE FUNCTION episode.match_subscriptions(p_user uuid, p_from bigint, p_into bigint)
+  RETURNS TABLE (absorbed bigint, survivor bigint)
+  LANGUAGE sql STABLE SET enable_nestloop = off SET enable_mergejoin = off SET jit = off SET work_mem = '64MB' AS $$
+    WITH f AS MATERIALIZED (
+      SELECT e.id, k.rank, k.key FROM episode.episodes e, episode.match_keys(e, false) k
+      WHERE e.user_id = p_user AND e.subscription_id = p_from
+    ), i AS MATERIALIZED (
+      SELECT e.id, k.rank, k.key FROM episode.episodes e, episode.match_keys(e, true) k
+      WHERE e.user_id = p_user AND e.subscription_id = p_into
+    ), best AS MATERIALIZED (
+      SELECT DISTINCT ON (f.id) f.id AS absorbed, i.id AS survivor
+      FROM f JOIN i ON i.rank = f.rank AND i.key = f.key
+      ORDER BY f.id, f.rank, i.id
+    )
     -- Two episodes with guids of their own may both meet one that has none. It takes the guid of the first, and then
     -- another is the same only where the enclosure and one more agree.
-    SELECT array_agg(m.absorbed), array_agg(m.survivor) INTO v_absorbed, v_survivors
+    SELECT m.absorbed, m.survivor
     FROM (
       SELECT best.absorbed, best.survivor,
         f.enclosure_url = i.enclosure_url
           AND (f.publish_date = i.publish_date OR f.episode_url = i.episode_url OR (f.title <> '' AND f.title = i.title)) AS sure,
         f.episode_guid <> '' AND i.episode_guid = '' AS names,
         row_number() OVER (PARTITION BY best.survivor, f.episode_guid <> '' AND i.episode_guid = '' ORDER BY f.id) AS place
-      FROM (
-        SELECT DISTINCT ON (f.id) f.id AS absorbed, i.id AS survivor
-        FROM (
-          SELECT e.id, k.rank, k.key FROM episode.episodes e, episode.match_keys(e, false) k
-          WHERE e.user_id = p_user AND e.subscription_id = p_from
-        ) f
-        JOIN (
-          SELECT e.id, k.rank, k.key FROM episode.episodes e, episode.match_keys(e, true) k
-          WHERE e.user_id = p_user AND e.subscription_id = p_into
-        ) i ON i.rank = f.rank AND i.key = f.key
-        ORDER BY f.id, f.rank, i.id
-      ) best
-      JOIN episode.episodes f ON f.user_id = p_user AND f.id = best.absorbed
-      JOIN episode.episodes i ON i.user_id = p_user AND i.id = best.survivor
+      FROM best
+      JOIN episode.episodes f ON f.user_id = p_user AND f.subscription_id = p_from AND f.id = best.absorbed
+      JOIN episode.episodes i ON i.user_id = p_user AND i.subscription_id = p_into AND i.id = best.survivor
     ) m
-    WHERE NOT m.names OR m.sure OR m.place = 1;
+    WHERE NOT m.names OR m.sure OR m.place = 1
+  $$;
+
+  -- Published to the subscription service, which runs it in the transaction that merges two subscriptions: episodes
+  -- of the one that goes are merged with the same episodes of the one that stays, status by status, newest wins; the
+  -- rest move. What changed or moved is stamped.
+  CREATE FUNCTION episode.merge_subscription(p_user uuid, p_from bigint, p_into bigint, p_stamp timestamptz) RETURNS void
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  DECLARE
+    v_absorbed bigint[];
+    v_survivors bigint[];
+  BEGIN
+    SELECT array_agg(m.absorbed), array_agg(m.survivor) INTO v_absorbed, v_survivors
+    FROM episode.match_subscriptions(p_user, p_from, p_into) m;
 
     UPDATE episode.sync_ids s SET episode_id = m.survivor
     FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)

@@ -1,0 +1,237 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { deletionQueue } from '#contracts';
+import { connectRedis, redisConfig } from '#runtime';
+import { eventually, startRedisServer, type TestServer } from '#testing';
+import { Listener } from '../testing/listener.js';
+import { call, log, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import type { DeletionProcessor } from './deletion.processor.js';
+import { RequestSweep } from './request.sweep.js';
+
+let redis: TestServer;
+let world: WorkerWorld;
+let listener: Listener;
+let subscriptionId: number;
+let guid: string;
+let processor: DeletionProcessor | undefined;
+
+beforeAll(async () => {
+  redis = await startRedisServer({ durable: true });
+  world = await openWorker(redis.url);
+});
+afterAll(async () => {
+  await world.close();
+  await redis.dispose();
+});
+beforeEach(async () => {
+  listener = new Listener(world.owner);
+  guid = randomUUID();
+  subscriptionId = await listener.subscribe(guid);
+});
+afterEach(async () => {
+  await processor?.beforeApplicationShutdown();
+  processor = undefined;
+});
+
+/** A record as it is when its process died before anything was sent. */
+async function unsent(): Promise<number> {
+  const { rows } = await world.owner.query<{ id: number }>(
+    'INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, $3) RETURNING id::int',
+    [listener.userId, subscriptionId, await listener.stamp()],
+  );
+  return (rows[0] as { id: number }).id;
+}
+
+async function startWorker(): Promise<void> {
+  processor = world.processor();
+  await processor.onApplicationBootstrap();
+}
+
+const ends = (deletionId: number, status: string) =>
+  eventually(async () => expect(await listener.record(deletionId)).toMatchObject({ status }), { timeout: 10_000 });
+const jobOf = (deletionId: number, send: number) => world.queue.getJob(`deletion-${deletionId}-${send}`);
+const wasSent = (deletionId: number, send: number) =>
+  eventually(async () =>
+    expect(await listener.record(deletionId)).toMatchObject({ send, sent_at: expect.any(Date) as Date }),
+  );
+const longAgo = (deletionId: number) =>
+  world.owner.query("UPDATE deletion.deletions SET sent_at = now() - interval '31 seconds' WHERE id = $1", [
+    deletionId,
+  ]);
+
+describe('the relay', () => {
+  it('sends a request at once', async () => {
+    const { deletionId } = await world.service.request({ userId: listener.userId, guid }, call());
+    await wasSent(deletionId, 1);
+    expect((await jobOf(deletionId, 1))?.data).toEqual({ userId: listener.userId, deletionId });
+  });
+
+  it('sends what was never sent, once, however many relays look', async () => {
+    const deletionIds = [await unsent()];
+    for (let n = 0; n < 10; n++) {
+      subscriptionId = await listener.subscribe(randomUUID());
+      deletionIds.push(await unsent());
+    }
+    const relays = [world.relay, world.anotherRelay(), world.anotherRelay()];
+    for (const relay of relays) relay.wake();
+    for (const deletionId of deletionIds) await wasSent(deletionId, 1);
+    for (const relay of relays) await relay.beforeApplicationShutdown();
+    const jobs = await world.queue.getJobs();
+    const sent = jobs.map((job) => (job.data as { deletionId: number }).deletionId);
+    expect(deletionIds.map((id) => sent.filter((one) => one === id).length)).toEqual(deletionIds.map(() => 1));
+  });
+
+  it('sends again as a new job what was sent long ago and whose job is lost', async () => {
+    const relay = world.anotherRelay();
+    const deletionId = await unsent();
+    relay.wake();
+    await wasSent(deletionId, 1);
+    await (await jobOf(deletionId, 1))?.remove();
+    await longAgo(deletionId);
+    relay.wake();
+    await wasSent(deletionId, 2);
+    expect(await jobOf(deletionId, 2)).toBeDefined();
+  });
+
+  it('sends nothing again whose job is still under way', async () => {
+    const relay = world.anotherRelay();
+    const deletionId = await unsent();
+    relay.wake();
+    await wasSent(deletionId, 1);
+    await longAgo(deletionId);
+    relay.wake();
+    await eventually(async () => {
+      const { sent_at: sentAt } = await listener.record(deletionId);
+      expect(Date.now() - (sentAt as Date).getTime()).toBeLessThan(20_000);
+    });
+    expect(await listener.record(deletionId)).toMatchObject({ send: 1 });
+    expect(await jobOf(deletionId, 2)).toBeUndefined();
+  });
+
+  it('leaves a record unsent while Redis is away, and sends it afterwards', async () => {
+    const relay = world.anotherRelay();
+    await redis.stop();
+    const { deletionId } = await world.service.request({ userId: listener.userId, guid }, call());
+    relay.wake();
+    await relay.beforeApplicationShutdown();
+    expect(await listener.record(deletionId)).toMatchObject({ status: 'PENDING', send: 0, sent_at: null });
+    await redis.start();
+    const later = world.anotherRelay();
+    await eventually(async () => {
+      later.wake();
+      expect(await listener.record(deletionId)).toMatchObject({ send: 1 });
+    });
+  });
+});
+
+describe('the worker', () => {
+  it('carries out what the relay sends, and a job that is delivered twice has one effect', async () => {
+    const deletionId = await unsent();
+    const job = { userId: listener.userId, deletionId };
+    await world.queue.addBulk(
+      ['a', 'b', 'c'].map((jobId) => ({ name: deletionQueue.name, data: job, opts: { jobId } })),
+    );
+    await startWorker();
+    await ends(deletionId, 'SUCCESS');
+    await eventually(async () => {
+      const states = await Promise.all(['a', 'b', 'c'].map((jobId) => world.queue.getJobState(jobId)));
+      expect(states).toEqual(['completed', 'completed', 'completed']);
+    });
+    const { subscriptions, clock } = await listener.everything();
+    expect(new Date(String(subscriptions[0]?.['deleted']))).toEqual(clock);
+    expect(await listener.record(deletionId)).toMatchObject({ attempts: 0 });
+  });
+
+  it('carries out everything although Redis was emptied', async () => {
+    const relay = world.anotherRelay();
+    const deletionId = await unsent();
+    relay.wake();
+    await wasSent(deletionId, 1);
+    const client = connectRedis(redisConfig.parse({ REDIS_URL: redis.url }), { enableOfflineQueue: true });
+    await client.flushall();
+    client.disconnect();
+    await longAgo(deletionId);
+    await startWorker();
+    relay.wake();
+    await ends(deletionId, 'SUCCESS');
+  });
+});
+
+describe('a fault of the cascade', () => {
+  /** Makes the deletion of this user's episodes fail, a number of times. */
+  async function breakCascade(how: string, times: number): Promise<void> {
+    await world.owner.query(`
+      CREATE SEQUENCE public.faults; GRANT ALL ON SEQUENCE public.faults TO PUBLIC;
+      CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF OLD.user_id = '${listener.userId}' AND nextval('public.faults') <= ${times} THEN ${how}; END IF;
+        RETURN OLD;
+      END $$;
+      CREATE TRIGGER fault BEFORE DELETE ON episode.episodes FOR EACH ROW EXECUTE FUNCTION public.fault()`);
+  }
+
+  afterEach(() => world.owner.query('DROP SEQUENCE public.faults; DROP FUNCTION public.fault() CASCADE'));
+
+  const conflict = "RAISE EXCEPTION 'conflict' USING ERRCODE = 'serialization_failure'";
+
+  async function runs(): Promise<number> {
+    const deletionId = await unsent();
+    const data = { userId: listener.userId, deletionId };
+    await world.queue.add(deletionQueue.name, data, { jobId: `fault-${deletionId}` });
+    await startWorker();
+    return deletionId;
+  }
+
+  it('that passes is tried again and counted', async () => {
+    await breakCascade(conflict, 3);
+    const deletionId = await runs();
+    await ends(deletionId, 'SUCCESS');
+    expect(await listener.record(deletionId)).toMatchObject({ attempts: 3 });
+  });
+
+  it('that passes but comes too often ends in FAILURE with nothing changed', async () => {
+    await breakCascade(conflict, 1_000);
+    const before = await listener.everything();
+    const deletionId = await runs();
+    await ends(deletionId, 'FAILURE');
+    expect(await listener.record(deletionId)).toMatchObject({
+      attempts: 5,
+      cause: expect.stringContaining('conflict') as string,
+    });
+    expect({ ...(await listener.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
+    await eventually(async () => expect(await world.queue.getJobState(`fault-${deletionId}`)).toBe('failed'));
+  });
+
+  it('that can not heal ends in FAILURE at once', async () => {
+    await breakCascade("RAISE EXCEPTION 'never'", 1_000);
+    const before = await listener.everything();
+    const deletionId = await runs();
+    await ends(deletionId, 'FAILURE');
+    expect(await listener.record(deletionId)).toMatchObject({ attempts: 0, cause: 'never' });
+    expect({ ...(await listener.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
+  });
+
+  it('that is the loss of Postgres is no attempt', async () => {
+    await breakCascade('PERFORM pg_terminate_backend(pg_backend_pid())', 9);
+    const deletionId = await runs();
+    await ends(deletionId, 'SUCCESS');
+    expect(await listener.record(deletionId)).toMatchObject({ attempts: 0 });
+  });
+});
+
+it('the sweep removes the answers of writes that are older than an hour, and no others', async () => {
+  const age = (id: string, minutes: number) =>
+    world.owner.query(
+      "INSERT INTO sync.request (user_id, request_id, pattern, answer, created_at) VALUES ($1, $2, 'p', '{}', now() - $3 * interval '1 minute')",
+      [listener.userId, id, minutes],
+    );
+  await world.owner.query('DELETE FROM sync.request');
+  for (const [id, minutes] of Object.entries({ new: 0, kept: 59, old: 61, older: 10_000 })) await age(id, minutes);
+  await world.owner.query(
+    `INSERT INTO sync.request SELECT $1, 'many ' || n, 'p', '{}', now() - interval '2 hours' FROM generate_series(1, 6000) n`,
+    [listener.userId],
+  );
+  await new RequestSweep(world.database, log).sweep();
+  const { rows } = await world.owner.query('SELECT request_id FROM sync.request ORDER BY 1');
+  expect(rows).toEqual([{ request_id: 'kept' }, { request_id: 'new' }]);
+});

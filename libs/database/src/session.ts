@@ -1,0 +1,66 @@
+import { Failure } from '#contracts';
+import type { PoolClient, QueryConfig } from 'pg';
+import type { Statement } from './statement.js';
+
+/** How much longer than Postgres itself this side waits for an answer, in milliseconds: the connection is silent then. */
+const graceMs = 1_000;
+
+/**
+ * One transaction on one connection. Invariants: nothing runs once the time is up; a statement, its wait for a lock and
+ * the wait for its answer all end soon after.
+ */
+export class Session {
+  committed = false;
+
+  constructor(
+    private readonly client: PoolClient,
+    private readonly remainingMs: () => number,
+    private readonly prepared: boolean,
+  ) {}
+
+  /** Begins. Is not waited for: the first statement follows on its heels. */
+  async begin(): Promise<this> {
+    const limit = this.limit();
+    const text = `BEGIN; SET LOCAL lock_timeout = ${limit}; SET LOCAL statement_timeout = ${limit}`;
+    // Where it fails, so does what follows it.
+    this.client.query({ text, query_timeout: limit + graceMs } as QueryConfig).catch(() => undefined);
+    return this;
+  }
+
+  /** Runs a statement. @throws Failure `unavailable` when the time is up. */
+  readonly query = async <Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> => {
+    const { rows } = await this.client.query<Row>(bind(query, values, this.prepared, this.limit() + graceMs));
+    return rows;
+  };
+
+  /** Runs the last statements and commits, all sent at once. */
+  async commit(...last: [Statement, readonly unknown[]][]): Promise<void> {
+    const limit = this.limit() + graceMs;
+    const sent: Promise<unknown>[] = last.map(([query, values]) =>
+      this.client.query(bind(query, values, this.prepared, limit)),
+    );
+    sent.push(this.client.query({ text: 'COMMIT', query_timeout: limit } as QueryConfig));
+    await Promise.all(sent);
+    this.committed = true;
+  }
+
+  async rollback(): Promise<void> {
+    await this.client.query({ text: 'ROLLBACK', query_timeout: graceMs } as QueryConfig);
+  }
+
+  private limit(): number {
+    const limit = Math.floor(this.remainingMs());
+    if (limit < 1) throw new Failure('unavailable', undefined, { cause: new Error('the time of a write is up') });
+    return limit;
+  }
+}
+
+/** A statement with its values, under its name where the connection remembers plans. */
+export function bind(query: Statement, values: readonly unknown[], prepared: boolean, timeoutMs?: number): QueryConfig {
+  return {
+    ...(prepared && { name: query.name }),
+    ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),
+    text: query.text,
+    values: [...values],
+  };
+}
