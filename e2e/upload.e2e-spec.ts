@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'vitest';
+import { expectError, guidForm } from './http.js';
+import type { UploadAnswer } from './interface.js';
+import { episode, feed, newGuid } from './samples.js';
+import { User } from './user.js';
+
+async function userWithOne(): Promise<{ ann: User; podcast: string }> {
+  const ann = await User.fresh();
+  return { ann, podcast: await ann.subscribed(feed(1), newGuid()) };
+}
+
+const status = (value: unknown, timestamp: unknown = '2023-02-23T14:00') => ({ value, timestamp });
+
+describe('POST /episodes', () => {
+  test('answers with the whole episode as GET /episodes shows it', async () => {
+    const { ann, podcast } = await userWithOne();
+    const sent = episode(podcast, 1, {
+      playback_position: { value: 12.5, timestamp: '2023-02-23T14:00' },
+      played_status: { value: false, timestamp: '2023-02-23T14:01' },
+      new_status: { value: false, timestamp: '2023-02-23T14:02' },
+      download_status: { value: true, timestamp: '2023-02-23T14:03' },
+      favorite_status: { value: true, timestamp: '2023-02-23T14:04' },
+    });
+    const made = await ann.uploaded(sent);
+    expect(made).toEqual({ ...sent, sync_id: expect.stringMatching(guidForm) });
+    expect((await ann.episodes()).episodes).toEqual([made]);
+  });
+
+  test('returns temporary_id, a string or a number, in that answer only', async () => {
+    const { ann, podcast } = await userWithOne();
+    const made = await ann.upload(
+      ...['', 'a', 0, 1.5].map((temporary_id, n) => episode(podcast, n, { temporary_id })),
+      episode(podcast, 9),
+    );
+    expect(made.map((row) => row.temporary_id)).toEqual(['', 'a', 0, 1.5, undefined]);
+    expect((await ann.episodes()).episodes.some((row) => 'temporary_id' in row)).toBe(false);
+  });
+
+  test('judges each entry by itself: a bad one never sinks the batch, success keeps the order', async () => {
+    const { ann, podcast } = await userWithOne();
+    const episodes = [
+      episode(podcast, 3),
+      {},
+      episode(podcast, 1),
+      null,
+      'x',
+      episode(podcast, 2, { title: 7 as never }),
+    ];
+    const { body } = await ann.post<UploadAnswer>('/episodes', { episodes });
+    expect(body.success.map((row) => row.title)).toEqual(['Title of 3', 'Title of 1']);
+    expect(body.failure).toHaveLength(4);
+    expect((await ann.episodes()).total).toBe(2);
+  });
+
+  test('applies entries in order, each seeing the earlier ones', async () => {
+    const { ann, podcast } = await userWithOne();
+    const sync_id = newGuid();
+    const made = await ann.upload(
+      episode(podcast, 1, { sync_id, title: 'first' }),
+      { podcast_guid: podcast, sync_id, title: 'second' },
+      episode(podcast, 1, { title: 'third' }),
+    );
+    expect(new Set(made.map((row) => row.sync_id))).toEqual(new Set([sync_id]));
+    expect((await ann.episodes()).episodes).toMatchObject([{ title: 'third' }]);
+  });
+
+  test('replaces stored metadata by what was sent and keeps the rest', async () => {
+    const { ann, podcast } = await userWithOne();
+    const made = await ann.uploaded(episode(podcast, 1));
+    const sent = {
+      podcast_guid: podcast,
+      sync_id: made.sync_id,
+      title: 'new',
+      publish_date: '2024-01-01T00:00:00.5+01:00',
+    };
+    expect(await ann.uploaded(sent)).toEqual({ ...made, title: 'new', publish_date: '2023-12-31T23:00:00.500Z' });
+  });
+
+  test('takes an empty episode_guid and title on creation', async () => {
+    const { ann, podcast } = await userWithOne();
+    const made = await ann.uploaded(episode(podcast, 1, { episode_guid: '', title: '' }));
+    expect(made).toMatchObject({ episode_guid: '', title: '' });
+  });
+
+  test('keeps texts and URLs exactly as sent', async () => {
+    const { ann, podcast } = await userWithOne();
+    const exact = {
+      episode_guid: ' https://x.example/?a=1#"\\ ☂ ',
+      title: 'Ünïcode \u{1f399} \u0007 line\nbreak',
+      enclosure_url: 'HTTP://Media.Example/%7e.mp3?x',
+      episode_url: 'https://show.example/ä',
+    };
+    expect(await ann.uploaded(episode(podcast, 1, exact))).toMatchObject(exact);
+    expect((await ann.episodes()).episodes).toMatchObject([exact]);
+  });
+
+  test('keeps episodes of unsubscribed subscriptions listed, and takes more', async () => {
+    const { ann, podcast } = await userWithOne();
+    await ann.uploaded(episode(podcast, 1));
+    await ann.update(podcast, { is_subscribed: false });
+    await ann.uploaded(episode(podcast, 2));
+    expect((await ann.episodes()).total).toBe(2);
+    expect((await ann.subscription(podcast)).is_subscribed).toBe(false);
+  });
+});
+
+describe('a failure entry echoes podcast_guid, sync_id, episode_guid and temporary_id, and has a message', () => {
+  test('as they were sent', async () => {
+    const { ann } = await userWithOne();
+    const identifiers = { podcast_guid: 'No GUID', sync_id: 'x', episode_guid: 'y', temporary_id: 7 };
+    expect(await ann.refused({ ...identifiers, title: 'z' })).toEqual({
+      ...{ ...identifiers, message: expect.stringMatching(/podcast_guid/) },
+    });
+  });
+
+  test('only those that were sent', async () => {
+    const { ann } = await userWithOne();
+    expect(await ann.refused({})).toEqual({ message: expect.stringMatching(/podcast_guid/) });
+    expect(Object.keys(await ann.refused(null))).toEqual(['message']);
+    expect(Object.keys(await ann.refused([]))).toEqual(['message']);
+  });
+
+  test('also when it fails on what is stored', async () => {
+    const { ann } = await userWithOne();
+    const sent = episode(newGuid(), 1, { temporary_id: 't', sync_id: newGuid() });
+    const { podcast_guid, sync_id, episode_guid, temporary_id } = sent;
+    const message = expect.any(String) as string;
+    expect(await ann.refused(sent)).toEqual({ podcast_guid, sync_id, episode_guid, temporary_id, message });
+  });
+});
+
+describe('an entry fails when', () => {
+  const nul = 'a\u0000b';
+  const half = 'a\ud800b';
+
+  test.each<[string, object]>([
+    ['podcast_guid is missing', { podcast_guid: undefined }],
+    ['podcast_guid is no UUID', { podcast_guid: 'x' }],
+    ['podcast_guid is null', { podcast_guid: null }],
+    ['podcast_guid names nothing', { podcast_guid: newGuid() }],
+    ['sync_id is no UUID', { sync_id: 'x' }],
+    ['sync_id is null', { sync_id: null }],
+    ['episode_guid is missing', { episode_guid: undefined }],
+    ['episode_guid is no string', { episode_guid: 1 }],
+    ['episode_guid is longer than 2,048 characters', { episode_guid: 'x'.repeat(2_049) }],
+    ['episode_guid has a NUL', { episode_guid: nul }],
+    ['episode_guid has a lone surrogate', { episode_guid: half }],
+    ['title is missing', { title: undefined }],
+    ['title is null', { title: null }],
+    ['title is longer than 4,096 characters', { title: 'x'.repeat(4_097) }],
+    ['title has a NUL', { title: nul }],
+    ['title has a lone surrogate', { title: half }],
+    ['publish_date is missing', { publish_date: undefined }],
+    ['publish_date is no time', { publish_date: 'yesterday' }],
+    ['publish_date is a day that does not exist', { publish_date: '2023-02-29T00:00:00Z' }],
+    ['publish_date has no zone', { publish_date: '2023-02-23T14:00' }],
+    ['enclosure_url is missing', { enclosure_url: undefined }],
+    ['enclosure_url is neither http nor https', { enclosure_url: 'ftp://media.example/a' }],
+    ['enclosure_url is empty', { enclosure_url: '' }],
+    ['enclosure_url is longer than 4,096 characters', { enclosure_url: `https://m.example/${'x'.repeat(4_079)}` }],
+    ['episode_url is missing', { episode_url: undefined }],
+    ['episode_url has no protocol', { episode_url: 'show.example/1' }],
+    ['episode_url has a NUL', { episode_url: `https://show.example/${nul}` }],
+    ['a status is no object', { played_status: true }],
+    ['a status is null', { played_status: null }],
+    ['a status is a list', { played_status: [] }],
+    ['a status has no timestamp', { played_status: { value: true } }],
+    ['a status has no value', { played_status: { timestamp: '2023-02-23T14:00' } }],
+    ['a timestamp is no time', { played_status: status(true, 'now') }],
+    ['a timestamp is a date only', { played_status: status(true, '2023-02-23') }],
+    ['a timestamp is a number', { played_status: status(true, 1_677_160_800) }],
+    ['a timestamp is a minute that does not exist', { played_status: status(true, '2023-02-23T14:60') }],
+    ['a boolean status is a number', { favorite_status: status(1) }],
+    ['a boolean status is null', { new_status: status(null) }],
+    ['playback_position is negative', { playback_position: status(-1) }],
+    ['playback_position is a string', { playback_position: status('1') }],
+    ['playback_position is a boolean', { playback_position: status(true) }],
+    ['temporary_id is an object', { temporary_id: {} }],
+  ])('%s', async (_, change) => {
+    const { ann, podcast } = await userWithOne();
+    expect((await ann.refused({ ...episode(podcast, 1), ...change })).message).toMatch(/\S{3}/);
+    expect((await ann.episodes()).total).toBe(0);
+  });
+
+  test('playback_position is too large for a number', async () => {
+    const { ann, podcast } = await userWithOne();
+    const raw = JSON.stringify({ episodes: [episode(podcast, 1, { playback_position: { value: 7, timestamp: 'T' } })] })
+      .replace('"value":7', '"value":1e400')
+      .replace('"T"', '"2023-02-23T14:00"');
+    const { status: code, body } = await ann.send<UploadAnswer>('POST', '/episodes', { raw });
+    expect([code, body.success, body.failure.length]).toEqual([200, [], 1]);
+  });
+
+  test('identifiers are missing and the sync_id is not known', async () => {
+    const { ann, podcast } = await userWithOne();
+    const { message } = await ann.refused({ podcast_guid: podcast, sync_id: newGuid() });
+    for (const name of ['episode_guid', 'title', 'publish_date', 'enclosure_url', 'episode_url'])
+      expect(message).toContain(name);
+  });
+
+  test("podcast_guid is another user's", async () => {
+    const [mine, theirs] = [await userWithOne(), await userWithOne()];
+    await mine.ann.refused(episode(theirs.podcast, 1));
+    expect((await theirs.ann.episodes()).total).toBe(0);
+  });
+});
+
+describe('the limits are characters', () => {
+  test('episode_guid 2,048, title 4,096 and URLs 4,096, the longest of which are taken', async () => {
+    const { ann, podcast } = await userWithOne();
+    const longest = {
+      episode_guid: '\u{1f399}'.repeat(2_048),
+      title: 'ä'.repeat(4_096),
+      enclosure_url: `https://m.example/${'x'.repeat(4_078)}`,
+      episode_url: `https://s.example/${'☂'.repeat(4_078)}`,
+    };
+    const made = await ann.uploaded(episode(podcast, 1, longest));
+    expect(made).toMatchObject(longest);
+    expect((await ann.uploaded(episode(podcast, 1, longest))).sync_id).toBe(made.sync_id);
+  });
+});
+
+describe('a body that is no list of episodes is 405', () => {
+  test.each([{}, [[]], { episodes: {} }, { episodes: null }, { episodes: 'x' }, { subscriptions: [] }])(
+    '%j',
+    async (body) => {
+      expectError(await (await User.fresh()).post('/episodes', body), 405);
+    },
+  );
+});
