@@ -14,6 +14,8 @@ export interface LaunchOptions {
   readonly port?: number;
   /** As another user, which root may ask for. */
   readonly account?: { readonly uid: number; readonly gid: number };
+  /** Variables beside the ones of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Where the built repository is. Default: this one. */
   readonly root?: string;
 }
@@ -42,13 +44,26 @@ export class LaunchedSystem {
   }
 
   /** Starts it without waiting for anything. */
-  static launch({ data, replicas = 1, port = 0, account, root = repository }: LaunchOptions): LaunchedSystem {
+  static launch({
+    data,
+    replicas = 1,
+    port = 0,
+    account,
+    environment,
+    root = repository,
+  }: LaunchOptions): LaunchedSystem {
     const main = join(root, 'dist', 'apps', 'standalone', 'src', 'main.js');
     if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
     if (!account) shareFetchedPrograms(data);
     return new LaunchedSystem(
-      fork(main, args, { ...account, cwd: root, execArgv: [], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }),
+      fork(main, args, {
+        ...account,
+        cwd: root,
+        env: { ...process.env, ...environment },
+        execArgv: [],
+        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      }),
     );
   }
 

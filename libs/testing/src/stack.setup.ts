@@ -18,6 +18,9 @@ declare module 'vitest' {
   }
 }
 
+/** The web origin that may call the system under test; one that `BASE_URL` names must allow it too. */
+const origin = 'https://app.example';
+
 /** How many processes of each service the tests run against. */
 const replicas = 2;
 
@@ -34,7 +37,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     return undefined;
   }
   const directory = await openRunDirectory('e2e');
-  const system = await LaunchedSystem.start({ data: directory, replicas });
+  const system = await LaunchedSystem.start({ data: directory, replicas, environment: { CORS_ORIGINS: origin } });
   project.provide('stack', { baseUrl: system.baseUrl, keys: join(directory, 'keys') });
   return async () => {
     await system.stop();

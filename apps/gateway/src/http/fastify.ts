@@ -96,7 +96,7 @@ function gate(authenticator: Authenticator, log: Log) {
     } catch (failure) {
       return send(reply, answerFor(failure, log, request.headers.authorization !== undefined));
     }
-    if (!request.is404) return undefined;
+    if (!request.is404 && request.method !== 'OPTIONS') return undefined;
     const methods = methodsOf(path);
     if (methods) return send(reply.header('allow', methods.join(', ')), failureAnswers.invalid);
     return send(reply, failureAnswers.not_found);
