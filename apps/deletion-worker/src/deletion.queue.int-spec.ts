@@ -81,6 +81,21 @@ describe('the relay', () => {
     expect(deletionIds.map((id) => sent.filter((one) => one === id).length)).toEqual(deletionIds.map(() => 1));
   });
 
+  it('leaves a record that another relay holds to that one, and sends the rest', async () => {
+    const relay = world.anotherRelay();
+    const held = await unsent();
+    subscriptionId = await listener.subscribe(randomUUID());
+    const free = await unsent();
+    await world.owner.query('BEGIN');
+    await world.owner.query('SELECT 1 FROM deletion.deletions WHERE id = $1 FOR UPDATE', [held]);
+    relay.wake();
+    await wasSent(free, 1);
+    expect(await jobOf(held, 1)).toBeUndefined();
+    await world.owner.query('COMMIT');
+    relay.wake();
+    await wasSent(held, 1);
+  });
+
   it('sends again as a new job what was sent long ago and whose job is lost', async () => {
     const relay = world.anotherRelay();
     const deletionId = await unsent();

@@ -208,6 +208,15 @@ describe('a status', () => {
     expect((await played(true, '2026-01-01T10:00'))[0]?.playedStatus?.value).toBe(true);
   });
 
+  it('keeps the form of its time for merges, too: of one minute the first stands when it was in minute form', async () => {
+    const played = (n: number, value: boolean, timestamp: string) => ({
+      ...{ ...metadata(n), syncId: syncId(n), playedStatus: { value, timestamp } },
+    });
+    await put(played(1, true, '2026-01-01T10:00'), played(2, false, '2026-01-01T10:00:30Z'));
+    const [merged] = await put({ syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });
+    expect(merged?.playedStatus).toEqual({ value: true, timestamp: '2026-01-01T10:00' });
+  });
+
   it('of the years 1 and 9999 is kept, the far one as the stamp of its request', async () => {
     const [first] = await put({ ...metadata(1), playedStatus: { value: true, timestamp: '0001-01-01T00:00' } });
     expect(first?.playedStatus?.timestamp).toBe('0001-01-01T00:00');

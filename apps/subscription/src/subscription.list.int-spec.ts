@@ -114,6 +114,7 @@ describe('the list of subscriptions', () => {
     const back = await urls({ position: { from: 'before', id: Number(last.firstId) } });
     expect(back).toMatchObject({ urls: [feed(2), feed(3)], more: true });
     expect(await urls({ position: { from: 'page', page: 3 } })).toEqual(last);
+    expect(await urls({ perPage: 5 })).toMatchObject({ more: false });
   });
 
   it('is empty with the true total past the end, however far', async () => {
