@@ -145,6 +145,19 @@ describe('crossing writes', () => {
     }
   });
 
+  test('a deletion ends at the row it was made for: a merge that comes first saves it, the survivor stays', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const ann = await User.fresh();
+      const [x, y] = [await ann.subscribed(feed('x'), newGuid()), await ann.subscribed(feed('y'), newGuid())];
+      await ann.upload(episode(x, 1), episode(y, 2));
+      const id = await ann.requestDeletion(y);
+      await ann.update(x, { new_feed_url: feed('y') });
+      const { status } = await ann.ended(id);
+      expect(await ann.subscription(x)).toMatchObject({ guid: x, feed_url: feed('y'), is_subscribed: true });
+      expect((await ann.episodes()).total).toBe(status === 'SUCCESS' ? 1 : 2);
+    }
+  });
+
   test('uploads during a merge are never lost', async () => {
     const ann = await User.fresh();
     const [x, y] = [await ann.subscribed(feed('x'), newGuid()), await ann.subscribed(feed('y'), newGuid())];

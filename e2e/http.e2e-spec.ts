@@ -94,6 +94,8 @@ describe('a wrong method on a known path is 405 and Allow names the right ones',
     ['POST', '/deletions/1', ['GET', 'HEAD']],
     ['DELETE', '/v1/deletions/1', ['GET', 'HEAD']],
     ['OPTIONS', '/v1/episodes', ['GET', 'HEAD', 'POST']],
+    ['PUT', '/%65pisodes', ['GET', 'HEAD', 'POST']],
+    ['POST', '/openapi.json', ['GET', 'HEAD']],
   ])('%s %s', async (method, path, allowed) => {
     const answer = await (await User.fresh()).send(method, path);
     expectError(answer, 405);

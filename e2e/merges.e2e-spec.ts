@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { expectError } from './http.js';
-import { episode, feed, newGuid } from './samples.js';
+import { feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
 const [urlX, urlY, urlZ] = [feed('x'), feed('y'), feed('z')];
@@ -207,64 +207,5 @@ describe('a merged subscription remains in the lists as a pointer', () => {
     });
     expect(await ann.subscribed(urlX)).toBe(x);
     expect(await pointer(ann, y)).not.toHaveProperty('deleted');
-  });
-});
-
-describe('the episodes of a merged subscription', () => {
-  const minute = (n: number) => `2023-02-23T14:0${n}`;
-
-  test('belong to the survivor; those that moved are stamped', async () => {
-    const { ann, x, y } = await userWithTwo();
-    await ann.upload(episode(x, 1), episode(y, 2));
-    const { sync } = await ann.episodes();
-    await ann.update(x, { new_feed_url: urlY });
-    expect((await ann.episodes()).episodes.map((row) => row.podcast_guid)).toEqual([x, x]);
-    expect((await ann.episodes({ since: sync })).episodes).toMatchObject([{ episode_guid: 'episode 2' }]);
-  });
-
-  test('are matched and merged status by status, newest wins, and both sync_ids name the one', async () => {
-    const { ann, x, y } = await userWithTwo();
-    const [ofX, ofY] = await ann.upload(
-      episode(x, 1, {
-        playback_position: { value: 10, timestamp: minute(1) },
-        played_status: { value: true, timestamp: minute(5) },
-      }),
-      episode(y, 1, {
-        playback_position: { value: 20, timestamp: minute(2) },
-        played_status: { value: false, timestamp: minute(4) },
-        favorite_status: { value: true, timestamp: minute(3) },
-      }),
-    );
-    const { sync } = await ann.episodes();
-    await ann.update(x, { new_feed_url: urlY });
-    const { total, episodes } = await ann.episodes({ since: sync });
-    expect({ total, episodes }).toMatchObject({
-      total: 1,
-      episodes: [
-        {
-          playback_position: { value: 20, timestamp: minute(2) },
-          played_status: { value: true, timestamp: minute(5) },
-          favorite_status: { value: true, timestamp: minute(3) },
-        },
-      ],
-    });
-    for (const sync_id of [ofX?.sync_id, ofY?.sync_id])
-      expect((await ann.uploaded({ podcast_guid: y, sync_id })).sync_id).toBe(episodes[0]?.sync_id);
-    expect((await ann.episodes()).total).toBe(1);
-  });
-
-  test('that did not change at the survivor are not stamped', async () => {
-    const { ann, x, y } = await userWithTwo();
-    await ann.upload(episode(x, 1), episode(x, 2), episode(y, 1));
-    const { sync } = await ann.episodes();
-    await ann.update(x, { new_feed_url: urlY });
-    const stamped = (await ann.episodes({ since: sync })).episodes.map((row) => row.title);
-    expect(stamped).not.toContain('Title of 2');
-  });
-
-  test('never merge across subscriptions that stay two', async () => {
-    const { ann, x, y } = await userWithTwo();
-    await ann.upload(episode(x, 1), episode(y, 1));
-    expect((await ann.episodes()).total).toBe(2);
   });
 });

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { expectError } from './http.js';
+import { episode, feed, newGuid } from './samples.js';
+import { User } from './user.js';
+
+/** Two users with the same guids, feeds and sync_ids. */
+async function twins() {
+  const [ann, bob] = [await User.fresh(), await User.fresh()];
+  const [guid, sync_id] = [newGuid(), newGuid()];
+  for (const user of [ann, bob]) {
+    await user.subscribed(feed(1), guid);
+    await user.uploaded(episode(guid, 1, { sync_id }));
+  }
+  const state = async (user: User) => ({ ...(await user.subscriptions()), ...(await user.episodes()) });
+  return { ann, bob, guid, sync_id, state, before: await state(bob) };
+}
+
+describe('what one user does, another one with the same guids, feeds and sync_ids never notices', () => {
+  test('updating', async () => {
+    const { ann, bob, guid, state, before } = await twins();
+    await ann.update(guid, { is_subscribed: false, new_feed_url: feed(2), new_guid: newGuid() });
+    expect(await state(bob)).toEqual(before);
+  });
+
+  test('deleting and adding again', async () => {
+    const { ann, bob, guid, state, before } = await twins();
+    await ann.deleted(guid);
+    expect(await state(bob)).toEqual(before);
+    await ann.subscribed(feed(1));
+    expect(await state(bob)).toEqual(before);
+  });
+
+  test('merging', async () => {
+    const { ann, bob, guid, state, before } = await twins();
+    await ann.subscribed(feed(2), newGuid());
+    await ann.update(guid, { new_feed_url: feed(2) });
+    expect(await state(bob)).toEqual(before);
+  });
+
+  test('uploading', async () => {
+    const { ann, bob, guid, sync_id, state, before } = await twins();
+    await ann.uploaded({
+      podcast_guid: guid,
+      sync_id,
+      title: 'new',
+      played_status: { value: true, timestamp: '2023-02-23T14:00' },
+    });
+    expect(await state(bob)).toEqual(before);
+  });
+});
+
+describe("another user's data is as if it were not there", () => {
+  test('in every operation', async () => {
+    const ann = await User.fresh();
+    const bob = await User.fresh();
+    const guid = await ann.subscribed(feed(1), newGuid());
+    const { sync_id } = await ann.uploaded(episode(guid, 1));
+    const id = await ann.requestDeletion(guid);
+    expectError(await bob.get(`/subscriptions/${guid}`), 404);
+    expectError(await bob.patch(`/subscriptions/${guid}`, { is_subscribed: true }), 404);
+    expectError(await bob.delete(`/subscriptions/${guid}`), 404);
+    expectError(await bob.get(`/deletions/${id}`), 404);
+    await bob.refused({ podcast_guid: guid, sync_id });
+    expect([(await bob.subscriptions()).total, (await bob.episodes()).total]).toEqual([0, 0]);
+  });
+
+  test('when guids are chosen to meet: new_guid of another user merges nothing', async () => {
+    const { ann, bob, state, before } = await twins();
+    const theirs = (await bob.subscriptions()).subscriptions[0]?.guid ?? '';
+    const own = await ann.subscribed(feed(3));
+    await ann.update(own, { new_guid: newGuid() });
+    await ann.deleted(theirs);
+    expect(await state(bob)).toEqual(before);
+  });
+});

@@ -1,0 +1,140 @@
+import { connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { errorBody } from './http.js';
+import { baseUrl, full, token } from './stack.js';
+
+interface RawAnswer {
+  status: number;
+  headers: string;
+  body: string;
+}
+
+/** Sends bytes as they are and reads until the server closes the connection. */
+async function exchange(bytes: string | Buffer): Promise<RawAnswer> {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => socket.destroy());
+  socket.write(bytes);
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket) chunks.push(chunk as Buffer);
+  const [headers = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
+  return { status: Number(headers.split(' ')[1]), headers, body };
+}
+
+/** A request of our own making whose connection closes after its answer. */
+function request(line: string, ...headers: string[]): string {
+  return [line, 'Host: a.example', 'Connection: close', ...headers, '', ''].join('\r\n');
+}
+
+function expectRaw({ status, headers, body }: RawAnswer, expected: number): void {
+  expect([status, JSON.parse(body)]).toEqual([expected, errorBody(expected)]);
+  expect(headers).toMatch(/^content-type: application\/json/im);
+}
+
+describe('what is not HTTP is 400, and the connection closes', () => {
+  test.each([
+    ['nonsense', 'hello\r\n\r\n'],
+    ['bytes of TLS', Buffer.from('160301020001000001fc0303', 'hex')],
+    ['a version that does not exist', 'GET / HTTP/9.9\r\n\r\n'],
+    ['a method that does not exist', 'FETCH / HTTP/1.1\r\nHost: a.example\r\n\r\n'],
+    ['a header without a colon', 'GET / HTTP/1.1\r\nHost a.example\r\n\r\n'],
+    ['a NUL in a header', 'GET / HTTP/1.1\r\nHost: a.example\r\nX: \u0000\r\n\r\n'],
+    ['a length that is no number', 'POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: x\r\n\r\n'],
+    ['a length beside chunks', request('POST / HTTP/1.1', 'Content-Length: 1', 'Transfer-Encoding: chunked')],
+    ['bytes that are no path', Buffer.from('GET /\xff\xfe HTTP/1.1\r\nHost: a.example\r\n\r\n', 'latin1')],
+    ['no host', 'GET /subscriptions HTTP/1.1\r\n\r\n'],
+  ])('%s', async (_, bytes) => expectRaw(await exchange(bytes), 400));
+
+  test('a chunk that is none', async () => {
+    const head = request('POST /subscriptions HTTP/1.1', `Authorization: Bearer ${await token()}`);
+    const bytes = head.replace(/\r\n$/, 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n');
+    expectRaw(await exchange(bytes), 400);
+  });
+});
+
+describe('what HTTP has and this service does not is refused with a body like every other fault', () => {
+  test.each([
+    ['an expectation that nobody can meet', 'GET /subscriptions HTTP/1.1', 'Expect: miracles'],
+    ['a tunnel', 'CONNECT a.example:443 HTTP/1.1', 'X: y'],
+  ])('%s', async (_, line, header) => {
+    const { status, body } = await exchange(request(line, header, `Authorization: Bearer ${await token()}`));
+    expect([status >= 400 && status < 500, body]).toEqual([true, expect.stringMatching(/^\{.+\}$/)]);
+    expect(JSON.parse(body)).toEqual({ code: String(status), message: expect.stringMatching(/\S/) });
+  });
+});
+
+describe('a request head that is too large is 431', () => {
+  test('by its headers', async () => {
+    expectRaw(await exchange(request('GET / HTTP/1.1', `X-Large: ${'x'.repeat(40_000)}`)), 431);
+  });
+
+  test('by its path', async () => {
+    expectRaw(await exchange(request(`GET /subscriptions?x=${'x'.repeat(40_000)} HTTP/1.1`)), 431);
+  });
+});
+
+describe('a body that is larger than it may be is 413', () => {
+  test('as its length says, before any of it is sent', async () => {
+    const head = request(
+      'POST /subscriptions HTTP/1.1',
+      `Authorization: Bearer ${await token()}`,
+      'Content-Type: application/json',
+      'Content-Length: 2097153',
+    );
+    expectRaw(await exchange(head), 413);
+  });
+
+  test('in chunks, whose length nobody told', async () => {
+    const chunk = `80000\r\n${' '.repeat(0x80000)}\r\n`;
+    const head = request(
+      'POST /subscriptions HTTP/1.1',
+      `Authorization: Bearer ${await token()}`,
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+    );
+    expectRaw(await exchange(head + chunk.repeat(5)), 413);
+  });
+
+  test('but the credential is looked at first', async () => {
+    const head = request('POST /subscriptions HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 2097153');
+    expectRaw(await exchange(head), 401);
+  });
+});
+
+describe('a request that does not come to its end is 408', () => {
+  test.runIf(full)('in its head', async () => {
+    expectRaw(await exchange('GET /subscriptions HTTP/1.1\r\nHost: a.example\r\n'), 408);
+  });
+});
+
+describe('HTTP that is unusual and right is served', () => {
+  test('requests sent one behind the other without waiting', async () => {
+    const line = `GET /subscriptions HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${await token()}\r\n`;
+    const { headers, body } = await exchange(`${line}\r\n${line}Connection: close\r\n\r\n`);
+    expect(headers).toMatch(/^HTTP\/1\.1 200 /);
+    expect(body).toMatch(/HTTP\/1\.1 200 /);
+  });
+
+  test('a whole URL as the target', async () => {
+    const line = `GET http://a.example/subscriptions HTTP/1.1`;
+    const { status } = await exchange(request(line, `Authorization: Bearer ${await token()}`));
+    expect([200, 404]).toContain(status);
+  });
+
+  test('links name the host that was asked', async () => {
+    const authorization = `Authorization: Bearer ${await token()}`;
+    const entries = JSON.stringify({ subscriptions: [1, 2].map((n) => ({ feed_url: `https://a.example/${n}` })) });
+    await exchange(
+      request(
+        'POST /subscriptions HTTP/1.1',
+        authorization,
+        'Content-Type: application/json',
+        `Content-Length: ${entries.length}`,
+      ) + entries,
+    );
+    const { body } = await exchange(request('GET /v1/subscriptions?per_page=1 HTTP/1.1', authorization));
+    expect(JSON.parse(body)).toMatchObject({
+      next: expect.stringMatching(/^http:\/\/a\.example\/v1\/subscriptions\?/),
+    });
+  });
+});
