@@ -19,10 +19,21 @@ export function isOpen(method: string, path: string): boolean {
   return readOnly.includes(method) && open.test(path);
 }
 
+/** A path as the router sees it; one that can't be decoded is nobody's. */
+function decoded(path: string): string {
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}
+
 /** The methods that a path takes, none for a path that is not there. */
 export function methodsOf(path: string): readonly string[] | undefined {
   if (open.test(path)) return readOnly;
-  const segments = path.replace(/^\/(v1\/)?/, '').split('/');
+  const segments = decoded(path)
+    .replace(/^\/(v1\/)?/, '')
+    .split('/');
   return routes.find(([route]) => {
     const pattern = route.split('/');
     return (
