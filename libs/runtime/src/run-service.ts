@@ -70,6 +70,7 @@ export function runService<Schema extends z.ZodObject>(
       stop: async () => {
         await nest.close();
         await database.close();
+        log.info({ handled: strategy.counters?.handled }, 'stopped');
       },
     };
   });
