@@ -2,17 +2,19 @@ import { defineConfig } from 'vitest/config';
 
 const conditions = ['podcast-sync', 'node'];
 
-/** Three tiers (see docs/architecture.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only. */
+/** Three tiers (see docs/architecture.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only.
+ * One after another, so that none disturbs the time that another measures. */
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: ['{apps,libs}/**/*.spec.ts'] } },
+      { extends: true, test: { name: 'unit', sequence: { groupOrder: 0 }, include: ['{apps,libs}/**/*.spec.ts'] } },
       {
         extends: true,
         test: {
           name: 'int',
+          sequence: { groupOrder: 1 },
           include: ['{apps,libs}/**/*.int-spec.ts'],
           globalSetup: ['libs/testing/src/servers.setup.ts'],
           testTimeout: 30_000,
@@ -23,6 +25,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'e2e',
+          sequence: { groupOrder: 2 },
           include: ['e2e/**/*.e2e-spec.ts'],
           globalSetup: ['libs/testing/src/stack.setup.ts'],
           testTimeout: 30_000,
