@@ -214,6 +214,13 @@ describe('an entry that repeats the standing values', () => {
     expect(known.changes().rows).toEqual([]);
   });
 
+  it('gets no new stamp for a batch that ends where it began', () => {
+    const known = world([whole]);
+    const there = { syncId: syncId(1), title: 'Meanwhile', playbackPosition: status(6, ten) };
+    upload(known, there, { syncId: syncId(1), title: 'Title 1', playbackPosition: status(5, ten) });
+    expect(changedRow(known, 1)?.changed ?? earlier).toBe(earlier);
+  });
+
   it('does not erase an episode_guid or title that is there with an empty one', () => {
     const known = world([whole]);
     upload(known, { syncId: syncId(1), episodeGuid: '', title: '' });

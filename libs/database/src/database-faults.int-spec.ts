@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, freshUser, startPostgresServer } from '#testing';
+import { createDataSource } from './data-source.js';
+import { Database, type Transaction } from './database.js';
+import { statement } from './statement.js';
+import { timeLimit } from './turns.js';
+
+/** A Postgres of its own, to be made silent and stopped. */
+let server: Awaited<ReturnType<typeof startPostgresServer>>;
+let database: Database;
+
+const budgetMs = 300;
+const one = statement('test.one', 'SELECT 1 AS n');
+const stamp = (transaction: Transaction) => Promise.resolve(transaction.stamp);
+
+beforeAll(async () => {
+  server = await startPostgresServer();
+  const dataSource = createDataSource({ url: server.urls.episode, poolSize: 4 });
+  database = new Database(await dataSource.initialize());
+});
+
+afterAll(async () => {
+  await database.close();
+  await server.dispose();
+});
+
+function write(userId = freshUser(), budget = budgetMs): Promise<string> {
+  return database.write({ userId, requestId: randomUUID(), pattern: 'test', remainingMs: () => budget }, stamp);
+}
+
+describe('a write', () => {
+  it('is unavailable soon after its deadline when its connection falls silent, and the next one gets another', async () => {
+    const dataSource = createDataSource({ url: server.urls.episode, poolSize: 1 });
+    const silent = new Database(await dataSource.initialize());
+    const attempt = () =>
+      silent.write(
+        { userId: freshUser(), requestId: randomUUID(), pattern: 'test', remainingMs: timeLimit(budgetMs) },
+        stamp,
+      );
+    await attempt();
+    const [backend] = await silent.read<{ pid: number }>(statement('test.pid', 'SELECT pg_backend_pid() AS pid'), []);
+    const pid = Number(backend?.pid);
+    process.kill(pid, 'SIGSTOP');
+    const start = performance.now();
+    try {
+      await expect(attempt()).rejects.toMatchObject({ code: 'unavailable' });
+      expect(performance.now() - start).toBeLessThan(4_000);
+      await eventually(attempt);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    await silent.close();
+  });
+
+  it('is unavailable while Postgres is away, and works again afterwards', async () => {
+    await server.stop();
+    await expect(write()).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(database.read(one, [])).rejects.toMatchObject({ code: 'unavailable' });
+    await server.start();
+    await eventually(() => write());
+    expect(await database.read(one, [])).toEqual([{ n: 1 }]);
+  });
+
+  it('of one user who must wait holds up no other', async () => {
+    const [stalled, other] = [freshUser(), freshUser()];
+    let release: () => void = () => undefined;
+    const holding = new Promise<void>((resolve) => (release = resolve));
+    const slow = { userId: stalled, requestId: 'first', pattern: 'test', remainingMs: () => 5_000 };
+    let began = false;
+    const first = database.write(slow, async (transaction) => {
+      began = true;
+      await holding;
+      return transaction.stamp;
+    });
+    await eventually(() => expect(began).toBe(true));
+    const waiting = Array.from({ length: 20 }, () => write(stalled, 5_000));
+    await write(other, 2_000);
+    release();
+    const stamps = await Promise.all([first, ...waiting]);
+    expect(stamps).toEqual([...stamps].sort());
+  });
+});
