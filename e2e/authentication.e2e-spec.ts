@@ -144,11 +144,6 @@ describe('without a credential are served', () => {
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
   });
 
-  test('CORS preflights', async () => {
-    const headers = { origin: 'https://app.example', 'access-control-request-method': 'GET' };
-    expect((await send('OPTIONS', '/subscriptions', { headers })).status).toBe(204);
-  });
-
   test.each(['/', '/nothing', '/v1', '/openapi.json/more', '/docsx', '/%zz'])('and not %s', async (path) => {
     expectError(await send('GET', path), 401);
   });

@@ -70,6 +70,15 @@ describe('20 equal requests at once', () => {
   });
 });
 
+test('500 requests at once run 500 times: each has a stamp of its own, and the clock stands at the last', async () => {
+  const users = await atOnce(numbers(10), () => User.fresh());
+  await atOnce(users, async (ann) => {
+    const stamps = await atOnce(numbers(50), async () => (await ann.subscribe(feed(1)))[0]?.subscription_changed ?? '');
+    expect(new Set(stamps).size).toBe(50);
+    expect((await ann.subscriptions()).sync).toBe(stamps.sort().at(-1));
+  });
+});
+
 describe('the same request with the same Idempotency-Key, sent twice at once, has one effect and one answer', () => {
   const key = { 'idempotency-key': 'once' };
 
