@@ -1,4 +1,5 @@
-import { redisConfig, serviceConfig } from '#runtime';
+import { redisConfig } from '#runtime';
+import { serviceConfig } from '#runtime/service';
 import { z } from 'zod';
 
 /** The configuration of the deletion worker. */

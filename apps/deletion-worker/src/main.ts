@@ -1,4 +1,4 @@
-import { runService } from '#runtime';
+import { runService } from '#runtime/service';
 import { DeletionModule } from './deletion.module.js';
 import { deletionWorkerConfig } from './deletion-worker.config.js';
 

@@ -2,4 +2,3 @@ export * from './config.js';
 export * from './log.js';
 export * from './redis.connection.js';
 export * from './run-app.js';
-export * from './run-service.js';
