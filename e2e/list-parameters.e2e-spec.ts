@@ -119,7 +119,7 @@ describe.each(['/subscriptions', '/episodes'])('GET %s', (path) => {
   test('carries the same headers whatever was ignored', async () => {
     const { headers } = await list('page=x');
     expect(headers.get('cache-control')).toBe('private, no-cache');
-    expect(headers.get('vary')?.split(/, */).sort()).toEqual(['Accept-Encoding', 'Authorization']);
+    expect(headers.get('vary')?.split(/, */)).toEqual(expect.arrayContaining(['Accept-Encoding', 'Authorization']));
     expect(headers.get('etag')).toMatch(/^W\/".+"$/);
   });
 });
