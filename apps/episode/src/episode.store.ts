@@ -25,10 +25,26 @@ const statusesAs = (form: string) =>
     .join(', ');
 
 /**
- * $1 user, $2 entries, $3 sync_ids, $4 entries' number. The rules decide in memory; here each way to identify an
- * episode is one index look-up. Where many share what should tell them apart, as many as the batch could use up come
- * back, lowest ids first ("+ 0" keeps the look-up on its own index).
+ * A way to find episodes: entries that share a key are one look-up. Where either side must have no guid, an entry
+ * without one ("bare") meets all, any other only episodes without. Where many stored ones share what should tell them
+ * apart, as many as the batch could use up come back, lowest ids first ("+ 0" keeps the look-up on its own index).
  */
+const lookUp = (key: string, entries: string, match: string) => `
+     UNION SELECT found.id
+     FROM (
+       SELECT subscription_id, ${key}, coalesce(bool_or("episodeGuid" = ''), false) AS bare
+       FROM entries WHERE ${entries} GROUP BY subscription_id, ${key}
+     ) x
+     CROSS JOIN LATERAL (
+       SELECT e.id FROM episode.episodes e
+       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND ${match}
+       ORDER BY e.id + 0 LIMIT 2 * $4 + 1
+     ) found`;
+const eitherBare = `(e.episode_guid = '' OR x.bare)`;
+const sameTitle = `e.title <> '' AND sync.digest(e.title) = sync.digest(x.title)`;
+const sameUrl = `sync.digest(e.episode_url) = sync.digest(x."episodeUrl")`;
+
+/** $1 user, $2 entries, $3 sync_ids, $4 the number of entries. Finds what an entry could mean; the rules decide in memory. */
 const load = statement(
   'episode.load',
   `WITH entries AS MATERIALIZED (
@@ -42,34 +58,17 @@ const load = statement(
    ), ids AS (
      SELECT id FROM episode.episodes WHERE user_id = $1 AND sync_id = ANY ($3::uuid[])
      UNION SELECT episode_id FROM aliases
-     UNION SELECT found.id FROM entries x CROSS JOIN LATERAL (
-       (SELECT e.id FROM episode.episodes e
-        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND x."episodeGuid" <> '' AND e.episode_guid <> ''
-          AND sync.sha256(e.episode_guid) = sync.sha256(x."episodeGuid"))
-       UNION ALL
-       (SELECT e.id FROM episode.episodes e
-        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id
-          AND sync.digest(e.enclosure_url) = sync.digest(x."enclosureUrl")
-          AND (e.episode_guid = '' OR x."episodeGuid" = '' OR e.publish_date = x."publishDate"
-            OR e.episode_url = x."episodeUrl" OR (e.title <> '' AND e.title = x.title))
-        ORDER BY e.id + 0 LIMIT 2 * $4 + 1)
-       UNION ALL
-       (SELECT e.id FROM episode.episodes e
-        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND e.publish_date = x."publishDate"
-          AND sync.digest(e.episode_url) = sync.digest(x."episodeUrl") AND (e.episode_guid = '' OR x."episodeGuid" = '')
-        ORDER BY e.id + 0 LIMIT 2 * $4 + 1)
-       UNION ALL
-       (SELECT e.id FROM episode.episodes e
-        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND e.publish_date = x."publishDate"
-          AND e.title <> '' AND sync.digest(e.title) = sync.digest(x.title) AND (e.episode_guid = '' OR x."episodeGuid" = '')
-        ORDER BY e.id + 0 LIMIT 2 * $4 + 1)
-       UNION ALL
-       (SELECT e.id FROM episode.episodes e
-        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id
-          AND sync.digest(e.episode_url) = sync.digest(x."episodeUrl")
-          AND e.title <> '' AND sync.digest(e.title) = sync.digest(x.title) AND (e.episode_guid = '' OR x."episodeGuid" = '')
-        ORDER BY e.id + 0 LIMIT 2 * $4 + 1)
-     ) found
+     ${lookUp('"episodeGuid"', `"episodeGuid" <> ''`, `e.episode_guid <> '' AND sync.sha256(e.episode_guid) = sync.sha256(x."episodeGuid")`)}
+     ${lookUp('"enclosureUrl"', '"enclosureUrl" IS NOT NULL', `sync.digest(e.enclosure_url) = sync.digest(x."enclosureUrl") AND ${eitherBare}`)}
+     ${lookUp(
+       '"enclosureUrl", "publishDate", "episodeUrl", title',
+       `"episodeGuid" <> ''`,
+       `sync.digest(e.enclosure_url) = sync.digest(x."enclosureUrl") AND e.episode_guid <> ''
+         AND (e.publish_date = x."publishDate" OR e.episode_url = x."episodeUrl" OR (e.title <> '' AND e.title = x.title))`,
+     )}
+     ${lookUp('"publishDate", "episodeUrl"', '"episodeUrl" IS NOT NULL', `e.publish_date = x."publishDate" AND ${sameUrl} AND ${eitherBare}`)}
+     ${lookUp('"publishDate", title', `title <> ''`, `e.publish_date = x."publishDate" AND ${sameTitle} AND ${eitherBare}`)}
+     ${lookUp('"episodeUrl", title', `title <> ''`, `${sameUrl} AND ${sameTitle} AND ${eitherBare}`)}
    )
    SELECT
      (SELECT json_agg(json_build_array(n."podcastGuid", json_build_object('id', n.subscription_id, 'currentGuid', s.guid)))

@@ -149,6 +149,7 @@ function asFailure(error: unknown): unknown {
   const { code, message } = error as { code?: unknown; message?: unknown };
   const passes =
     (typeof code === 'string' && (passing.test(code) || connectionLost.test(code))) ||
-    (typeof message === 'string' && /^(Connection terminated|timeout exceeded when trying to connect)/.test(message));
+    (typeof message === 'string' &&
+      /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect)/.test(message));
   return passes && !(error instanceof Failure) ? new Failure('unavailable', undefined, { cause: error }) : error;
 }

@@ -15,12 +15,12 @@ export class Turns {
     const mine = new Promise<void>((resolve) => (end = resolve));
     const last = before ? before.then(() => mine) : mine;
     this.last.set(key, last);
+    void last.then(() => this.last.get(key) === last && this.last.delete(key));
     try {
       if (before) await inTime(before, remainingMs());
       return await run();
     } finally {
       end();
-      if (this.last.get(key) === last) this.last.delete(key);
     }
   }
 }
