@@ -14,7 +14,8 @@ export async function openRunDirectory(tier: string): Promise<string> {
   mkdirSync(runs, { recursive: true });
   for (const name of readdirSync(runs)) {
     const pid = Number.parseInt(name, 10);
-    if (pid === process.pid || !isAlive(pid)) await removeRunDirectory(join(runs, name));
+    // Of this process, only the tier's own: the other tier's servers run beside it.
+    if (name === `${process.pid}-${tier}` || !isAlive(pid)) await removeRunDirectory(join(runs, name));
   }
   const directory = join(runs, `${process.pid}-${tier}`);
   mkdirSync(directory);

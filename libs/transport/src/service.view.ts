@@ -41,9 +41,14 @@ export class ServiceView {
     return this.inFlight >= this.maxInFlight;
   }
 
+  /** Whether a replica was alive at the last look and can still be believed to be. */
+  get isAlive(): boolean {
+    return performance.now() < this.aliveUntil;
+  }
+
   /** Why a call that waits for `budgetMs` can't be answered in time; `undefined` when it can. */
   refusal(budgetMs: number): string | undefined {
-    if (performance.now() >= this.aliveUntil) return 'no replica is alive';
+    if (!this.isAlive) return 'no replica is alive';
     if (this.backlogMs >= budgetMs) return 'the backlog is longer than the deadline';
     return undefined;
   }
