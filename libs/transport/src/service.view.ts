@@ -25,6 +25,11 @@ export class ServiceView {
     this.outbox = new Outbox(link, this.keys.requests, () => this.clock.now());
   }
 
+  /** Whether a look is on its way. */
+  get isLooking(): boolean {
+    return this.looking !== undefined;
+  }
+
   /** Reads it anew; a look that is on its way already is shared. */
   look(): Promise<void> {
     this.looking ??= this.read().finally(() => (this.looking = undefined));

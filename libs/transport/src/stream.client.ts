@@ -197,8 +197,9 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
 
   /** Adds a request to its service's stream, or throws why it can't be. Without an id it is an event. */
   private async transmit(view: ServiceView, packet: ReadPacket, budgetMs: number, id?: string): Promise<void> {
-    // What was seen may be old where this process itself was held up: nobody is called missing on that alone.
-    if (!view.clock.known || !view.isAlive) await this.links?.lookAt(view);
+    // What was seen may be old where this process itself was held up: nobody is called missing on that alone. A look
+    // that is on its way is not waited for, as it may hang in a failover.
+    if (!view.clock.known || (!view.isAlive && !view.isLooking)) await this.links?.lookAt(view);
     const reason = this.isUp ? view.refusal(budgetMs) : 'Redis is away';
     if (reason) throw this.refusal(reason);
     const fields = encodeRequest({
