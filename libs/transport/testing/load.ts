@@ -8,6 +8,8 @@ export interface Outcome {
   readonly text: string;
   /** What was answered, or the failure's code. */
   readonly end: 'answered' | 'wrong reply' | Failure['code'];
+  /** By the clock of performance.now(). */
+  readonly started: number;
   readonly tookMs: number;
 }
 
@@ -32,7 +34,7 @@ export async function ask(
       throw error;
     },
   );
-  return { text, end, tookMs: performance.now() - started };
+  return { text, end, started, tookMs: performance.now() - started };
 }
 
 /** Callers that ask without a pause until they are told to stop. */
