@@ -1,3 +1,6 @@
+export { AppProcess, type App } from './app.process.js';
+export { AppStack, type StackOptions } from './app.stack.js';
+export { Device, type DeviceAnswer } from './device.js';
 export { eventually } from './eventually.js';
 export { freshUser } from './fresh.user.js';
 export { isRunning, LaunchedSystem, processesWith, repository, type LaunchOptions } from './launched.system.js';

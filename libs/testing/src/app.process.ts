@@ -1,0 +1,81 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { repository } from './launched.system.js';
+
+/** The apps that serve. */
+export type App = 'gateway' | 'subscription' | 'episode' | 'deletion-worker';
+
+const startLimitMs = 60_000;
+
+/** One built app as a process of its own, that faults are made with. */
+export class AppProcess {
+  /** All that it has said. */
+  output = '';
+  /** What it said of itself when it was ready. */
+  facts: Readonly<Record<string, unknown>> = {};
+  /** Settles when it has ended. */
+  readonly ended: Promise<void>;
+
+  private constructor(
+    readonly app: App,
+    private readonly child: ChildProcess,
+  ) {
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    this.ended = new Promise((resolve) => child.once('close', () => resolve()));
+  }
+
+  /** Starts an app with this configuration and nothing else, and waits until it serves. */
+  static async start(app: App, environment: Readonly<Record<string, string>>): Promise<AppProcess> {
+    const main = join(repository, 'dist', 'apps', app, 'src', 'main.js');
+    if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
+    const child = fork(main, [], {
+      env: { PATH: process.env.PATH, ...environment },
+      execArgv: [],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    const started = new AppProcess(app, child);
+    const ready = new Promise<boolean>((resolve) => {
+      child.once('message', (message: { facts: Record<string, unknown> }) => {
+        started.facts = message.facts;
+        resolve(true);
+      });
+      void started.ended.then(() => resolve(false));
+      AbortSignal.timeout(startLimitMs).addEventListener('abort', () => resolve(false));
+    });
+    if (await ready) return started;
+    await started.kill();
+    throw new Error(`${app} did not start.\n${started.output}`);
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  get hasExited(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** Ends it as a crash would, in whatever state it is. */
+  async kill(): Promise<void> {
+    if (!this.hasExited) this.child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  /** Asks it to stop; resolves when it has. */
+  async stop(): Promise<void> {
+    this.child.kill('SIGTERM');
+    await this.ended;
+  }
+
+  /** It stands still and keeps all it has. */
+  pause(): void {
+    this.child.kill('SIGSTOP');
+  }
+
+  /** Ends {@link pause}. */
+  resume(): void {
+    this.child.kill('SIGCONT');
+  }
+}

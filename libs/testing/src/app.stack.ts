@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TokenIssuer } from '#embedded';
+import { AppProcess, type App } from './app.process.js';
+import { Device } from './device.js';
+import { freshUser } from './fresh.user.js';
+import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
+import type { RoleUrls } from './migrated.database.js';
+
+/** What a stack is made of, where it is not to make it itself. */
+export interface StackOptions {
+  /** A Redis for the queue alone. */
+  readonly ownQueue?: boolean;
+  /** Whether Redis keeps its data over a crash. */
+  readonly durable?: boolean;
+  /** Variables of every app, beside those that name the servers; they win over them. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The built apps as processes of a test, each to be killed, stopped and paused by itself, on a Postgres and a Redis
+ * of their own. Only in the `int` tier. Ends with {@link close}, whatever state its parts are in.
+ */
+export class AppStack {
+  private readonly processes: AppProcess[] = [];
+
+  private constructor(
+    readonly postgres: TestServer & { urls: RoleUrls },
+    readonly redis: TestServer,
+    /** The queue's Redis; the same one unless it was asked for. */
+    readonly queueRedis: TestServer,
+    private readonly issuer: TokenIssuer,
+    private readonly keys: string,
+    private readonly options: StackOptions,
+  ) {}
+
+  /** Starts the servers, and no app yet. */
+  static async open(options: StackOptions = {}): Promise<AppStack> {
+    const { durable = false, ownQueue = false } = options;
+    const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
+    const [postgres, redis, queue] = await Promise.all([
+      startPostgresServer(),
+      startRedisServer({ durable }),
+      ownQueue ? startRedisServer({ durable: true }) : undefined,
+    ]);
+    return new AppStack(postgres, redis, queue ?? redis, await TokenIssuer.open(keys), keys, options);
+  }
+
+  /** Starts apps, each with the same variables beside the usual ones, and waits until they serve. */
+  start(apps: readonly App[], environment: Readonly<Record<string, string>> = {}): Promise<AppProcess[]> {
+    return Promise.all(
+      apps.map(async (app) => {
+        const process = await AppProcess.start(app, {
+          LOG_LEVEL: 'info',
+          ...this.environmentOf(app),
+          ...this.options.environment,
+          ...environment,
+        });
+        this.processes.push(process);
+        return process;
+      }),
+    );
+  }
+
+  /** A device of a user, by default of one that no other test knows. */
+  async device(gateway: AppProcess, user = freshUser()): Promise<Device> {
+    return new Device(`http://127.0.0.1:${String(gateway.facts['port'])}`, await this.issuer.issue(user), user);
+  }
+
+  /** Ends everything and removes its data. */
+  async close(): Promise<void> {
+    await Promise.all(this.processes.map((process) => process.kill()));
+    await Promise.all([...new Set([this.postgres, this.redis, this.queueRedis])].map((server) => server.dispose()));
+    rmSync(this.keys, { recursive: true, force: true });
+  }
+
+  private environmentOf(app: App): Record<string, string> {
+    const { urls } = this.postgres;
+    const servers = { REDIS_URL: this.redis.url };
+    switch (app) {
+      case 'gateway':
+        return {
+          ...servers,
+          PORT: '0',
+          AUTH_ISSUER: TokenIssuer.issuer,
+          AUTH_AUDIENCE: TokenIssuer.audience,
+          AUTH_JWKS_FILE: this.issuer.keySetFile,
+        };
+      case 'subscription':
+      case 'episode':
+        return { ...servers, DATABASE_URL: urls[app] };
+      case 'deletion-worker':
+        return { ...servers, DATABASE_URL: urls.deletion, QUEUE_REDIS_URL: this.queueRedis.url };
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** An answer of the API. */
+export interface DeviceAnswer<Body = Record<string, unknown>> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+  /** From the request's start to the answer's end. */
+  readonly tookMs: number;
+}
+
+/** A device of a user: HTTP only, and expecting nothing. */
+export class Device {
+  constructor(
+    private readonly baseUrl: string,
+    private readonly token: string,
+    readonly user: string,
+  ) {}
+
+  /** Sends a request. @throws TypeError when no whole answer comes back. */
+  async send<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    { body, key }: { body?: unknown; /** Idempotency-Key */ key?: string } = {},
+  ): Promise<DeviceAnswer<Body>> {
+    const start = performance.now();
+    const response = await fetch(this.baseUrl + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(key !== undefined && { 'idempotency-key': key }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (text ? JSON.parse(text) : undefined) as Body,
+      tookMs: performance.now() - start,
+    };
+  }
+}
