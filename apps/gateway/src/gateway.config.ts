@@ -1,4 +1,4 @@
-import { commonConfig, redisConfig } from '#runtime';
+import { commonConfig, opsConfig, redisConfig } from '#runtime';
 import { z } from 'zod';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
@@ -7,6 +7,7 @@ const integer = (least: number, most: number) => z.coerce.number().int().min(lea
 export const gatewayConfig = z
   .object({
     ...commonConfig.shape,
+    ...opsConfig.shape,
     ...redisConfig.shape,
     HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
     PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),
@@ -40,6 +41,9 @@ export const gatewayConfig = z
     MAX_ENTRIES: integer(1, 100_000).default(1_000).describe('Entries in one batch.'),
     MAX_BODY_BYTES: integer(1_024, 1_073_741_824).default(2_097_152).describe('Bytes in one request body.'),
     MAX_PER_PAGE: integer(1, 100_000).default(1_000).describe('Rows on one page.'),
+    DRAIN_SECONDS: integer(0, 600)
+      .default(0)
+      .describe('How long a stopping gateway still serves, unready, until balancers have learnt of it.'),
     MAX_CALLS: integer(1, 100_000).default(1_000).describe('Requests that wait for one service at the same time.'),
   })
   .refine((config) => (config.AUTH_JWKS_URL === undefined) !== (config.AUTH_JWKS_FILE === undefined), {

@@ -1,9 +1,10 @@
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { services } from '#contracts';
-import { connectRedis, type Log, nestLogger, type Running } from '#runtime';
+import { connectRedis, httpMetrics, type Log, nestLogger, type Running, watchClient } from '#runtime';
 import { StreamClient } from '#transport';
 import { Authenticator } from './auth/authenticator.js';
 import type { GatewayConfig } from './gateway.config.js';
@@ -29,6 +30,12 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   const document = createOpenApi(app);
   SwaggerModule.setup('docs', app, document, { raw: false });
   const fastify = adapter.getInstance();
+  watchClient(() => client.counters);
+  const observe = httpMetrics();
+  fastify.addHook('onResponse', async (request, reply) => {
+    const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none');
+    observe(route, request.method, reply.statusCode, reply.elapsedTime / 1_000);
+  });
   fastify.get('/openapi.json', () => document);
   if (authenticator.keySet) fastify.get('/.well-known/jwks.json', () => authenticator.keySet);
   await app.listen(config.PORT, config.HOST);
@@ -36,6 +43,8 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   return {
     facts: { port },
     stop: async () => {
+      // Unready and serving, as a balancer still sends requests here until it has looked again.
+      await setTimeout(config.DRAIN_SECONDS * 1_000);
       await app.close();
       await client.close();
     },

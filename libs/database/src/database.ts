@@ -35,6 +35,8 @@ const storeAnswer = statement(
    DO UPDATE SET pattern = excluded.pattern, answer = excluded.answer, created_at = excluded.created_at`,
 );
 
+const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
+
 const restoreClock = statement('sync.restore_clock', 'UPDATE sync.user_clock SET stamp = $2 WHERE user_id = $1');
 
 type Begun = { stamp: string | null; previous: string; pattern: string | null; answer: Answer | null };
@@ -130,6 +132,22 @@ export class Database {
       client.removeListener('error', lost);
       client.release(broken);
     }
+  }
+
+  /** The connections of this process; `waiting` are statements that wait for one. */
+  get connections(): { total: number; idle: number; waiting: number } {
+    return { total: this.pool.totalCount, idle: this.pool.idleCount, waiting: this.pool.waitingCount };
+  }
+
+  /**
+   * The migrations that this build knows and the database does not have; newer ones there are fine.
+   *
+   * @throws Failure `unavailable` when Postgres can't answer now.
+   */
+  async missingMigrations(): Promise<string[]> {
+    const applied = await this.read<{ name: string }>(appliedMigrations, []);
+    const names = new Set(applied.map(({ name }) => name));
+    return this.dataSource.migrations.map((migration) => migration.constructor.name).filter((name) => !names.has(name));
   }
 
   async close(): Promise<void> {

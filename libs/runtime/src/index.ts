@@ -1,4 +1,6 @@
 export * from './config.js';
 export * from './log.js';
+export * from './metrics.js';
+export * from './ops.server.js';
 export * from './redis.connection.js';
 export * from './run-app.js';

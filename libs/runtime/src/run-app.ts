@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { ConfigurationError, loadConfig } from './config.js';
 import { createLog, logLevels, type Log } from './log.js';
+import { watchProcess } from './metrics.js';
+import { type OpsConfig, type OpsRoutes, OpsServer } from './ops.server.js';
 
 /** What every app's configuration has. */
 export const commonConfig = z.object({
@@ -13,6 +15,10 @@ export interface Running {
   stop(): Promise<void>;
   /** Told to the parent process together with `ready`, e.g. the port. */
   facts?: Record<string, unknown>;
+  /** What it needs and does not have at this moment, as texts for an operator. Not given: nothing. */
+  missing?(): Promise<readonly string[]>;
+  /** Routes of its own on the ops port. */
+  opsRoutes?: OpsRoutes;
 }
 
 /** Sent to a parent process over IPC once the app serves. */
@@ -45,6 +51,11 @@ export async function runApp<Schema extends z.ZodObject>(
 
   let running: Running | undefined;
   let stopping = false;
+  const ops = await openOps(app, config as Partial<OpsConfig>, async () => {
+    if (stopping) return ['it is stopping'];
+    if (!running) return ['it is starting'];
+    return (await running.missing?.()) ?? [];
+  }).catch(die);
   const stop = (cause: string) => {
     if (stopping) return;
     stopping = true;
@@ -59,8 +70,18 @@ export async function runApp<Schema extends z.ZodObject>(
   if (process.send) process.on('disconnect', () => stop('the parent process is gone'));
 
   running = await start(config, log).catch(die);
-  log.info(running.facts ?? {}, 'ready');
-  process.send?.({ ready: true, facts: running.facts ?? {} } satisfies ReadyMessage);
+  if (ops && running.opsRoutes) ops.server.routes = running.opsRoutes;
+  const facts = { ...running.facts, ...(ops && { opsPort: ops.port }) };
+  log.info(facts, 'ready');
+  process.send?.({ ready: true, facts } satisfies ReadyMessage);
+}
+
+/** Opens the ops port where one is configured: before all else, so that a start can be watched. */
+async function openOps(app: string, config: Partial<OpsConfig>, missing: () => Promise<readonly string[]>) {
+  if (config.OPS_PORT === undefined) return undefined;
+  watchProcess(app, config.VERSION ?? '');
+  const server = new OpsServer(missing);
+  return { server, port: await server.open(config as OpsConfig) };
 }
 
 /** Runs a task as a process: configuration, work, end. Exit codes as for {@link runApp}. */

@@ -1,16 +1,19 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { createDataSource, Database, databaseConfig } from '#database';
 import { StreamServer } from '#transport';
 import { z } from 'zod';
 import type { Service } from '#contracts';
 import { type Log, nestLogger } from './log.js';
+import { handlerMetrics, watchPool, watchReplica } from './metrics.js';
+import { type OpsRoutes, opsConfig } from './ops.server.js';
 import { connectRedis, redisConfig } from './redis.connection.js';
 import { commonConfig, runApp } from './run-app.js';
 
 /** The configuration of a service: Postgres, Redis, and how much it takes on. */
 export const serviceConfig = z.object({
   ...commonConfig.shape,
+  ...opsConfig.shape,
   ...databaseConfig.shape,
   ...redisConfig.shape,
   MAX_IN_FLIGHT: z.coerce
@@ -41,12 +44,14 @@ export class DatabaseModule {
  * let go.
  *
  * @param module makes the service's module.
+ * @param opsRoutes makes the service's own routes on the ops port, from the started app.
  */
 export function runService<Schema extends z.ZodObject>(
   app: string,
   service: Service,
   schema: Schema,
   module: (config: z.output<Schema>, log: Log) => DynamicModule,
+  opsRoutes?: (app: INestMicroservice, config: z.output<Schema>) => Promise<OpsRoutes | undefined>,
 ): Promise<void> {
   return runApp(app, schema, async (values, log) => {
     const config = values as ServiceConfig;
@@ -62,11 +67,21 @@ export function runService<Schema extends z.ZodObject>(
       connect: () => connectRedis(config),
       log,
       maxInFlight: config.MAX_IN_FLIGHT,
+      handled: handlerMetrics(),
     });
     const root: DynamicModule = { module: ServiceModule, imports: [DatabaseModule.of(database), module(values, log)] };
     const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });
+    watchReplica(() => strategy.counters);
+    watchPool(() => database.connections);
+    let status = '';
+    strategy.status.subscribe((now) => (status = now));
     await nest.listen();
     return {
+      missing: async () => [
+        ...(status === 'connected' ? [] : [`Redis: ${status}`]),
+        ...(await database.missingMigrations()).map((name) => `a migration: ${name}`),
+      ],
+      opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),
       stop: async () => {
         await nest.close();
         await database.close();

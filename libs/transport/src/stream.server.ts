@@ -23,6 +23,8 @@ export interface StreamServerOptions {
   /** A request delivered this often without an answer is given up. Default 3. */
   readonly maxDeliveries?: number;
   readonly timings?: Partial<ReplicaTimings>;
+  /** Told of each request that a handler ran for, e.g. for metrics: `ok`, a failure's code, or `error`. */
+  readonly handled?: (pattern: string, outcome: string, tookMs: number) => void;
 }
 
 /**
@@ -100,6 +102,8 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     const { pattern, metadata, reply } = entry.request;
     const context = new CallContext([entry, now]);
     const handler = this.getHandlerByPattern(pattern);
+    const start = performance.now();
+    let outcome = 'ok';
     try {
       // A caller newer than this replica, while a release rolls out: it may ask again.
       if (!handler) throw new Failure('unavailable', undefined, { cause: `nothing handles ${pattern}` });
@@ -108,9 +112,14 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
       await this.handleEvent(pattern, { pattern, data, metadata }, context);
       return encodeVerdict({});
     } catch (error) {
+      outcome = 'error';
       // What Nest's own filter made of an error of an ordinary handler, and logged.
       if (handler && !contractOf(handler) && isPlain(error)) return encodeVerdict({ error });
-      return encodeVerdict({ error: this.crossing(error, context) });
+      const failure = this.crossing(error, context);
+      outcome = failure.code;
+      return encodeVerdict({ error: failure });
+    } finally {
+      if (handler) this.options.handled?.(pattern, outcome, performance.now() - start);
     }
   }
 

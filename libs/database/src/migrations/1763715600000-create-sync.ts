@@ -7,6 +7,9 @@ export class CreateSync1763715600000 implements MigrationInterface {
       CREATE SCHEMA IF NOT EXISTS sync;
       GRANT USAGE ON SCHEMA sync
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+      -- An app is ready when every migration that it knows is applied.
+      GRANT SELECT ON sync.migrations
+        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
       -- Room on each page, so that advancing a clock stays a heap-only update.
       CREATE TABLE sync.user_clock (

@@ -1,0 +1,120 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, register } from 'prom-client';
+import type { ClientCounters, ReplicaCounters } from '#transport';
+
+/** Of the answers of an API and its services: from a cached read to a cascade. */
+const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
+
+/** The process' own metrics (CPU, memory, event loop, garbage collection) and which build it is. */
+export function watchProcess(app: string, version: string): void {
+  collectDefaultMetrics();
+  const info = new Gauge({
+    name: 'podcast_sync_build_info',
+    help: '1, with the app and its version as labels.',
+    labelNames: ['app', 'version'],
+  });
+  info.set({ app, version }, 1);
+}
+
+/** HTTP requests by route pattern, so that no guid or id becomes a label. */
+export function httpMetrics(): (route: string, method: string, status: number, seconds: number) => void {
+  const durations = new Histogram({
+    name: 'podcast_sync_http_request_duration_seconds',
+    help: 'HTTP requests by method, route and status, from the first byte to the answer.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: secondsBuckets,
+  });
+  return (route, method, status, seconds) => durations.observe({ method, route, status }, seconds);
+}
+
+/** Handled requests of a service by contract and outcome: `ok` or the failure's code. */
+export function handlerMetrics(): (contract: string, outcome: string, ms: number) => void {
+  const durations = new Histogram({
+    name: 'podcast_sync_rpc_handler_duration_seconds',
+    help: 'Requests handled by a service, by contract and outcome.',
+    labelNames: ['contract', 'outcome'],
+    buckets: secondsBuckets,
+  });
+  return (contract, outcome, ms) => durations.observe({ contract, outcome }, ms / 1_000);
+}
+
+/** What a service's replica counts. */
+export function watchReplica(read: () => ReplicaCounters | undefined): void {
+  gauge('podcast_sync_transport_handlers_in_flight', 'Requests that this replica works on.', () => read()?.inFlight);
+  counter('podcast_sync_transport_handled_total', 'Requests that this replica answered.', () => read()?.handled);
+  counter(
+    'podcast_sync_transport_expired_total',
+    'Requests dropped unrun, past their deadline.',
+    () => read()?.expired,
+  );
+  counter(
+    'podcast_sync_transport_takeovers_total',
+    'Requests taken over from another replica.',
+    () => read()?.takeovers,
+  );
+  counter('podcast_sync_transport_dead_letters_total', 'Requests given up as dead letters.', () => read()?.deadLetters);
+  counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read()?.reconnects);
+}
+
+/** What a gateway's client of the services counts. */
+export function watchClient(read: () => ClientCounters): void {
+  gauge('podcast_sync_transport_calls_in_flight', 'Calls that wait for an answer.', () => read().inFlight);
+  counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);
+  counter('podcast_sync_transport_refused_total', 'Calls refused at once, as unavailable.', () => read().refused);
+  counter('podcast_sync_transport_timeouts_total', 'Calls that ended by their deadline.', () => read().timedOut);
+  counter('podcast_sync_transport_late_replies_total', 'Replies that nobody waited for.', () => read().late);
+  counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read().reconnects);
+  register.registerMetric(
+    new Gauge({
+      registers: [],
+      name: 'podcast_sync_transport_backlog_age_seconds',
+      help: 'How long the oldest unread request of a service waits.',
+      labelNames: ['service'],
+      collect() {
+        for (const [service, ms] of Object.entries(read().backlogMs)) this.set({ service }, ms / 1_000);
+      },
+    }),
+  );
+}
+
+/** The connections to Postgres of this process. */
+export function watchPool(read: () => { total: number; idle: number; waiting: number }): void {
+  register.registerMetric(
+    new Gauge({
+      registers: [],
+      name: 'podcast_sync_postgres_connections',
+      help: 'Connections to Postgres by state; `waiting` are statements that wait for one.',
+      labelNames: ['state'],
+      collect() {
+        for (const [state, count] of Object.entries(read())) this.set({ state }, count);
+      },
+    }),
+  );
+}
+
+function gauge(name: string, help: string, read: () => number | undefined): void {
+  register.registerMetric(
+    new Gauge({
+      registers: [],
+      name,
+      help,
+      collect() {
+        this.set(read() ?? 0);
+      },
+    }),
+  );
+}
+
+/** For what is counted where it happens: the metric only shows it. */
+function counter(name: string, help: string, read: () => number | undefined): void {
+  register.registerMetric(
+    new Counter({
+      registers: [],
+      name,
+      help,
+      collect() {
+        this.reset();
+        this.inc(read() ?? 0);
+      },
+    }),
+  );
+}

@@ -1,0 +1,94 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AppProcess, AppStack, eventually } from '#testing';
+
+const apps = ['gateway', 'subscription', 'episode', 'deletion-worker'] as const;
+let stack: AppStack;
+let processes: AppProcess[];
+
+beforeAll(async () => {
+  stack = await AppStack.open();
+  processes = await stack.start(apps, { OPS_PORT: '0', VERSION: '1.2.3' });
+});
+afterAll(() => stack.close());
+
+const processOf = (app: string) => processes[apps.indexOf(app as (typeof apps)[number])] as AppProcess;
+
+async function ask(app: string, path: string): Promise<{ status: number; text: string }> {
+  const response = await fetch(`http://127.0.0.1:${String(processOf(app).facts['opsPort'])}${path}`);
+  return { status: response.status, text: await response.text() };
+}
+
+describe.each(apps)('the ops port of the %s', (app) => {
+  it('says that it lives and is ready', async () => {
+    expect(await ask(app, '/livez')).toEqual({ status: 200, text: 'ok\n' });
+    expect(await ask(app, '/readyz')).toEqual({ status: 200, text: 'ok\n' });
+    expect(await ask(app, '/elsewhere')).toMatchObject({ status: 404 });
+  });
+
+  it('shows the process, the build and the transport', async () => {
+    const { text } = await ask(app, '/metrics');
+    expect(text).toContain(`podcast_sync_build_info{app="${app}",version="1.2.3"} 1`);
+    expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m);
+    expect(text).toMatch(/^podcast_sync_transport_reconnects_total 0$/m);
+  });
+});
+
+it('requests are counted by route and by contract, without the ids in them', async () => {
+  const device = await stack.device(processOf('gateway'));
+  await device.send('GET', '/subscriptions/00000000-0000-4000-8000-000000000000');
+  await eventually(async () =>
+    expect((await ask('gateway', '/metrics')).text).toContain(
+      'podcast_sync_http_request_duration_seconds_count{method="GET",route="/subscriptions/:guid",status="404"} 1',
+    ),
+  );
+  expect((await ask('subscription', '/metrics')).text).toContain(
+    'podcast_sync_rpc_handler_duration_seconds_count{contract="subscription.get",outcome="not_found"} 1',
+  );
+  expect((await ask('subscription', '/metrics')).text).toMatch(/podcast_sync_postgres_connections{state="idle"} [1-9]/);
+});
+
+describe('readiness', () => {
+  it('of a service goes with Postgres and comes back with it; the gateway stays ready, and all live', async () => {
+    await stack.postgres.stop();
+    for (const app of ['subscription', 'episode', 'deletion-worker'])
+      await eventually(async () => expect(await ask(app, '/readyz')).toMatchObject({ status: 503 }));
+    for (const app of apps) expect(await ask(app, '/livez')).toMatchObject({ status: 200 });
+    expect(await ask('gateway', '/readyz')).toMatchObject({ status: 200 });
+    await stack.postgres.start();
+    for (const app of apps)
+      await eventually(async () => expect(await ask(app, '/readyz')).toMatchObject({ status: 200 }));
+  });
+
+  it('of a service goes with Redis and comes back with it; the gateway stays ready', async () => {
+    await stack.redis.kill();
+    await eventually(async () =>
+      expect(await ask('episode', '/readyz')).toEqual({ status: 503, text: 'Redis: reconnecting\n' }),
+    );
+    expect(await ask('gateway', '/readyz')).toMatchObject({ status: 200 });
+    await stack.redis.start();
+    await eventually(async () => expect(await ask('episode', '/readyz')).toMatchObject({ status: 200 }));
+  });
+
+  it('is missing where a migration is, and is not troubled by one that this build does not know', async () => {
+    const owner = new pg.Client({ connectionString: stack.postgres.url });
+    await owner.connect();
+    const name = 'CreateEpisode1763715602000';
+    await owner.query("UPDATE sync.migrations SET name = 'Newer9999999999999' WHERE name = $1", [name]);
+    expect(await ask('episode', '/readyz')).toEqual({ status: 503, text: `a migration: ${name}\n` });
+    await owner.query("UPDATE sync.migrations SET name = $1 WHERE name = 'Newer9999999999999'", [name]);
+    await owner.query("INSERT INTO sync.migrations (timestamp, name) VALUES (9999999999999, 'Newer9999999999999')");
+    expect(await ask('episode', '/readyz')).toMatchObject({ status: 200 });
+    await owner.end();
+  });
+
+  it('of a stopping gateway goes at once, while it serves on until balancers have learnt of it', async () => {
+    const [gateway] = await stack.start(['gateway'], { OPS_PORT: '0', DRAIN_SECONDS: '2' });
+    const device = await stack.device(gateway!);
+    const stopped = gateway!.stop();
+    const readyz = `http://127.0.0.1:${String(gateway!.facts['opsPort'])}/readyz`;
+    await eventually(async () => expect((await fetch(readyz)).status).toBe(503));
+    expect(await device.send('GET', '/subscriptions')).toMatchObject({ status: 200 });
+    await stopped;
+  });
+});

@@ -1,0 +1,83 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { register } from 'prom-client';
+import { z } from 'zod';
+
+/** Where an app is watched. Part of every app's configuration. */
+export const opsConfig = z.object({
+  OPS_HOST: z.string().default('127.0.0.1').describe('Address that `OPS_PORT` is opened on.'),
+  OPS_PORT: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(65_535)
+    .optional()
+    .describe('Port for `/livez`, `/readyz` and `/metrics`; 0 for any free one. Not set: none.'),
+  VERSION: z.string().default('development').describe('Which build this is, shown in the metrics.'),
+});
+export type OpsConfig = z.output<typeof opsConfig>;
+
+/** Answers a request that is none of the server's own; says false where it does not know the path. */
+export type OpsRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** Longer than this, a look at what an app needs counts as that it is not there; in milliseconds. */
+const lookLimitMs = 2_000;
+
+/**
+ * The ops port, the same for every app, for those who run it and nobody else:
+ * - `GET /livez`: 200 as long as the event loop turns, whatever is away;
+ * - `GET /readyz`: 200 when requests should be sent here, else 503 with what is missing, a line each;
+ * - `GET /metrics`: the process' metrics in Prometheus' text format.
+ */
+export class OpsServer {
+  /** Further routes, e.g. the queue's board; set once the app has them. */
+  routes: OpsRoutes = () => false;
+
+  private readonly server = createServer((request, response) => {
+    this.answer(request, response).catch((error: unknown) => reply(response, 500, String(error)));
+  });
+
+  /** @param missing what keeps the app from serving, as texts for an operator; none when it is ready. */
+  constructor(private readonly missing: () => Promise<readonly string[]>) {}
+
+  /** Listens. @returns the port. @throws Error when the port can't be had. */
+  async open(config: OpsConfig): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.server.once('error', reject).listen(config.OPS_PORT, config.OPS_HOST, resolve);
+    });
+    // It watches the app and does not keep it alive.
+    this.server.unref();
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [path] = (request.url ?? '').split('?', 1);
+    if (request.method !== 'GET' || !['/livez', '/readyz', '/metrics'].includes(path ?? '')) {
+      if (!this.routes(request, response)) reply(response, 404, 'not found');
+      return;
+    }
+    if (path === '/livez') return reply(response, 200, 'ok');
+    if (path === '/metrics') return reply(response, 200, await register.metrics(), register.contentType);
+    const missing = await this.look();
+    reply(response, missing.length === 0 ? 200 : 503, missing.length === 0 ? 'ok' : missing.join('\n'));
+  }
+
+  /** Never hangs and never throws: what can't be found out is missing. */
+  private async look(): Promise<readonly string[]> {
+    let limit: NodeJS.Timeout | undefined;
+    const silence = new Promise<readonly string[]>((resolve) => {
+      limit = setTimeout(() => resolve([`no answer within ${lookLimitMs} ms`]), lookLimitMs);
+    });
+    try {
+      return await Promise.race([this.missing(), silence]);
+    } catch (error) {
+      return [(error as Error).message];
+    } finally {
+      clearTimeout(limit);
+    }
+  }
+}
+
+function reply(response: ServerResponse, status: number, body: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(`${body}\n`);
+}
