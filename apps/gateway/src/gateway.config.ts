@@ -1,4 +1,4 @@
-import { commonConfig, opsConfig, redisConfig } from '#runtime';
+import { commonConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
@@ -8,6 +8,7 @@ export const gatewayConfig = z
   .object({
     ...commonConfig.shape,
     ...opsConfig.shape,
+    ...tracingConfig.shape,
     ...redisConfig.shape,
     HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
     PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),

@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { services } from '#contracts';
-import { connectRedis, httpMetrics, type Log, nestLogger, type Running, watchClient } from '#runtime';
+import { connectRedis, type Log, nestLogger, type Running, traceCalls, watchClient } from '#runtime';
 import { StreamClient } from '#transport';
 import { Authenticator } from './auth/authenticator.js';
 import type { GatewayConfig } from './gateway.config.js';
@@ -21,6 +21,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
     services,
     maxInFlight: config.MAX_CALLS,
   });
+  traceCalls(client);
   await client.connect();
   const adapter = createFastify(config, authenticator, log);
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(config, client, log), adapter, {
@@ -31,11 +32,6 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   SwaggerModule.setup('docs', app, document, { raw: false });
   const fastify = adapter.getInstance();
   watchClient(() => client.counters);
-  const observe = httpMetrics();
-  fastify.addHook('onResponse', async (request, reply) => {
-    const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none');
-    observe(route, request.method, reply.statusCode, reply.elapsedTime / 1_000);
-  });
   fastify.get('/openapi.json', () => document);
   if (authenticator.keySet) fastify.get('/.well-known/jwks.json', () => authenticator.keySet);
   await app.listen(config.PORT, config.HOST);

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
+import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
+import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 
 /** What a client may send as `Idempotency-Key`. */
@@ -20,7 +22,9 @@ export class Services {
 
   call<C extends Rpc>(contract: C, request: FastifyRequest, payload: RequestOf<C>): Promise<ReplyOf<C>> {
     const requestId = contract.write ? writeId(request) : randomUUID();
-    return call(this.client, contract, payload, { requestId });
+    return inSpan(contract.pattern, SpanKind.CLIENT, request.trace.context, () =>
+      call(this.client, contract, payload, { requestId, correlationId: request.id }),
+    );
   }
 }
 

@@ -40,8 +40,10 @@ export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract
 
 /** The facts about one call that ride beside the payload. */
 export interface CallMetadata {
-  /** Identifies the HTTP request: the client's `Idempotency-Key` where one was sent, else the gateway's own. */
+  /** Identifies a write, however often it arrives: the client's `Idempotency-Key` where one was sent, else the gateway's own. */
   readonly requestId: string;
+  /** The `X-Request-Id` of the HTTP request, for logs. */
+  readonly correlationId?: string;
   /** W3C trace context of the caller. */
   readonly traceparent?: string;
 }

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { Failure, type FailureCode, type FailureData } from '#contracts';
 import type { DataSource } from 'typeorm';
 import { bind, Session } from './session.js';
+import { inStatementSpan } from './statement.span.js';
 import { statement, type Statement } from './statement.js';
 import { Turns } from './turns.js';
 
@@ -72,7 +73,8 @@ export class Database {
   /** Runs one statement by itself. @throws Failure `unavailable` when Postgres can't answer now. */
   async read<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     try {
-      const { rows } = await this.pool.query<Row>(bind(query, values, this.prepared));
+      const bound = bind(query, values, this.prepared);
+      const { rows } = await inStatementSpan(query.name, () => this.pool.query<Row>(bound));
       return rows;
     } catch (error) {
       throw asFailure(error);

@@ -1,5 +1,6 @@
 import { Failure } from '#contracts';
 import type { PoolClient, QueryConfig } from 'pg';
+import { inStatementSpan } from './statement.span.js';
 import type { Statement } from './statement.js';
 
 /** How much longer than Postgres itself this side waits for an answer, in milliseconds: the connection is silent then. */
@@ -29,7 +30,8 @@ export class Session {
 
   /** Runs a statement. @throws Failure `unavailable` when the time is up. */
   readonly query = async <Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> => {
-    const { rows } = await this.client.query<Row>(bind(query, values, this.prepared, this.limit() + graceMs));
+    const bound = bind(query, values, this.prepared, this.limit() + graceMs);
+    const { rows } = await inStatementSpan(query.name, () => this.client.query<Row>(bound));
     return rows;
   };
 
@@ -40,7 +42,7 @@ export class Session {
       this.client.query(bind(query, values, this.prepared, limit)),
     );
     sent.push(this.client.query({ text: 'COMMIT', query_timeout: limit } as QueryConfig));
-    await Promise.all(sent);
+    await inStatementSpan('commit', () => Promise.all(sent));
     this.committed = true;
   }
 

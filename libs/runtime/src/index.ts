@@ -4,3 +4,4 @@ export * from './metrics.js';
 export * from './ops.server.js';
 export * from './redis.connection.js';
 export * from './run-app.js';
+export * from './tracing.js';

@@ -1,19 +1,43 @@
 import { ConsoleLogger, type LoggerService } from '@nestjs/common';
-import { pino, type Logger } from 'pino';
+import { trace } from '@opentelemetry/api';
+import { type DestinationStream, pino, type Logger } from 'pino';
 
 export type Log = Logger;
 
 /** The levels an operator can choose from. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** The process' log: JSON lines on standard output. `error` is for what an operator must act on. */
-export function createLog(app: string, level: (typeof logLevels)[number]): Log {
-  return pino({
+/** User and password in a URL, and anything that looks like a token: whatever is logged, these are not. */
+const secrets = /(\b[a-z][a-z+.-]*:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]*/gi;
+
+/** A line without its secrets. */
+export function withoutSecrets(line: string): string {
+  return line.replace(secrets, (_, url?: string, bearer?: string) => (url ? `${url}***@` : `${bearer ?? ''}***`));
+}
+
+/**
+ * The process' log: JSON lines on standard output, prettier on a terminal. `error` is for what an operator must act
+ * on. Lines of a traced request carry its `trace_id`.
+ */
+export function createLog(
+  app: string,
+  level: (typeof logLevels)[number],
+  destination: DestinationStream = process.stdout.isTTY
+    ? pino.transport({ target: 'pino-pretty' })
+    : pino.destination(1),
+): Log {
+  const options = {
     level,
     base: { app, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-  });
+    formatters: { level: (label: string) => ({ level: label }) },
+    mixin: () => {
+      const span = trace.getActiveSpan();
+      return span ? { trace_id: span.spanContext().traceId } : {};
+    },
+    hooks: { streamWrite: withoutSecrets },
+  };
+  return pino(options, destination);
 }
 
 /** Nest's own messages in the same log; what it says while starting is of interest to developers only. */

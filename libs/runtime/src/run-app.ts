@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ConfigurationError, loadConfig } from './config.js';
 import { createLog, logLevels, type Log } from './log.js';
 import { watchProcess } from './metrics.js';
+import { startTracing, type TracingConfig } from './tracing.js';
 import { type OpsConfig, type OpsRoutes, OpsServer } from './ops.server.js';
 
 /** What every app's configuration has. */
@@ -49,6 +50,7 @@ export async function runApp<Schema extends z.ZodObject>(
   process.on('uncaughtException', die);
   process.on('unhandledRejection', die);
 
+  const flushTraces = await startTracing(app, config as Partial<OpsConfig & TracingConfig>);
   let running: Running | undefined;
   let stopping = false;
   const ops = await openOps(app, config as Partial<OpsConfig>, async () => {
@@ -63,7 +65,10 @@ export async function runApp<Schema extends z.ZodObject>(
     // What has not started has begun nothing, and may wait for ever for a server that is away.
     if (!running) process.exit(0);
     setTimeout(() => die(new Error(`the stop took longer than ${stopLimitMs} ms`)), stopLimitMs).unref();
-    running.stop().then(() => process.exit(0), die);
+    running
+      .stop()
+      .then(flushTraces)
+      .then(() => process.exit(0), die);
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));

@@ -8,12 +8,14 @@ import { type Log, nestLogger } from './log.js';
 import { handlerMetrics, watchPool, watchReplica } from './metrics.js';
 import { type OpsRoutes, opsConfig } from './ops.server.js';
 import { connectRedis, redisConfig } from './redis.connection.js';
+import { traceHandlers, tracingConfig } from './tracing.js';
 import { commonConfig, runApp } from './run-app.js';
 
 /** The configuration of a service: Postgres, Redis, and how much it takes on. */
 export const serviceConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,
+  ...tracingConfig.shape,
   ...databaseConfig.shape,
   ...redisConfig.shape,
   MAX_IN_FLIGHT: z.coerce
@@ -71,6 +73,7 @@ export function runService<Schema extends z.ZodObject>(
     });
     const root: DynamicModule = { module: ServiceModule, imports: [DatabaseModule.of(database), module(values, log)] };
     const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });
+    traceHandlers(strategy);
     watchReplica(() => strategy.counters);
     watchPool(() => database.connections);
     let status = '';

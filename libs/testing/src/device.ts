@@ -19,7 +19,11 @@ export class Device {
   async send<Body = Record<string, unknown>>(
     method: string,
     path: string,
-    { body, key }: { body?: unknown; /** Idempotency-Key */ key?: string } = {},
+    {
+      body,
+      key,
+      headers,
+    }: { body?: unknown; /** Idempotency-Key */ key?: string; headers?: Readonly<Record<string, string>> } = {},
   ): Promise<DeviceAnswer<Body>> {
     const start = performance.now();
     const response = await fetch(this.baseUrl + path, {
@@ -28,6 +32,7 @@ export class Device {
         authorization: `Bearer ${this.token}`,
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(key !== undefined && { 'idempotency-key': key }),
+        ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });

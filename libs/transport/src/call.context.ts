@@ -9,6 +9,11 @@ export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number
     return this.entry.request.metadata.requestId ?? this.entry.id;
   }
 
+  /** The caller's name for its request, for logs. */
+  get correlationId(): string | undefined {
+    return this.entry.request.metadata.correlationId;
+  }
+
   /** W3C trace context of the caller. */
   get traceparent(): string | undefined {
     return this.entry.request.metadata.traceparent;

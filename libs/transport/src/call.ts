@@ -19,8 +19,12 @@ export async function call<C extends Rpc>(
   request: RequestOf<C>,
   options: CallOptions,
 ): Promise<ReplyOf<C>> {
-  const { requestId, traceparent, budgetMs = contract.deadlineMs } = options;
-  const metadata = { requestId, ...(traceparent !== undefined && { traceparent }) };
+  const { requestId, correlationId, traceparent, budgetMs = contract.deadlineMs } = options;
+  const metadata = {
+    requestId,
+    ...(correlationId !== undefined && { correlationId }),
+    ...(traceparent !== undefined && { traceparent }),
+  };
   const answer = await client.request(contract.pattern, request, { budgetMs, metadata }).catch((error: unknown) => {
     throw error instanceof Failure ? error : new Failure('internal', undefined, { cause: error });
   });

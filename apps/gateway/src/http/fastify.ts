@@ -8,6 +8,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator, Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
 import { type ErrorAnswer, errorBody, failureAnswers, httpAnswers } from './failure.responses.js';
+import { recordRequests, requestId } from './request.record.js';
 import { isOpen, methodsOf } from './routes.js';
 
 declare module 'fastify' {
@@ -21,7 +22,7 @@ declare module 'fastify' {
 const corsOptions = {
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
   allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
-  exposedHeaders: ['Sync-Timestamp', 'ETag', 'Ignored-Parameters', 'Retry-After'],
+  exposedHeaders: ['Sync-Timestamp', 'ETag', 'Ignored-Parameters', 'Retry-After', 'X-Request-Id'],
   maxAge: 600,
 };
 
@@ -51,6 +52,7 @@ export function createFastify(config: GatewayConfig, authenticator: Authenticato
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: true,
+    genReqId: requestId,
     clientErrorHandler: answerBrokenHttp,
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // A path that can't be decoded: still the credential first.
@@ -61,6 +63,7 @@ export function createFastify(config: GatewayConfig, authenticator: Authenticato
     },
   });
   const fastify = adapter.getInstance();
+  recordRequests(fastify, log);
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     try {

@@ -1,0 +1,102 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AppStack, eventually } from '#testing';
+
+/** One span as OTLP over HTTP sends it. */
+interface SentSpan {
+  app: string;
+  name: string;
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+}
+
+interface Export {
+  resourceSpans: {
+    resource: { attributes: { key: string; value: { stringValue?: string } }[] };
+    scopeSpans: { spans: Omit<SentSpan, 'app'>[] }[];
+  }[];
+}
+
+const spans: SentSpan[] = [];
+let collector: Server;
+let stack: AppStack;
+
+beforeAll(async () => {
+  collector = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      for (const { resource, scopeSpans } of (JSON.parse(Buffer.concat(chunks).toString()) as Export).resourceSpans) {
+        const app = resource.attributes.find(({ key }) => key === 'service.name')?.value.stringValue ?? '';
+        spans.push(...scopeSpans.flatMap((scope) => scope.spans.map((span) => ({ ...span, app }))));
+      }
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
+  stack = await AppStack.open();
+});
+afterAll(async () => {
+  await stack.close();
+  collector.close();
+});
+
+/** The apps and names of a span and everything above it, from the top. */
+function pathTo(span: SentSpan): string[] {
+  const parent = spans.find(({ spanId, traceId }) => spanId === span.parentSpanId && traceId === span.traceId);
+  return [...(parent ? pathTo(parent) : []), `${span.app.replace('podcast-sync-', '')}: ${span.name}`];
+}
+
+const paths = (traceId: string) =>
+  spans.filter((span) => span.traceId === traceId).map((span) => pathTo(span).join(' > '));
+
+describe('one trace', () => {
+  it('goes from the HTTP request through Redis and Postgres to the deletion job', async () => {
+    const environment = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+    };
+    const apps = await stack.start(['gateway', 'subscription', 'deletion-worker'], environment);
+    const device = await stack.device(apps[0]!);
+    const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
+    const trace = (digit: string) => ({ traceparent: `00-${digit.repeat(32)}-${digit.repeat(16)}-01` });
+    const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
+      body,
+      headers: trace('a'),
+    });
+    const path = `/subscriptions/${made.body.success[0]?.guid}`;
+    const { deletion_id: id } = (await device.send('DELETE', path, { headers: trace('b') })).body;
+    await eventually(async () =>
+      expect((await device.send('GET', `/deletions/${String(id)}`)).body).toMatchObject({ status: 'SUCCESS' }),
+    );
+    // What is stopped sends what it has.
+    for (const app of apps) await app.stop();
+    expect(paths('a'.repeat(32))).toContain(
+      'gateway: POST /subscriptions > gateway: subscription.subscribe > subscription: subscription.subscribe > subscription: postgres sync.begin_write',
+    );
+    expect(paths('b'.repeat(32))).toContain(
+      'gateway: DELETE /subscriptions/:guid > gateway: deletion.request > deletion-worker: deletion.request > deletion-worker: postgres deletion.insert',
+    );
+  });
+});
+
+describe('the log', () => {
+  it('has one line for a request, under the id that the client gave it and gets back', async () => {
+    const [gateway] = await stack.start(['gateway', 'subscription']);
+    const device = await stack.device(gateway!);
+    const answer = await device.send('GET', '/subscriptions?page=2', { headers: { 'x-request-id': 'mine-1' } });
+    expect(answer.headers.get('x-request-id')).toBe('mine-1');
+    await eventually(async () => expect(gateway!.output).toContain('"requestId":"mine-1"'));
+    const lines = gateway!.output.split('\n').filter((line) => line.includes('mine-1'));
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ method: 'GET', path: '/subscriptions', status: 200, level: 'info' });
+  });
+
+  it('does not take an id that is not sane', async () => {
+    const [gateway] = await stack.start(['gateway']);
+    const device = await stack.device(gateway!);
+    const answer = await device.send('GET', '/subscriptions', { headers: { 'x-request-id': 'a b' } });
+    expect(answer.headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
+  });
+});

@@ -1,0 +1,130 @@
+import {
+  type Context,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import type { CallContext, StreamClient, StreamServer } from '#transport';
+import { z } from 'zod';
+
+/** Traces by OpenTelemetry. The exporter reads further standard variables by itself, e.g. OTEL_EXPORTER_OTLP_HEADERS. */
+export const tracingConfig = z.object({
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('OpenTelemetry collector that traces are sent to (OTLP over HTTP). Not set: no traces.'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe('Share of the traces begun here that is kept; one begun elsewhere is kept where it was there.'),
+  OTEL_SDK_DISABLED: z.stringbool().default(false).describe('No traces, whatever else is set.'),
+});
+export type TracingConfig = z.output<typeof tracingConfig>;
+
+/** Headers that carry a trace: W3C `traceparent` and `tracestate`. */
+export type TraceHeaders = Record<string, string>;
+
+const tracer = trace.getTracer('podcast-sync');
+
+/** How long a stopping process waits for its last spans to be sent, in milliseconds. */
+const flushLimitMs = 2_000;
+
+/**
+ * Starts sending traces where the configuration says so. Off, the SDK is not even loaded, and spans cost next to nothing.
+ *
+ * @returns sends what is left and ends; never rejects, as a collector that is away is no fault of the app's.
+ */
+export async function startTracing(
+  app: string,
+  config: Partial<TracingConfig & { VERSION: string }>,
+): Promise<() => Promise<void>> {
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined || config.OTEL_SDK_DISABLED) return async () => undefined;
+  const [sdk, { OTLPTraceExporter }, { AsyncLocalStorageContextManager }, { resourceFromAttributes }, core] =
+    await Promise.all([
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/context-async-hooks'),
+      import('@opentelemetry/resources'),
+      import('@opentelemetry/core'),
+    ]);
+  const provider = new sdk.TracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': `podcast-sync-${app}`,
+      'service.version': config.VERSION ?? '',
+    }),
+    sampler: new sdk.ParentBasedSampler({
+      root: new sdk.TraceIdRatioBasedSampler(config.OTEL_TRACES_SAMPLER_ARG ?? 1),
+    }),
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
+  });
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  propagation.setGlobalPropagator(new core.W3CTraceContextPropagator());
+  trace.setGlobalTracerProvider(provider);
+  return async () => {
+    const limit = new Promise((resolve) => setTimeout(resolve, flushLimitMs).unref());
+    await Promise.race([provider.shutdown().catch(() => undefined), limit]);
+  };
+}
+
+/** The trace that these headers carry, as a parent of spans. */
+export function traceOf(headers: Readonly<Record<string, unknown>>): Context {
+  return propagation.extract(ROOT_CONTEXT, headers);
+}
+
+/** The current trace as headers; none where there is no trace. */
+export function traceHeaders(): TraceHeaders {
+  const headers: TraceHeaders = {};
+  propagation.inject(context.active(), headers);
+  return headers;
+}
+
+/** Begins a span that {@link endSpan} ends, for what begins and ends in different places. */
+export function beginSpan(name: string, kind: SpanKind, parent: Context): { span: Span; context: Context } {
+  const span = tracer.startSpan(name, { kind }, parent);
+  return { span, context: trace.setSpan(parent, span) };
+}
+
+/** Runs something as a span; what it throws marks the span as failed. */
+export function inSpan<Result>(
+  name: string,
+  kind: SpanKind,
+  parent: Context,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  return tracer.startActiveSpan(name, { kind }, parent, async (span) => {
+    try {
+      return await run();
+    } catch (error) {
+      span.setStatus({ code: SpanStatusCode.ERROR, message: (error as Error).message });
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
+}
+
+/** Sends the current trace with each call. */
+export function traceCalls(client: StreamClient): void {
+  client.setOnDispatchHook((packet) => {
+    const headers = traceHeaders();
+    if (headers['traceparent']) packet.metadata = { ...(packet.metadata as object | undefined), ...headers };
+  });
+}
+
+/** Makes each request that a replica handles a span of its caller's trace. */
+export function traceHandlers(server: StreamServer): void {
+  const spans = new WeakMap<object, Span>();
+  server.setOnProcessingStartHook((_transport, call, done) => {
+    const { pattern } = call as CallContext;
+    const begun = beginSpan(pattern, SpanKind.SERVER, traceOf((call as CallContext).getMetadata()));
+    spans.set(call as object, begun.span);
+    void context.with(begun.context, done);
+  });
+  server.setOnProcessingEndHook((_transport, call) => spans.get(call as object)?.end());
+}
