@@ -9,9 +9,17 @@ export interface DatabaseOptions {
   poolSize?: number;
   /** Shown in `pg_stat_activity`. */
   applicationName?: string;
-  /** How long a statement outside a write may run; default 10 s, 0 for no limit. A write sets its own from its deadline. */
+  /**
+   * How long a statement outside a write may run; default {@link defaultStatementTimeoutMs}, 0 for no limit. A write
+   * sets its own from its deadline.
+   */
   statementTimeoutMs?: number;
+  /** Behind a pooler in transaction mode, which takes no settings with a connection: the login's own holds then. */
+  pooled?: boolean;
 }
+
+/** How long a statement outside a write may run unless told otherwise, in milliseconds. */
+export const defaultStatementTimeoutMs = 10_000;
 
 /** How long a new connection may take, in milliseconds. */
 const connectTimeoutMs = 5_000;
@@ -34,7 +42,8 @@ const types = {
 
 /** The one description of the database: entities for checks of drift, migrations as the only way to change it. */
 export function createDataSource(options: DatabaseOptions): DataSource {
-  const { url, poolSize = 10, applicationName, statementTimeoutMs = 10_000 } = options;
+  const { url, poolSize = 10, applicationName, pooled = false } = options;
+  const { statementTimeoutMs = defaultStatementTimeoutMs } = options;
   // Postgres ends a statement that takes too long; this is for a Postgres that says nothing any more.
   const queryTimeoutMs = statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs;
   return new DataSource({
@@ -53,7 +62,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     extra: {
       types,
       pipeline: true,
-      statement_timeout: statementTimeoutMs,
+      ...(!pooled && { statement_timeout: statementTimeoutMs }),
       query_timeout: queryTimeoutMs,
       keepAlive: true,
     },

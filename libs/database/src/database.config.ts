@@ -9,5 +9,7 @@ export const databaseConfig = z.object({
   DATABASE_PREPARED: z
     .enum(['on', 'off'])
     .default('on')
-    .describe('Named prepared statements; `off` behind a pooler in transaction mode.'),
+    .describe(
+      'Named prepared statements, and settings sent with a connection; `off` behind a pooler in transaction mode.',
+    ),
 });

@@ -1,4 +1,5 @@
 import type { QueryRunner } from 'typeorm';
+import { defaultStatementTimeoutMs } from './data-source.js';
 
 /** The group each app's login belongs to; migrations grant to these and to nothing else. */
 export const groups = {
@@ -24,6 +25,8 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
   await create(runner, name, await format(runner, 'CREATE ROLE %I LOGIN', name));
   await settled(runner, await format(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)));
   await settled(runner, await format(runner, 'GRANT %I TO %I', group, name));
+  const limit = String(defaultStatementTimeoutMs);
+  await settled(runner, await format(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit));
 }
 
 /** Runs a statement that another migration may run at the same moment: the catalog then refuses one of the two. */

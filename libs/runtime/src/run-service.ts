@@ -61,6 +61,7 @@ export function runService<Schema extends z.ZodObject>(
       url: config.DATABASE_URL,
       poolSize: config.DATABASE_POOL_SIZE,
       applicationName: app,
+      pooled: config.DATABASE_PREPARED === 'off',
     });
     await dataSource.initialize();
     const database = new Database(dataSource, config.DATABASE_PREPARED === 'on');

@@ -99,6 +99,8 @@ export class CreateSync1763715600000 implements MigrationInterface {
       DROP FUNCTION sync.lock_clock(uuid);
       DROP TABLE sync.request;
       DROP TABLE sync.user_clock;
+      REVOKE SELECT ON sync.migrations
+        FROM podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
       REVOKE USAGE ON SCHEMA sync
         FROM podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
     `);

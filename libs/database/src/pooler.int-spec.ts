@@ -1,0 +1,92 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDatabase, eventually, freshUser, type TestDatabase } from '#testing';
+import { createDataSource } from './data-source.js';
+import { Database } from './database.js';
+import { statement } from './statement.js';
+
+const installed = spawnSync('pgbouncer', ['--version']).status === 0;
+
+let testDatabase: TestDatabase;
+let directory: string;
+let pooler: ChildProcess;
+let pooled: Database;
+let direct: Database;
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function open(url: string, behindPooler: boolean): Promise<Database> {
+  const dataSource = createDataSource({ url, poolSize: 10, pooled: behindPooler, applicationName: 'pooler test' });
+  await eventually(() => dataSource.initialize());
+  return new Database(dataSource, !behindPooler);
+}
+
+/** A PgBouncer in transaction mode with two connections to Postgres, before the test's database. */
+async function startPooler(target: URL): Promise<string> {
+  directory = mkdtempSync(join(tmpdir(), 'podcast-sync-pooler-'));
+  chmodSync(directory, 0o755);
+  const port = await freePort();
+  const [user, password] = [decodeURIComponent(target.username), decodeURIComponent(target.password)];
+  writeFileSync(join(directory, 'users.txt'), `"${user}" "${password}"\n`);
+  writeFileSync(
+    join(directory, 'pgbouncer.ini'),
+    `[databases]\n* = host=${target.hostname} port=${target.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\n` +
+      `unix_socket_dir =\nauth_type = plain\nauth_file = ${directory}/users.txt\npool_mode = transaction\ndefault_pool_size = 2\n`,
+  );
+  const asNobody = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
+  pooler = spawn('pgbouncer', ['-q', ...asNobody, join(directory, 'pgbouncer.ini')], { stdio: 'ignore' });
+  return Object.assign(new URL(target), { port: String(port), hostname: '127.0.0.1' }).href;
+}
+
+/** Where no PgBouncer is installed, these are skipped. */
+describe.runIf(installed)('behind a PgBouncer in transaction mode', () => {
+  beforeAll(async () => {
+    testDatabase = await createDatabase();
+    const target = new URL(testDatabase.urls.episode);
+    pooled = await open(await startPooler(target), true);
+    direct = await open(target.href, false);
+  });
+  afterAll(async () => {
+    await Promise.all([pooled?.close(), direct?.close()]);
+    pooler.kill();
+    rmSync(directory, { recursive: true, force: true });
+    await testDatabase.drop();
+  });
+
+  const write = (userId: string, requestId: string) => ({ userId, requestId, pattern: 'x', remainingMs: () => 5_000 });
+
+  it('reads and writes work, many more at once than it has connections', async () => {
+    const user = freshUser();
+    const stamps = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        pooled.write(write(n % 2 ? user : freshUser(), `request ${n}`), async ({ stamp }) => stamp),
+      ),
+    );
+    expect(stamps.every((stamp) => /^\d{4}-/.test(stamp))).toBe(true);
+    const again = await pooled.write(write(user, 'request 1'), async () => 'ran twice');
+    expect(again).toBe(stamps[1]);
+  });
+
+  it('nothing of one transaction is left on the connection for the next', async () => {
+    await pooled.write(write(freshUser(), 'request'), async () => 'done');
+    const show = statement('test.show', "SELECT current_setting('lock_timeout') AS lock");
+    for (let n = 0; n < 4; n++) expect(await pooled.read(show, [])).toEqual([{ lock: '0' }]);
+  });
+
+  it("the login's own limit holds for a statement, as for a connection without a pooler", async () => {
+    const show = statement('test.limit', "SELECT current_setting('statement_timeout') AS limit");
+    expect(await pooled.read(show, [])).toEqual(await direct.read(show, []));
+  });
+});
