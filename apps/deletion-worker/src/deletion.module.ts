@@ -7,6 +7,7 @@ import { DeletionProcessor, WORKER_OPTIONS } from './deletion.processor.js';
 import { DeletionRelay, LOG } from './deletion.relay.js';
 import { DeletionService } from './deletion.service.js';
 import type { DeletionWorkerConfig } from './deletion-worker.config.js';
+import { PendingGauges } from './pending.gauges.js';
 import { RequestSweep } from './request.sweep.js';
 import { QueueConnections } from './queue.connections.js';
 
@@ -23,8 +24,9 @@ export class DeletionModule {
       connection: connections.producer,
       prefix,
       defaultJobOptions: {
-        // Tried again after about 1, 2, 4 … s, no two at once; the relay sends anew what is given up here.
-        attempts: 10,
+        // Tried again after about 1, 2, 4, 8 and 16 s, no two in step. An outage that outlasts that is the relay's: it
+        // sends anew, half a minute apart, what is given up here, so that no job sleeps long after Postgres is back.
+        attempts: 6,
         backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 },
         // Enough to look into what happened, not a second history.
         removeOnComplete: { age: 3_600, count: 1_000 },
@@ -35,8 +37,12 @@ export class DeletionModule {
       connection: connections.worker,
       prefix,
       concurrency: config.DELETION_CONCURRENCY,
-      // A killed worker's job is noticed within this time, and may be: the record decides what it still does.
+      // Renewed every half of this: a worker that is only busy loses no job, and what runs twice has one effect.
+      lockDuration: 10_000,
+      // How soon another worker takes the job of one that was killed, once its lock has run out.
       stalledInterval: 10_000,
+      // Workers that were killed are no fault of the deletion; a cascade that kills every worker is stopped after these,
+      // and comes back as the relay's next job.
       maxStalledCount: 5,
     };
     return {
@@ -47,7 +53,7 @@ export class DeletionModule {
         { provide: Queue, useFactory: () => connections.watch(new Queue(deletionQueue.name, queueOptions)) },
         { provide: WORKER_OPTIONS, useValue: workerOptions },
         { provide: LOG, useValue: log },
-        ...[DeletionService, DeletionRelay, DeletionProcessor, RequestSweep],
+        ...[DeletionService, DeletionRelay, DeletionProcessor, PendingGauges, RequestSweep],
       ],
     };
   }

@@ -6,11 +6,10 @@ import type { Log } from '#runtime';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
 import { LOG } from './deletion.relay.js';
 import { DeletionService } from './deletion.service.js';
-import { addAttempt, fail } from './deletion.store.js';
+import { attempts, countEnding, stalledJobs } from './deletion.metrics.js';
+import { stepAfterFault } from './deletion.rule.js';
+import { addAttempt, endAlone } from './deletion.store.js';
 import { faultKind } from './fault.rule.js';
-
-/** Attempts that fail for a passing reason before a deletion ends in FAILURE. */
-const maxAttempts = 5;
 
 /** How long a closing worker waits for Redis once its jobs have ended, in milliseconds. */
 const farewellMs = 2_000;
@@ -44,6 +43,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
       away = true;
     });
     this.worker.on('active', () => (away = false));
+    this.worker.on('stalled', () => stalledJobs.inc());
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -62,7 +62,9 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   private async attempt(job: Job<DeletionJob>): Promise<void> {
     const { userId, deletionId } = deletionQueue.job.parse(job.data);
     try {
-      await this.deletions.process({ userId, deletionId });
+      const ending = await this.deletions.process({ userId, deletionId });
+      attempts.inc({ result: 'done' });
+      if (ending?.status === 'FAILURE') this.log.info({ deletionId, cause: ending.cause }, 'a deletion was overtaken');
     } catch (error) {
       await this.settle({ userId, deletionId }, error);
     }
@@ -71,13 +73,17 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   /** Decides what a failed attempt means; throws what the job should end with. */
   private async settle({ userId, deletionId }: DeletionJob, error: unknown): Promise<never> {
     const kind = faultKind(error);
-    if (kind === 'away') throw error;
-    const attempts = kind === 'passing' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : maxAttempts;
-    if (attempts < maxAttempts) throw error;
-    const cause = trueCause(error);
-    await fail(this.database, userId, deletionId, cause);
-    this.log.error({ err: error, deletionId }, 'a deletion ended in FAILURE');
-    throw new UnrecoverableError(cause);
+    attempts.inc({ result: kind });
+    // One that has ended meanwhile has no attempts to count, and nothing to settle.
+    const counted = kind === 'passing' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
+    const step = stepAfterFault(kind, counted, trueCause(error));
+    if (step === 'leave') throw error;
+    const age = await endAlone(this.database, userId, deletionId, step);
+    if (age !== undefined) {
+      countEnding(step, age);
+      this.log.error({ err: error, deletionId }, 'a deletion ended in FAILURE');
+    }
+    throw new UnrecoverableError(step.cause);
   }
 }
 

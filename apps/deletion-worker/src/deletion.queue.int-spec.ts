@@ -123,6 +123,70 @@ describe('the relay', () => {
     expect(await jobOf(deletionId, 2)).toBeUndefined();
   });
 
+  it('sends again what BullMQ has given up, as a new job', async () => {
+    const relay = world.anotherRelay();
+    const deletionId = await unsent();
+    await world.queue.add(
+      deletionQueue.name,
+      { userId: 'no user', deletionId },
+      { jobId: `deletion-${deletionId}-1`, attempts: 1 },
+    );
+    await world.owner.query('UPDATE deletion.deletions SET send = 1 WHERE id = $1', [deletionId]);
+    await longAgo(deletionId);
+    await startWorker();
+    await eventually(async () => expect(await (await jobOf(deletionId, 1))?.getState()).toBe('failed'));
+    expect(await listener.record(deletionId)).toMatchObject({ status: 'PENDING' });
+    relay.wake();
+    await ends(deletionId, 'SUCCESS');
+    expect(await listener.record(deletionId)).toMatchObject({ send: 2 });
+  });
+
+  it('heals a relay that died between the record and its job', async () => {
+    const relay = world.anotherRelay();
+    const deletionId = await unsent();
+    await world.owner.query('UPDATE deletion.deletions SET send = 1 WHERE id = $1', [deletionId]);
+    await longAgo(deletionId);
+    relay.wake();
+    await wasSent(deletionId, 2);
+    expect(await jobOf(deletionId, 2)).toBeDefined();
+  });
+
+  it('sends a job that an operator wants, whatever the last one is doing', async () => {
+    const relay = world.anotherRelay();
+    const deletionId = await unsent();
+    relay.wake();
+    await wasSent(deletionId, 1);
+    await world.owner.query('UPDATE deletion.deletions SET sent_at = NULL WHERE id = $1', [deletionId]);
+    relay.wake();
+    await wasSent(deletionId, 2);
+    expect(await Promise.all([1, 2].map(async (send) => (await jobOf(deletionId, send))?.getState()))).toEqual([
+      'waiting',
+      'waiting',
+    ]);
+  });
+
+  it('holds no lock while Redis does not answer: requests, repeats and ends go on', async () => {
+    const relay = world.anotherRelay();
+    const deletionId = await unsent();
+    relay.wake();
+    await wasSent(deletionId, 1);
+    await longAgo(deletionId);
+    redis.pause();
+    try {
+      relay.wake();
+      const begun = performance.now();
+      expect(await world.service.request({ userId: listener.userId, guid }, call())).toEqual({ deletionId });
+      await world.service.process({ userId: listener.userId, deletionId });
+      expect(await listener.record(deletionId)).toMatchObject({ status: 'SUCCESS' });
+      const took = performance.now() - begun;
+      console.log(`a request and its cascade, with Redis silent: ${took.toFixed()} ms`);
+      // The relay gives Redis 5 s.
+      expect(took).toBeLessThan(4_000);
+    } finally {
+      redis.resume();
+    }
+  });
+
   it('leaves a record unsent while Redis is away, and sends it afterwards', async () => {
     const relay = world.anotherRelay();
     await redis.stop();

@@ -1,18 +1,18 @@
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
-import { Database, timeLimit } from '#database';
+import { Database } from '#database';
 import type { Log } from '#runtime';
 import { Queue } from 'bullmq';
-import { claimDue, commitSent, type Unsent } from './deletion.store.js';
+import { type Taken, takeAgainLost, takeDue } from './deletion.store.js';
 
 /** How often the table is looked at without being woken, in milliseconds. */
 const pollMs = 2_000;
-/** A record that was sent this long ago and is not finished is looked at again, in milliseconds. */
-const resendAfterMs = 30_000;
+/** A record that was sent or looked at this long ago and is not finished is looked at again, in milliseconds. */
+export const resendAfterMs = 30_000;
 /** Records per look. */
 const batchSize = 100;
-/** How long one look may take, in milliseconds. */
-const lookLimitMs = 10_000;
+/** How long Redis may take for one look, in milliseconds. */
+const redisLimitMs = 5_000;
 
 /** In these states a job will still be worked on. */
 const underWay: ReadonlySet<string> = new Set(['waiting', 'prioritized', 'delayed', 'active', 'waiting-children']);
@@ -22,10 +22,10 @@ export const LOG = Symbol('log');
 
 /**
  * Sends records to the queue. Every replica has one. Invariants:
- * - a record is marked as sent in the transaction that holds its lock while its job is added, so no other relay sends
- *   it too, and one whose job could not be added stays unsent;
- * - the number of the sending is part of the job's id, so what is sent again is a new job, and what is added twice
- *   because a commit failed is one.
+ * - a record is taken, and the number of its next job committed, before the job is added: no other relay sends it too,
+ *   no two jobs share an id, and no lock of Postgres is held while Redis is asked;
+ * - whatever fails after that leaves a record whose job is missing, which is taken again when its time is up;
+ * - a record whose last job is still under way gets no other one, unless an operator wants it (`sent_at` none).
  */
 @Injectable()
 export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -73,31 +73,38 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
     }
   }
 
-  private sendDue(): Promise<number> {
-    return this.database.inTransaction(timeLimit(lookLimitMs), async (session) => {
-      const due = await claimDue(session, batchSize, resendAfterMs);
-      if (due.length > 0) await commitSent(session, await this.send(due));
-      return due.length;
-    });
+  private async sendDue(): Promise<number> {
+    // While Redis is away nothing is taken, so that all can be sent as soon as it is back.
+    await inTime(this.queue.getJobState('any'));
+    const taken = await takeDue(this.database, batchSize, resendAfterMs);
+    if (taken.length > 0) await this.send(taken);
+    return taken.length;
   }
 
-  /** Adds a job for each record, but for those whose last job is still under way. */
-  private async send(due: readonly Unsent[]): Promise<Unsent[]> {
-    const states = await Promise.all(due.map((row) => (row.send === 0 ? 'none' : this.queue.getJobState(jobId(row)))));
-    const sent = due.map((row, index) => (underWay.has(states[index] ?? '') ? row : { ...row, send: row.send + 1 }));
-    const lost = sent.filter((row, index) => row.send !== due[index]?.send);
-    await this.queue.addBulk(
-      lost.map((row) => ({
-        name: deletionQueue.name,
-        data: { userId: row.userId, deletionId: row.deletionId },
-        opts: { jobId: jobId(row) },
-      })),
-    );
-    return sent;
+  private async send(taken: readonly Taken[]): Promise<void> {
+    const sent = taken.filter((row) => !row.fresh);
+    const states = await inTime(Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))));
+    const lost = sent.filter((_, index) => !underWay.has(states[index] ?? ''));
+    const due = [...taken.filter((row) => row.fresh), ...(await takeAgainLost(this.database, lost))];
+    const jobs = due.map((row) => ({
+      name: deletionQueue.name,
+      data: { userId: row.userId, deletionId: row.deletionId },
+      opts: { jobId: jobId(row) },
+    }));
+    if (jobs.length > 0) await inTime(this.queue.addBulk(jobs));
   }
 }
 
 /** BullMQ refuses ids of digits only and ids with a colon. */
-function jobId({ deletionId, send }: Unsent): string {
+function jobId({ deletionId, send }: Taken): string {
   return `deletion-${deletionId}-${send}`;
+}
+
+/** Ends a wait for Redis: a queue that was never connected waits for ever. */
+async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`Redis did not answer within ${redisLimitMs} ms`)), redisLimitMs);
+  });
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }

@@ -10,11 +10,13 @@ import {
 import { Database, timeLimit } from '#database';
 import type { CallContext } from '#transport';
 import { DeletionRelay } from './deletion.relay.js';
+import { type Ending, overtaken, stepFor } from './deletion.rule.js';
+import { countEnding } from './deletion.metrics.js';
 import {
+  cascaded,
   claimDeletion,
-  commitCascade,
-  commitFailure,
-  endInFailure,
+  ended,
+  endWithin,
   findSubscription,
   insertDeletion,
   readStatus,
@@ -23,11 +25,9 @@ import {
 /** How long one cascade may take, in milliseconds; it holds the user's clock meanwhile. */
 const cascadeLimitMs = 60_000;
 
-const addedAgain = 'the subscription was added again, merged or deleted since the request';
-
 /**
  * The lifecycle of deletions. Invariants:
- * - a record goes from PENDING to SUCCESS or FAILURE and stays there (a trigger of the table);
+ * - a record goes from PENDING to SUCCESS or FAILURE and stays there (deletion.rule, and triggers of the table);
  * - a subscription has at most one PENDING record (a unique index of the table);
  * - the cascade and SUCCESS are one transaction under the user's clock; whatever interrupts it leaves PENDING;
  * - a job is only a hint to look at a record: lost or doubled ones change nothing but the time it takes.
@@ -55,14 +55,16 @@ export class DeletionService {
       requestId: context.requestId,
       remainingMs: () => context.remainingMs(),
     };
+    let lost: number | undefined;
     const reply = await this.database.write(write, async (transaction) => {
       const found = await findSubscription(transaction, userId, guid);
       if (!found) throw new Failure('not_found');
       if (found.deletionId !== null && !found.overtaken) return { deletionId: found.deletionId };
       // The one that is pending lost to a later POST; this request is for what that POST made.
-      if (found.deletionId !== null) await endInFailure(transaction, userId, found.deletionId, addedAgain);
+      if (found.deletionId !== null) lost = await endWithin(transaction, userId, found.deletionId, overtaken);
       return { deletionId: await insertDeletion(transaction, userId, found.subscriptionId) };
     });
+    if (lost !== undefined) countEnding(overtaken, lost);
     this.relay.wake();
     return reply;
   }
@@ -75,13 +77,22 @@ export class DeletionService {
     return { deletionId, status };
   }
 
-  /** Carries out a deletion, or ends it where a later write won. Does nothing for one that has ended. */
-  async process({ userId, deletionId }: DeletionJob): Promise<void> {
-    await this.database.inTransaction(timeLimit(cascadeLimitMs), async (session) => {
+  /**
+   * Carries out a deletion, or ends it where a later write won.
+   *
+   * @returns how it ended; nothing for one that had ended before.
+   */
+  async process({ userId, deletionId }: DeletionJob): Promise<Ending | undefined> {
+    return this.database.inTransaction(timeLimit(cascadeLimitMs), async (session) => {
       const claimed = await claimDeletion(session, userId, deletionId);
-      if (claimed?.status !== 'PENDING') return;
-      if (claimed.stands) await commitCascade(session, userId, deletionId, claimed.subscriptionId);
-      else await commitFailure(session, userId, deletionId, addedAgain);
+      const step = claimed ? stepFor(claimed) : 'leave';
+      if (!claimed || step === 'leave') return undefined;
+      const begun = performance.now();
+      const end = ended(userId, deletionId, step);
+      if (step.status === 'SUCCESS') await session.commit(cascaded(userId, claimed.subscriptionId), end);
+      else await session.commit(end);
+      countEnding(step, claimed.age + (performance.now() - begun) / 1_000);
+      return step;
     });
   }
 }

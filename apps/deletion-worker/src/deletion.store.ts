@@ -1,5 +1,6 @@
 import type { DeletionStatus } from '#contracts';
-import { type Database, type Session, statement, type Transaction } from '#database';
+import { type Database, type Session, type Statement, statement, type Transaction } from '#database';
+import { type Ending, statesBefore } from './deletion.rule.js';
 
 /** A deletion and the row it was made for, as the cascade finds them. */
 export interface Claimed {
@@ -7,14 +8,18 @@ export interface Claimed {
   subscriptionId: number;
   /** Whether the subscription is still what the request was for: live, not merged, and not added again since. */
   stands: boolean;
+  /** Since the request, in seconds. */
+  age: number;
 }
 
-/** A record whose job is to be sent. */
-export interface Unsent {
+/** A record that a relay has taken, for itself alone until the next one is due to look. */
+export interface Taken {
   userId: string;
   deletionId: number;
-  /** The number of the job; the ones before it ended or were lost. */
+  /** The number of its last job. */
   send: number;
+  /** Whether that number is new: its job is to be added, whatever became of earlier ones. */
+  fresh: boolean;
 }
 
 const find = statement(
@@ -31,10 +36,15 @@ const insert = statement(
   'INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, $3) RETURNING id',
 );
 
+/** How old a record is, in seconds. The user's clock may be a little ahead of the database's. */
+const age = 'greatest(extract(epoch FROM clock_timestamp() - d.requested), 0)::float8 AS age';
+
+/** The one way a record ends, from the states that may become the new one. */
 const end = statement(
   'deletion.end',
-  `UPDATE deletion.deletions SET status = $3, cause = $4, finished = clock_timestamp()
-   WHERE user_id = $1 AND id = $2 AND status = 'PENDING'`,
+  `UPDATE deletion.deletions d SET status = $3, cause = $4, finished = clock_timestamp()
+   WHERE d.user_id = $1 AND d.id = $2 AND d.status = ANY ($5)
+   RETURNING ${age}`,
 );
 
 const read = statement('deletion.read', 'SELECT status FROM deletion.deletions WHERE user_id = $1 AND id = $2');
@@ -50,7 +60,7 @@ const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
 const claim = statement(
   'deletion.claim',
   `SELECT d.status, d.subscription_id AS "subscriptionId",
-     coalesce(s.deleted IS NULL AND s.merged_into IS NULL AND s.added <= d.requested, false) AS stands
+     coalesce(s.deleted IS NULL AND s.merged_into IS NULL AND s.added <= d.requested, false) AS stands, ${age}
    FROM deletion.deletions d
    LEFT JOIN subscription.subscriptions s ON s.user_id = d.user_id AND s.id = d.subscription_id
    WHERE d.user_id = $1 AND d.id = $2
@@ -61,31 +71,44 @@ const cascade = statement(
   'deletion.cascade',
   `WITH clock AS (SELECT sync.advance_clock($1) AS stamp),
    episodes AS (
-     DELETE FROM episode.episodes WHERE user_id = $1 AND subscription_id = $3 RETURNING id
+     DELETE FROM episode.episodes WHERE user_id = $1 AND subscription_id = $2 RETURNING id
    ), sync_ids AS (
      DELETE FROM episode.sync_ids s USING episodes e WHERE s.user_id = $1 AND s.episode_id = e.id
-   ), tombstone AS (
-     UPDATE subscription.subscriptions s
-     SET is_subscribed = false, subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
-     FROM clock c WHERE s.user_id = $1 AND s.id = $3
    )
-   UPDATE deletion.deletions d SET status = 'SUCCESS', finished = clock_timestamp() WHERE d.user_id = $1 AND d.id = $2`,
+   UPDATE subscription.subscriptions s
+   SET is_subscribed = false, subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
+   FROM clock c WHERE s.user_id = $1 AND s.id = $2`,
 );
 
-/** What was never sent, or was sent a while ago and is not finished; rows another relay holds are left to it. */
-const due = statement(
-  'deletion.due',
-  `SELECT user_id AS "userId", id AS "deletionId", send FROM deletion.deletions
-   WHERE status = 'PENDING' AND (sent_at IS NULL OR sent_at < now() - $2 * interval '1 millisecond')
-   ORDER BY id LIMIT $1
-   FOR UPDATE SKIP LOCKED`,
+/**
+ * Takes what was never sent, and what was sent or looked at a while ago and is not finished; rows that another relay is
+ * just taking are left to it. What was never sent, or is to be sent anew, gets the number of a new job.
+ */
+const take = statement(
+  'deletion.take',
+  `WITH due AS (
+     SELECT user_id, id, sent_at IS NULL AS fresh FROM deletion.deletions
+     WHERE status = 'PENDING' AND coalesce(sent_at, '-infinity') < now() - $2 * interval '1 millisecond'
+     ORDER BY coalesce(sent_at, '-infinity'), id LIMIT $1
+     FOR UPDATE SKIP LOCKED
+   )
+   UPDATE deletion.deletions d SET sent_at = now(), send = d.send + due.fresh::int
+   FROM due WHERE d.user_id = due.user_id AND d.id = due.id
+   RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, due.fresh`,
 );
 
-const markSent = statement(
-  'deletion.mark_sent',
-  `UPDATE deletion.deletions d SET send = s.send, sent_at = now()
-   FROM unnest($1::uuid[], $2::bigint[], $3::integer[]) s (user_id, id, send)
-   WHERE d.user_id = s.user_id AND d.id = s.id AND d.status = 'PENDING'`,
+/** A record that is being ended just now is left alone: its job was not lost after all. */
+const takeAgain = statement(
+  'deletion.take_again',
+  `WITH lost AS (
+     SELECT d.user_id, d.id FROM deletion.deletions d
+     JOIN unnest($1::uuid[], $2::bigint[], $3::integer[]) s (user_id, id, send) ON d.user_id = s.user_id AND d.id = s.id
+     WHERE d.send = s.send AND d.status = 'PENDING'
+     FOR UPDATE OF d SKIP LOCKED
+   )
+   UPDATE deletion.deletions d SET send = d.send + 1
+   FROM lost WHERE d.user_id = lost.user_id AND d.id = lost.id
+   RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, true AS fresh`,
 );
 
 /** The live subscription that a guid names, and its pending deletion. */
@@ -104,14 +127,39 @@ export async function insertDeletion(
   return (made as { id: number }).id;
 }
 
-/** Ends a deletion inside a write, with nothing deleted. */
-export async function endInFailure(transaction: Transaction, userId: string, deletionId: number, cause: string) {
-  await transaction.query(end, [userId, deletionId, 'FAILURE', cause]);
+/** The statement that ends a deletion. A final state stays. */
+export function ended(userId: string, deletionId: number, ending: Ending): [Statement, unknown[]] {
+  return [end, [userId, deletionId, ending.status, ending.cause, statesBefore(ending.status)]];
 }
 
-/** Ends a deletion in a transaction of its own, with nothing deleted. A final state stays. */
-export async function fail(database: Database, userId: string, deletionId: number, cause: string): Promise<void> {
-  await database.read(end, [userId, deletionId, 'FAILURE', cause]);
+/**
+ * Ends a deletion inside a write.
+ *
+ * @returns its age in seconds, none if it had ended already.
+ */
+export async function endWithin(
+  transaction: Transaction,
+  userId: string,
+  deletionId: number,
+  ending: Ending,
+): Promise<number | undefined> {
+  const [record] = await transaction.query<{ age: number }>(...ended(userId, deletionId, ending));
+  return record?.age;
+}
+
+/**
+ * Ends a deletion in a transaction of its own.
+ *
+ * @returns its age in seconds, none if it had ended already.
+ */
+export async function endAlone(
+  database: Database,
+  userId: string,
+  deletionId: number,
+  ending: Ending,
+): Promise<number | undefined> {
+  const [record] = await database.read<{ age: number }>(...ended(userId, deletionId, ending));
+  return record?.age;
 }
 
 export async function readStatus(database: Database, userId: string, id: number): Promise<DeletionStatus | undefined> {
@@ -136,22 +184,19 @@ export async function claimDeletion(
   return claimed;
 }
 
-/** Deletes everything and marks the record, under one stamp, and commits. */
-export async function commitCascade(session: Session, userId: string, deletionId: number, subscriptionId: number) {
-  await session.commit([cascade, [userId, deletionId, subscriptionId]]);
+/** Deletes everything and leaves a tombstone, under one stamp. */
+export function cascaded(userId: string, subscriptionId: number): [Statement, unknown[]] {
+  return [cascade, [userId, subscriptionId]];
 }
 
-/** Ends a claimed deletion with nothing deleted, and commits. */
-export async function commitFailure(session: Session, userId: string, deletionId: number, cause: string) {
-  await session.commit([end, [userId, deletionId, 'FAILURE', cause]]);
+/** Takes records that are due, in a transaction of its own: whoever ends or makes one waits for no relay. */
+export function takeDue(database: Database, limit: number, resendAfterMs: number): Promise<Taken[]> {
+  return database.read<Taken>(take, [limit, resendAfterMs]);
 }
 
-export function claimDue(session: Session, limit: number, resendAfterMs: number): Promise<Unsent[]> {
-  return session.query<Unsent>(due, [limit, resendAfterMs]);
-}
-
-/** Marks records as sent, and commits. */
-export async function commitSent(session: Session, sent: readonly Unsent[]): Promise<void> {
-  const columns = [sent.map((row) => row.userId), sent.map((row) => row.deletionId), sent.map((row) => row.send)];
-  await session.commit([markSent, columns]);
+/** Gives records whose last job is gone the number of a new one. @returns those that have not ended meanwhile. */
+export async function takeAgainLost(database: Database, lost: readonly Taken[]): Promise<Taken[]> {
+  if (lost.length === 0) return [];
+  const columns = [lost.map((row) => row.userId), lost.map((row) => row.deletionId), lost.map((row) => row.send)];
+  return database.read<Taken>(takeAgain, columns);
 }

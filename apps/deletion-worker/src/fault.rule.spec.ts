@@ -11,16 +11,21 @@ describe('faultKind', () => {
     '57P01',
     '57P03',
     '53300',
+    '25006',
+    '28P01',
+    '3D000',
     'ECONNREFUSED',
     'ECONNRESET',
     'EPIPE',
     'ETIMEDOUT',
     'ENOTFOUND',
+    'ENETUNREACH',
+    'CERT_HAS_EXPIRED',
   ])('is away when Postgres is not to be reached, which is no attempt: %s', (code) =>
     expect(faultKind(withCode(code))).toBe('away'),
   );
 
-  it.each(['40001', '40P01', '53100', '53200', '55P03', '57014'])(
+  it.each(['40001', '40P01', '53100', '53200', '55P03', '57014', '58030'])(
     'is passing when the same transaction may succeed later: %s',
     (code) => expect(faultKind(withCode(code))).toBe('passing'),
   );

@@ -4,7 +4,10 @@ import type { DeletionStatus } from '#contracts';
 /** A request to delete a subscription. The record owns the truth; the queue only delivers it to a worker. */
 @Entity({ schema: 'deletion', name: 'deletions' })
 @Index('deletions_one_pending', ['userId', 'subscriptionId'], { unique: true, where: `status = 'PENDING'` })
+@Index('deletions_due', { synchronize: false })
 @Check('deletions_status', `status IN ('PENDING', 'SUCCESS', 'FAILURE')`)
+@Check('deletions_finished_when_final', `(finished IS NULL) = (status = 'PENDING')`)
+@Check('deletions_cause_of_failure', `(cause IS NULL) = (status <> 'FAILURE')`)
 export class DeletionEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
@@ -27,6 +30,7 @@ export class DeletionEntity {
   @Column({ type: 'integer', default: 0 })
   send!: number;
 
+  /** When a relay last took it to send or to look after its job; none: its next job is due, whatever an earlier one does. */
   @Column({ name: 'sent_at', type: 'timestamp with time zone', nullable: true })
   sentAt!: Date | null;
 

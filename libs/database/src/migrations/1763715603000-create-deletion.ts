@@ -22,10 +22,23 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
         finished timestamptz(3),
         cause text,
         CONSTRAINT deletions_pkey PRIMARY KEY (user_id, id),
-        CONSTRAINT deletions_status CHECK (status IN ('PENDING', 'SUCCESS', 'FAILURE'))
+        CONSTRAINT deletions_status CHECK (status IN ('PENDING', 'SUCCESS', 'FAILURE')),
+        CONSTRAINT deletions_finished_when_final CHECK ((finished IS NULL) = (status = 'PENDING')),
+        CONSTRAINT deletions_cause_of_failure CHECK ((cause IS NULL) = (status <> 'FAILURE'))
       );
       CREATE UNIQUE INDEX deletions_one_pending ON deletion.deletions (user_id, subscription_id) WHERE status = 'PENDING';
+      -- What the relays look for, of all users; as small as what is PENDING, whatever has ended.
+      CREATE INDEX deletions_due ON deletion.deletions (coalesce(sent_at, '-infinity'), id) WHERE status = 'PENDING';
       GRANT SELECT, INSERT, UPDATE ON deletion.deletions TO podcast_sync_deletion_group;
+
+      -- The same transitions as in the worker's deletion.rule: a record starts as PENDING, and a final state stays.
+      CREATE FUNCTION deletion.start_pending() RETURNS trigger
+      LANGUAGE plpgsql AS $$
+      BEGIN
+        RAISE EXCEPTION 'a deletion can not start as %', NEW.status USING ERRCODE = 'integrity_constraint_violation';
+      END $$;
+      CREATE TRIGGER deletions_start_pending BEFORE INSERT ON deletion.deletions
+        FOR EACH ROW WHEN (NEW.status <> 'PENDING') EXECUTE FUNCTION deletion.start_pending();
 
       CREATE FUNCTION deletion.keep_final() RETURNS trigger
       LANGUAGE plpgsql AS $$
@@ -41,6 +54,7 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
     await runner.query(`
       DROP TABLE deletion.deletions;
       DROP FUNCTION deletion.keep_final();
+      DROP FUNCTION deletion.start_pending();
       DROP SEQUENCE deletion.deletion_id;
       DROP SCHEMA deletion;
     `);
