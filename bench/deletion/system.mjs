@@ -1,0 +1,80 @@
+import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { removePostgres, removeRedis, startPostgres, TokenIssuer } from '#embedded';
+import pg from 'pg';
+
+const standalone = fileURLToPath(new URL('../../dist/apps/standalone/src/main.js', import.meta.url));
+
+/** The whole built system on a Postgres that survives a crash, as one that serves does. All is gone after `stop`. */
+export async function startSystem(say) {
+  const root = mkdtempSync(join(tmpdir(), 'podcast-sync-bench-'));
+  chmodSync(root, 0o711);
+  const data = join(root, 'data');
+  const postgres = await startPostgres({ directory: join(root, 'postgres'), database: 'bench', progress: say });
+  say('Starting the system ...');
+  const child = fork(standalone, ['--data', data, '--port', '0'], {
+    env: { ...process.env, POSTGRES_URL: postgres.url, LOG_LEVEL: 'warn' },
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const ended = once(child, 'close');
+  const connections = [];
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: postgres.url });
+    connections.push(client);
+    await client.connect();
+    return client;
+  };
+  const stop = async () => {
+    await Promise.all(connections.map((client) => client.end()));
+    child.kill('SIGTERM');
+    await ended;
+    await postgres.stop();
+    await removePostgres(join(root, 'postgres'));
+    await removeRedis(join(data, 'redis'));
+    rmSync(root, { recursive: true, force: true });
+  };
+  try {
+    const message = await Promise.race([once(child, 'message').then(([said]) => said), ended.then(() => undefined)]);
+    if (!message) throw new Error('the system did not start');
+    const client = new Client(message.facts.baseUrl, await TokenIssuer.open(join(data, 'keys')));
+    return Object.assign(client, { owner: await connect(), clock: await connect(), stop });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The API as clients call it. */
+class Client {
+  constructor(baseUrl, issuer) {
+    this.baseUrl = baseUrl;
+    this.issuer = issuer;
+  }
+
+  async user() {
+    const id = randomUUID();
+    return { id, token: await this.issuer.issue(id) };
+  }
+
+  async send({ token }, method, path, body) {
+    const response = await fetch(this.baseUrl + path, {
+      method,
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json() };
+  }
+
+  async call(user, method, path, expected, body) {
+    const answer = await this.send(user, method, path, body);
+    if (answer.status !== expected)
+      throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  }
+}
