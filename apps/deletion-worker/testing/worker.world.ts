@@ -26,6 +26,8 @@ export interface WorkerWorld {
   processor(): DeletionProcessor;
   /** May look at and prepare everything. */
   owner: pg.Client;
+  /** The database as the worker logs in. */
+  workerUrl: string;
   close(): Promise<void>;
 }
 
@@ -55,7 +57,7 @@ export async function openWorker(redisUrl = inject('servers').redisUrl): Promise
   const relay = anotherRelay();
   const service = new DeletionService(database, relay);
   return {
-    ...{ database, queue, relay, service, anotherRelay, owner },
+    ...{ database, queue, relay, service, anotherRelay, owner, workerUrl: testDatabase.urls.deletion },
     processor: () => new DeletionProcessor(service, database, { connection: connections.worker, prefix }, log),
     close: async () => {
       await Promise.all(relays.map((each) => each.beforeApplicationShutdown()));

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { secretFile, TokenIssuer } from '#embedded';
+import { secretFile, TokenIssuer, writePrivateFile } from '#embedded';
 import { AppLog } from './app.log.js';
 import type { AppProgram } from './app.process.js';
 
@@ -45,6 +45,8 @@ export function appPrograms(
     log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say),
   });
   const urls = services.map(({ role }) => roleUrl(postgresUrl, role, data));
+  // Where `npm run deletions` finds the database of this run.
+  writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(postgresUrl, 'deletion', data)}\n`);
   return {
     migrate: program('migrate', 'migrate', {
       DATABASE_URL: postgresUrl,

@@ -1,0 +1,86 @@
+import { userInfo } from 'node:os';
+import { Failure } from '#contracts';
+import { createDataSource, Database, databaseConfig } from '#database';
+import { ConfigurationError, loadConfig } from '#runtime';
+import { type OperatorCommand, readCommand, usage, UsageError } from './operator.command.js';
+import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.store.js';
+import { tableOf } from './operator.text.js';
+
+/** The operators' command: looks at deletions, and has a stuck one sent again or ended. */
+async function main(): Promise<void> {
+  const command = readCommand(process.argv.slice(2));
+  const config = loadConfig(databaseConfig);
+  const dataSource = createDataSource({ url: config.DATABASE_URL, poolSize: 1, applicationName: 'deletions' });
+  await dataSource.initialize();
+  const database = new Database(dataSource, config.DATABASE_PREPARED === 'on');
+  try {
+    process.stdout.write(await carryOut(database, command));
+  } finally {
+    await database.close();
+  }
+}
+
+/** @returns what to print. */
+async function carryOut(database: Database, command: OperatorCommand): Promise<string> {
+  switch (command.verb) {
+    case 'list': {
+      const records = await listDeletions(database, command.status, command.limit);
+      return command.json ? `${JSON.stringify(records, undefined, 2)}\n` : tableOf(records);
+    }
+    case 'retry':
+      if (await makeDue(database, command.deletionId))
+        return `Deletion ${command.deletionId} will be sent again now.\n`;
+      throw await notPending(database, command.deletionId);
+    case 'fail': {
+      const { deletionId, operator = accountName() } = command;
+      const cause = `ended by the operator ${operator}`;
+      if (await endByOperator(database, deletionId, { status: 'FAILURE', cause }))
+        return `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`;
+      throw await notPending(database, deletionId);
+    }
+  }
+}
+
+/** The command was understood and can't be done. */
+class Refusal extends Error {}
+
+async function notPending(database: Database, deletionId: number): Promise<Refusal> {
+  const found = await findDeletion(database, deletionId);
+  if (!found) return new Refusal(`there is no deletion ${deletionId}`);
+  const cause = found.cause ? `: ${found.cause}` : '';
+  return new Refusal(`deletion ${deletionId} ended in ${found.status} at ${String(found.finished)}${cause}`);
+}
+
+/** Some containers run as a number that no account has. */
+function accountName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/** SQLSTATEs of a statement that waited for a lock until its time was up. */
+const waited = /^(55P03|57014)$/;
+
+const whereItLooks =
+  'Type it where the system runs, or say where its Postgres is: npm run -s deletions -- --help tells how.';
+
+/** The exit code, and what a person needs to know. */
+function explained(error: unknown): [number, string] {
+  if (error instanceof UsageError) return [2, error.message ? `deletions: ${error.message}\n\n${usage}` : usage];
+  if (error instanceof ConfigurationError) return [78, `deletions: ${error.message}\n${whereItLooks}`];
+  if (error instanceof Refusal) return [1, `deletions: ${error.message}`];
+  const cause = (error instanceof Failure ? error.cause : error) as { code?: string; message?: string } | undefined;
+  if (waited.test(cause?.code ?? '')) return [1, 'deletions: it is being carried out just now; look again in a minute'];
+  const why = cause?.message || cause?.code || String(error);
+  return [1, `deletions: Postgres could not do it (${why}); does the system run?`];
+}
+
+try {
+  await main();
+} catch (error) {
+  const [exitCode, text] = explained(error);
+  process.stderr.write(`${text}\n`);
+  process.exitCode = exitCode;
+}
