@@ -1,7 +1,13 @@
 import { runService } from '#runtime/service';
+import { Queue } from 'bullmq';
 import { DeletionModule } from './deletion.module.js';
 import { deletionWorkerConfig } from './deletion-worker.config.js';
+import { queueBoard } from './queue.board.js';
 
-await runService('deletion-worker', 'deletion', deletionWorkerConfig, (config, log) =>
-  DeletionModule.with(config, log),
+await runService(
+  'deletion-worker',
+  'deletion',
+  deletionWorkerConfig,
+  (config, log) => DeletionModule.with(config, log),
+  (app, config) => queueBoard(app.get(Queue), config),
 );

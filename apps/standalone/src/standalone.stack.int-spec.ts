@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -108,6 +109,16 @@ describe('StandaloneStack', () => {
     expect(order.slice(7, 9)).toEqual(['start gateway', 'stop gateway']);
     expect(order.slice(9).toSorted()).toEqual(services.map((app) => `stop ${app}`));
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
+  });
+
+  it("leaves the deletion worker's database where the operators' command looks, for this user's eyes only", async () => {
+    const running = stack();
+    await running.start();
+    await running.stop();
+    const worker = events().find(({ app }) => app === 'deletion-worker');
+    const file = join(data, 'deletions-database-url');
+    expect(readFileSync(file, 'utf8').trim()).toBe(worker?.env['DATABASE_URL']);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
   it('gives each app what it needs and no more: a service its own role, the gateway no database', async () => {

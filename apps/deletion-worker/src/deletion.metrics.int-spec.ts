@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AppProcess, AppStack, type Device, eventually } from '#testing';
+
+let stack: AppStack;
+let gateway: AppProcess;
+let worker: AppProcess;
+let device: Device;
+
+beforeAll(async () => {
+  stack = await AppStack.open();
+  [gateway, , worker] = (await stack.start(['gateway', 'subscription', 'deletion-worker'], {
+    OPS_PORT: '0',
+  })) as [AppProcess, AppProcess, AppProcess];
+  device = await stack.device(gateway);
+});
+afterAll(() => stack.close());
+
+const scrape = async () => (await fetch(`http://127.0.0.1:${String(worker.facts['opsPort'])}/metrics`)).text();
+
+/** One value of what the worker shows. */
+async function metric(name: string): Promise<number | undefined> {
+  const line = (await scrape()).split('\n').find((one) => one.startsWith(`podcast_sync_deletion${name} `));
+  return line === undefined ? undefined : Number(line.split(' ').at(-1));
+}
+
+async function subscribed(): Promise<string> {
+  const guid = randomUUID();
+  const subscriptions = [{ feed_url: `https://podcast.example/${guid}`, guid }];
+  await device.send('POST', '/subscriptions', { body: { subscriptions } });
+  return guid;
+}
+
+async function requested(guid: string): Promise<number> {
+  const { body } = await device.send<{ deletion_id: number }>('DELETE', `/subscriptions/${guid}`);
+  return body.deletion_id;
+}
+
+const ends = (deletionId: number, status: string) =>
+  eventually(
+    async () => expect((await device.send('GET', `/deletions/${deletionId}`)).body).toMatchObject({ status }),
+    { timeout: 20_000 },
+  );
+
+const show = (name: string, value: number) => eventually(async () => expect(await metric(name)).toBe(value));
+
+describe('the metrics of the deletion worker', () => {
+  it('start at zero, so that the first of a kind is a rise', async () => {
+    for (const outcome of ['success', 'failure']) await show(`s_total{outcome="${outcome}"}`, 0);
+    for (const result of ['done', 'away', 'passing', 'lasting']) await show(`_attempts_total{result="${result}"}`, 0);
+    await show('_stalled_jobs_total', 0);
+    for (const gauge of ['s_pending', '_oldest_pending_age_seconds', '_relay_lag_seconds']) await show(gauge, 0);
+  });
+
+  it('count deletions by outcome, with their durations and attempts', async () => {
+    for (let n = 0; n < 3; n++) await ends(await requested(await subscribed()), 'SUCCESS');
+    await show('s_total{outcome="success"}', 3);
+    await show('s_total{outcome="failure"}', 0);
+    await show('_duration_seconds_count{outcome="success"}', 3);
+    await show('_attempts_total{result="done"}', 3);
+    const sum = await metric('_duration_seconds_sum{outcome="success"}');
+    console.log(`three deletions took ${sum?.toFixed(3)} s in all`);
+    expect(sum).toBeGreaterThan(0);
+    expect(sum).toBeLessThan(60);
+    await show('s_pending', 0);
+  });
+
+  it('show what waits and for how long, and that it has ended', async () => {
+    const guid = await subscribed();
+    const owner = new pg.Client({ connectionString: stack.postgres.url });
+    await owner.connect();
+    const { rowCount } = await owner.query(
+      `INSERT INTO deletion.deletions (user_id, subscription_id, requested, sent_at)
+       SELECT user_id, id, now() - interval '1 hour', now() - interval '25 seconds' FROM subscription.subscriptions
+       WHERE guid = '${guid}' RETURNING user_id`,
+    );
+    await owner.end();
+    expect(rowCount).toBe(1);
+    await show('s_pending', 1);
+    const age = await metric('_oldest_pending_age_seconds');
+    expect(age).toBeGreaterThanOrEqual(3_600);
+    expect(age).toBeLessThan(3_660);
+    // A second look is due half a minute after the first.
+    expect(await metric('_relay_lag_seconds')).toBe(0);
+    await eventually(async () => expect(await metric('s_pending')).toBe(0), { timeout: 25_000 });
+    // The subscription was added after that request.
+    await show('s_total{outcome="failure"}', 1);
+  });
+
+  it('are told without the records while Postgres is away, and in full when it is back', async () => {
+    await stack.postgres.stop();
+    const text = await scrape();
+    expect(text).toContain('podcast_sync_deletions_total{outcome="success"} 3');
+    expect(await metric('s_pending')).toBeUndefined();
+    await stack.postgres.start();
+    await show('s_pending', 0);
+  });
+});
+
+it('the board is on the ops port of a worker with a password, and of no other', async () => {
+  const ask = async (one: AppProcess, authorization: string) =>
+    (await fetch(`http://127.0.0.1:${String(one.facts['opsPort'])}/queues`, { headers: { authorization } })).status;
+  expect(await ask(worker, 'Bearer none')).toBe(404);
+  const password = randomUUID();
+  const [open] = await stack.start(['deletion-worker'], { OPS_PORT: '0', QUEUE_BOARD_PASSWORD: password });
+  expect(await ask(open as AppProcess, 'Bearer none')).toBe(401);
+  expect(await ask(open as AppProcess, `Bearer ${password}`)).toBe(200);
+});

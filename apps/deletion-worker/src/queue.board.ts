@@ -1,0 +1,71 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { OpsRoutes } from '#runtime';
+import type { Queue } from 'bullmq';
+import { z } from 'zod';
+
+/** Where the board is on the ops port. */
+const boardPath = '/queues';
+
+/** Whether and how operators see the queue. Part of the deletion worker's configuration. */
+export const queueBoardConfig = z.object({
+  QUEUE_BOARD_PASSWORD: z
+    .string()
+    .min(16, 'has at least 16 characters')
+    .optional()
+    .describe('Opens a page about the queue at `/queues` on `OPS_PORT`, for those who know it. Not set: none.'),
+  QUEUE_BOARD_WRITABLE: z
+    .stringbool()
+    .default(false)
+    .describe('Lets that page retry, remove and add jobs and pause the queue; else it only shows them.'),
+});
+export type QueueBoardConfig = z.output<typeof queueBoardConfig>;
+
+/**
+ * Bull Board for a queue, behind a password: HTTP Basic with any user name, or a bearer token. Nothing of it is loaded
+ * unless a password is configured.
+ *
+ * @returns none without a password.
+ */
+export async function queueBoard(queue: Queue, config: QueueBoardConfig): Promise<OpsRoutes | undefined> {
+  const { QUEUE_BOARD_PASSWORD: password, QUEUE_BOARD_WRITABLE: writable } = config;
+  if (password === undefined) return undefined;
+  const [{ fastify }, { createBullBoard }, { BullMQAdapter }, { FastifyAdapter }] = await Promise.all([
+    import('fastify'),
+    import('@bull-board/api'),
+    import('@bull-board/api/bullMQAdapter'),
+    import('@bull-board/fastify'),
+  ]);
+  const server = fastify();
+  server.addHook('onRequest', async (request, reply) => {
+    if (isPassword(request.headers.authorization, password)) return;
+    await reply.code(401).header('www-authenticate', 'Basic realm="queues", charset="UTF-8"').send('not authorized\n');
+  });
+  const serverAdapter = new FastifyAdapter();
+  serverAdapter.setBasePath(boardPath);
+  createBullBoard({ queues: [new BullMQAdapter(queue, { readOnlyMode: !writable })], serverAdapter });
+  await server.register(serverAdapter.registerPlugin(), { prefix: boardPath });
+  await server.ready();
+  return (request, response) => {
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    if (path !== boardPath && !path.startsWith(`${boardPath}/`)) return false;
+    server.routing(request, response);
+    return true;
+  };
+}
+
+/** Compares digests, which are of one length and tell nothing by the time it takes. */
+function isPassword(authorization: string | undefined, password: string): boolean {
+  const [, scheme = '', credential = ''] = /^(basic|bearer) +(\S+)$/i.exec(authorization ?? '') ?? [];
+  // Basic carries `name:password`; any name will do.
+  const given =
+    scheme.toLowerCase() === 'basic'
+      ? Buffer.from(credential, 'base64')
+          .toString()
+          .replace(/^[^:]*:/, '')
+      : credential;
+  return timingSafeEqual(sha256(given), sha256(password));
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
