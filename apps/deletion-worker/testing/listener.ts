@@ -15,7 +15,7 @@ const listened = `
   WITH made AS (
     INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
     SELECT $1, $2, $3, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example', 'https://p.example'
-    FROM generate_series(1, 3) RETURNING id
+    FROM generate_series(1, $4::int) RETURNING id
   )
   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made`;
 
@@ -50,9 +50,9 @@ export class Listener {
     return id;
   }
 
-  /** Three more episodes. */
-  async listen(subscriptionId: number): Promise<void> {
-    await this.owner.query(listened, [this.userId, subscriptionId, await this.stamp()]);
+  /** More episodes. */
+  async listen(subscriptionId: number, episodes = 3): Promise<void> {
+    await this.owner.query(listened, [this.userId, subscriptionId, await this.stamp(), episodes]);
   }
 
   /** Adds a subscription again, as POST does. */

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Listener } from '../testing/listener.js';
+import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+
+const size = process.env.TEST_FULL ? 100_000 : 10_000;
+
+let world: WorkerWorld;
+let watcher: pg.Client;
+let other: pg.Client;
+
+beforeAll(async () => {
+  world = await openWorker();
+  [watcher, other] = [1, 2].map(() => new pg.Client({ connectionString: world.workerUrl })) as [pg.Client, pg.Client];
+  await Promise.all([watcher.connect(), other.connect()]);
+});
+afterAll(async () => {
+  await Promise.all([watcher.end(), other.end()]);
+  await world.close();
+});
+
+const seen = `SELECT (SELECT count(*)::int FROM episode.episodes WHERE user_id = $1) AS episodes,
+  (SELECT deleted IS NOT NULL FROM subscription.subscriptions WHERE user_id = $1) AS deleted,
+  (SELECT status FROM deletion.deletions WHERE user_id = $1) AS status`;
+
+it(`a deletion of ${size} episodes shows itself to readers whole or not at all, and holds up no other user`, async () => {
+  const listener = new Listener(world.owner);
+  const guid = randomUUID();
+  const subscriptionId = await listener.subscribe(guid);
+  await listener.listen(subscriptionId, size - 3);
+  const { deletionId } = await world.service.request({ userId: listener.userId, guid }, call());
+
+  const done = new AbortController();
+  const states = new Set<string>();
+  const watch = async () => {
+    while (!done.signal.aborted) states.add(JSON.stringify((await watcher.query(seen, [listener.userId])).rows[0]));
+  };
+  let slowest = 0;
+  const write = async () => {
+    const another = randomUUID();
+    while (!done.signal.aborted) {
+      const begun = performance.now();
+      await other.query('SELECT sync.begin_write($1, gen_random_uuid()::text)', [another]);
+      slowest = Math.max(slowest, performance.now() - begun);
+    }
+  };
+  const beside = Promise.all([watch(), write()]);
+  const begun = performance.now();
+  await world.service.process({ userId: listener.userId, deletionId });
+  const took = performance.now() - begun;
+  // The reader's next look sees the end.
+  states.add(JSON.stringify((await world.owner.query(seen, [listener.userId])).rows[0]));
+  done.abort();
+  await beside;
+  console.log(`${size} episodes: ${took.toFixed()} ms, slowest write of another user ${slowest.toFixed()} ms`);
+
+  expect([...states].map((state) => JSON.parse(state) as unknown)).toEqual([
+    { episodes: size, deleted: false, status: 'PENDING' },
+    { episodes: 0, deleted: true, status: 'SUCCESS' },
+  ]);
+  // A cascade has 60 s.
+  expect(took).toBeLessThan(30_000);
+  expect(slowest).toBeLessThan(5_000);
+});
