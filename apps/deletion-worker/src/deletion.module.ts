@@ -6,8 +6,8 @@ import { DeletionController } from './deletion.controller.js';
 import { DeletionProcessor, WORKER_OPTIONS } from './deletion.processor.js';
 import { DeletionRelay, LOG } from './deletion.relay.js';
 import { DeletionService } from './deletion.service.js';
-import type { DeletionWorkerConfig } from './deletion-worker.config.js';
 import { PendingGauges } from './pending.gauges.js';
+import { queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
 import { RequestSweep } from './request.sweep.js';
 import { QueueConnections } from './queue.connections.js';
 
@@ -18,7 +18,7 @@ const prefix = '{bull}';
 @Module({})
 export class DeletionModule {
   static with(config: DeletionWorkerConfig, log: Log): DynamicModule {
-    const redis = { ...config, REDIS_URL: config.QUEUE_REDIS_URL ?? config.REDIS_URL };
+    const redis = queueRedis(config);
     const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
     const queueOptions: QueueOptions = {
       connection: connections.producer,

@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { connectRedis, Log } from '#runtime';
+import { isRefusal, warnOfEviction } from '#transport';
 import type { Queue } from 'bullmq';
 
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
@@ -17,9 +18,29 @@ export class QueueConnections implements OnApplicationShutdown {
   constructor(connect: Connect, log: Log) {
     this.producer = connect();
     this.worker = connect({ maxRetriesPerRequest: null, enableOfflineQueue: true, socketTimeout: undefined });
+    this.producer.once('ready', () => void warnOfEviction(this.producer, log, 'the deletion queue'));
+    this.reportRefusals(log);
     for (const connection of [this.producer, this.worker]) {
       connection.on('error', (error: Error) => log.debug({ err: error }, "the queue's Redis can't be reached"));
     }
+  }
+
+  /** Says once per outage what nobody but an operator can end. */
+  private reportRefusals(log: Log): void {
+    let refused = false;
+    const failed = (error: Error) => {
+      if (refused || !isRefusal(error)) return;
+      refused = true;
+      // Not the error itself: it carries the command, and with it the password.
+      const reason = error.message;
+      log.error(
+        { reason },
+        "the queue's Redis refuses this app, or is not trusted by it: check user, password and certificates",
+      );
+    };
+    this.producer.on('error', failed);
+    this.producer.on('node error', failed);
+    this.producer.on('ready', () => (refused = false));
   }
 
   /** Closes a queue with the connections; its errors are the connections' and reported there. */

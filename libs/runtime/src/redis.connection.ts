@@ -46,8 +46,8 @@ export function connectRedis(config: RedisConfig, overrides: Partial<RedisOption
   if (config.REDIS_CLUSTER && config.REDIS_SENTINELS)
     throw new ConfigurationError(['REDIS_CLUSTER: set either REDIS_CLUSTER or REDIS_SENTINELS, not both']);
   if (config.REDIS_CLUSTER) return cluster(config.REDIS_CLUSTER, options);
-  if (config.REDIS_SENTINELS) return behindSentinels(config, config.REDIS_SENTINELS, options);
-  return new Redis(config.REDIS_URL, options);
+  if (config.REDIS_SENTINELS) return surviving(behindSentinels(config, config.REDIS_SENTINELS, options));
+  return surviving(new Redis(config.REDIS_URL, options));
 }
 
 /** How long to wait before the next attempt to connect: soon at first, at most about a second, no two apps in step. */
@@ -91,14 +91,26 @@ function behindSentinels(config: RedisConfig, sentinels: Address[], options: Red
 
 function cluster(startupNodes: Address[], options: RedisOptions): Cluster {
   const { retryStrategy: _, enableOfflineQueue, lazyConnect, ...redisOptions } = options;
-  return new Cluster(startupNodes, {
+  const servers = new Cluster(startupNodes, {
     enableOfflineQueue,
     lazyConnect,
     redisOptions,
     clusterRetryStrategy: reconnectDelay,
     slotsRefreshTimeout: 2_000,
     slotsRefreshInterval: 2_000,
+    // A certificate names hosts: with TLS a name is not turned into an address before it is compared.
+    ...(options.tls && { dnsLookup: (name, done) => done(null, name) }),
   });
+  servers.on('+node', surviving);
+  return servers;
+}
+
+/**
+ * A TLS socket may tell of a second error after the one that ended it, e.g. the alert of a server whose certificate was
+ * not trusted. ioredis hears the first only; unheard, the second would end the process.
+ */
+function surviving(redis: Redis): Redis {
+  return redis.on('error', () => redis.stream?.on('error', () => {}));
 }
 
 interface Address {

@@ -1,3 +1,6 @@
+/** Most items of one batch: a script of Redis takes about 8,000 arguments, and others want their turn. */
+const most = 1_000;
+
 /** Collects what comes within one turn of the event loop, so that it is sent together: one command costs what ten do. */
 export class Batch<Item> {
   private items: Item[] = [];
@@ -11,6 +14,6 @@ export class Batch<Item> {
   private flush(): void {
     const items = this.items;
     this.items = [];
-    this.send(items);
+    for (let from = 0; from < items.length; from += most) this.send(items.slice(from, from + most));
   }
 }

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { Gate } from './gate.js';
+import { isRefusal } from './refusal.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
 /** What can be listened to by `on()` of server and client; `link` says which of the two connections it was. */
@@ -24,6 +25,8 @@ const repeatedMs = 10_000;
  *
  * Invariants:
  * - An outage is logged once when it begins and once when it ends, however many attempts lie between.
+ * - That Redis refuses the password or a certificate is trusted by nobody is an error for an operator, logged once as
+ *   such. It connects on: what is wrong may be put right at either end.
  * - Closing ends within about a second, whatever state Redis is in.
  */
 export class RedisLink {
@@ -31,6 +34,7 @@ export class RedisLink {
   private readonly up = new Gate();
   private closing = false;
   private outage = false;
+  private refused = false;
   private outages = 0;
   private lastError?: Error;
   private lastFault = { message: '', at: Number.NEGATIVE_INFINITY };
@@ -44,6 +48,8 @@ export class RedisLink {
     redis.on('ready', () => this.gained());
     redis.on('close', () => this.lost());
     redis.on('error', (error: Error) => this.failed(error));
+    // A Cluster's own error does not say what its nodes said.
+    redis.on('node error', (error: Error) => this.failed(error));
     if (redis.status === 'ready') this.up.open();
     else if (redis.status === 'wait') redis.connect().catch(() => {});
   }
@@ -91,6 +97,7 @@ export class RedisLink {
     this.up.open();
     if (this.outage) this.log.info({ link: this.name }, 'Redis is there again');
     this.outage = false;
+    this.refused = false;
   }
 
   private lost(): void {
@@ -102,7 +109,20 @@ export class RedisLink {
   private failed(error: Error): void {
     this.lastError = error;
     // While it is up, an error that ends the connection is followed by `close`.
-    if (!this.isUp) this.away();
+    if (this.isUp) return;
+    if (isRefusal(error)) this.deny(error);
+    else this.away();
+  }
+
+  private deny({ message }: Error): void {
+    if (this.refused || this.closing) return;
+    this.refused = true;
+    this.outage = true;
+    // Not the error itself: it carries the command, and with it the password.
+    this.log.error(
+      { link: this.name, reason: message },
+      'Redis refuses this app, or is not trusted by it: check user, password and certificates',
+    );
   }
 
   private away(): void {

@@ -16,7 +16,7 @@ export interface Scripts {
     idleMs: number,
     entryId: string,
   ): Promise<string[] | null>;
-  /** Counts a delivery of a request that is this replica's. */
+  /** Counts a delivery of a request that is this replica's; answers 0 when it is not. */
   rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
   /** Keeps the given requests from being taken over; answers those that were this replica's no more. */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<string[]>;
@@ -93,7 +93,10 @@ return false`,
   },
   rpcDeliver: {
     numberOfKeys: 1,
-    lua: `return #redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3])`,
+    lua: `
+local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1, ARGV[2])
+if #pending == 0 then return 0 end
+return #redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3])`,
   },
   rpcRenew: {
     numberOfKeys: 1,

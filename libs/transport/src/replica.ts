@@ -39,10 +39,13 @@ export class Replica {
   private readonly presence: Presence;
   private readonly takeover: Takeover;
   private readonly pulses: readonly Pulse[];
+  /** What runs while its caller waits. */
   private readonly running = new Map<string, Entry>();
+  /** What still runs although nobody waits for it any more. */
+  private readonly overdue = new Set<string>();
   /** Open while another request may be read. */
   private readonly room = new Gate(true);
-  /** Open while nothing runs. */
+  /** Open while nothing runs that is waited for; once it is leaving, while nothing runs at all. */
   private readonly quiet = new Gate(true);
   private readonly leaving = new Gate();
   private stopping?: Promise<void>;
@@ -81,13 +84,17 @@ export class Replica {
 
   get counters(): ReplicaCounters {
     return {
-      inFlight: this.running.size,
+      inFlight: this.inFlight,
       handled: this.handled,
       expired: this.expired + this.takeover.expired,
       takeovers: this.takeover.taken,
       deadLetters: this.takeover.buried,
       reconnects: this.links[0].losses + this.links[1].losses,
     };
+  }
+
+  private get inFlight(): number {
+    return this.running.size + this.overdue.size;
   }
 
   /** Resolves when the group exists, the heartbeat is written and it reads; waits for Redis as long as that takes. */
@@ -110,7 +117,7 @@ export class Replica {
     await beat!.stop();
     if (await this.withdraw()) await delay(farewellMs);
     this.leaving.open();
-    this.room.open();
+    this.updateGates();
     await Promise.race([this.quietly(), delay(drainMs, undefined, { ref: false })]);
     await Promise.all([renew, ...others].map((pulse) => pulse!.stop()));
     await this.leave();
@@ -139,8 +146,7 @@ export class Replica {
   private async leave(): Promise<void> {
     const pending =
       this.running.size > 0 || !this.isUp ? undefined : await this.presence.leave().catch(() => undefined);
-    if (pending !== 0)
-      this.options.log.warn({ pending, running: this.running.size }, 'left requests to other replicas');
+    if (pending !== 0) this.options.log.warn({ pending, running: this.inFlight }, 'left requests to other replicas');
   }
 
   /** Waits for Redis and joins the group. */
@@ -173,7 +179,7 @@ export class Replica {
 
   /** The next requests, as many as there is room for. */
   private async next(): Promise<Entry[]> {
-    const room = this.options.maxInFlight - this.running.size;
+    const room = this.options.maxInFlight - this.inFlight;
     const { blockMs } = this.options.timings;
     const [reader] = this.links;
     const streams = (await reader.redis.xreadgroup(
@@ -194,8 +200,10 @@ export class Replica {
       const entry = await this.takeover.reserve();
       if (!entry) break;
       await this.quiet.opened();
-      await this.takeover.begin(entry);
-      await this.run(entry);
+      if (!(await this.takeover.begin(entry))) continue;
+      void this.run(entry);
+      // Until it has ended or is overdue: one that hangs does not keep this replica from its work for ever.
+      await this.quiet.opened();
     }
     this.takeoverIsDue = false;
   }
@@ -213,23 +221,26 @@ export class Replica {
       await this.answers.give(entry);
     }
     this.running.delete(entry.id);
+    this.overdue.delete(entry.id);
     this.updateGates();
   }
 
   private updateGates(): void {
-    this.room.set(this.running.size < this.options.maxInFlight || this.leaving.isOpen);
-    this.quiet.set(this.running.size === 0);
+    const { isOpen: isLeaving } = this.leaving;
+    this.room.set(this.inFlight < this.options.maxInFlight || isLeaving);
+    this.quiet.set((isLeaving ? this.inFlight : this.running.size) === 0);
   }
 
   /** Keeps what runs from being taken over, and lets go of what nobody waits for any more, however long it may run. */
   private async renew(): Promise<void> {
     const now = this.clock.now();
-    const waitedFor: string[] = [];
-    for (const entry of this.running.values()) {
-      if (now < entry.deadline) waitedFor.push(entry.id);
-      else await this.answers.give(entry);
+    for (const entry of [...this.running.values()].filter(({ deadline }) => now >= deadline)) {
+      this.running.delete(entry.id);
+      this.overdue.add(entry.id);
+      void this.answers.give(entry);
     }
-    await this.takeover.renew(waitedFor);
+    this.updateGates();
+    await this.takeover.renew([...this.running.keys()]);
   }
 
   private async lookForAbandoned(): Promise<void> {

@@ -4,6 +4,12 @@ import type { RedisLink } from './redis.link.js';
 import { RedisClock } from './redis.clock.js';
 import { group, serviceKeys, type ServiceKeys } from './wire.js';
 
+/**
+ * The share of its budget that a request may spend on waiting for its turn. Were it all, replicas that are behind would
+ * run nothing but what is answered too late.
+ */
+const waitingShare = 0.5;
+
 /** What a client knows of one service: whether it is there, how far behind it is, and Redis' time where its keys are. */
 export class ServiceView {
   readonly clock = new RedisClock();
@@ -54,7 +60,7 @@ export class ServiceView {
   /** Why a call that waits for `budgetMs` can't be answered in time; `undefined` when it can. */
   refusal(budgetMs: number): string | undefined {
     if (!this.isAlive) return 'no replica is alive';
-    if (this.backlogMs >= budgetMs) return 'the backlog is longer than the deadline';
+    if (this.backlogMs > budgetMs * waitingShare) return 'the backlog is too long for the deadline';
     return undefined;
   }
 

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { throwError, type Observable } from 'rxjs';
 import { defaultDeadlineMs, Failure, failureSchema } from '#contracts';
 import { ClientLinks } from './client.links.js';
+import { warnOfEviction } from './eviction.js';
 import { PendingCalls } from './pending.calls.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
 import type { ServiceView } from './service.view.js';
@@ -44,6 +45,8 @@ export interface RequestOptions {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
+const tooMany = 'too many calls are in flight';
+const notConnected = 'the client is not connected';
 const timedOut: Verdict = { error: unavailable('no reply within the deadline') };
 
 /**
@@ -51,8 +54,8 @@ const timedOut: Verdict = { error: unavailable('no reply within the deadline') }
  *
  * Invariants:
  * - Every call is settled by its deadline, whatever became of Redis, the service or the reply.
- * - A call that can't be answered is refused at once: no replica alive, too many in flight, a backlog older than the
- *   deadline, Redis away.
+ * - A call that can't be answered is refused at once: no replica alive, too many in flight, a backlog that
+ *   leaves too little of the deadline, Redis away.
  * - It hears its own replies only, on a channel of its own, and each by the id of a call that still waits.
  * - Nothing is sent twice.
  */
@@ -144,8 +147,9 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
 
   protected override async dispatchEvent(packet: ReadPacket): Promise<any> {
     const view = this.viewFor(packet);
-    if (!view) throw this.refusal('the client is not connected');
-    await this.transmit(view, packet, defaultDeadlineMs);
+    if (!view || view.isFull) throw this.refusal(view ? tooMany : notConnected);
+    view.inFlight += 1;
+    await this.transmit(view, packet, defaultDeadlineMs).finally(() => (view.inFlight -= 1));
   }
 
   private async open(): Promise<void> {
@@ -164,6 +168,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     for (const event of linkEvents) for (const link of links.all) link.on(event, () => this.tellStatus());
     await links.open();
     this.tellStatus();
+    void warnOfEviction(links.writer.redis, this.options.log, 'the requests');
   }
 
   private tellStatus(): void {
@@ -181,7 +186,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     const budgetMs = Math.min(wantedMs, longestBudgetMs);
     const view = this.viewFor(packet);
     if (!view || view.isFull) {
-      settle({ error: this.refusal(view ? 'too many calls are in flight' : 'the client is not connected') });
+      settle({ error: this.refusal(view ? tooMany : notConnected) });
       return () => {};
     }
     view.inFlight += 1;

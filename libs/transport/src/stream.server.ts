@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { lastValueFrom } from 'rxjs';
 import { Failure, type FailureData, type Rpc } from '#contracts';
 import { CallContext } from './call.context.js';
+import { warnOfEviction } from './eviction.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
 import { defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
 import { Replica } from './replica.js';
@@ -87,6 +88,7 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     for (const event of linkEvents) this.listenToLinks(event, () => this.tellStatus());
     await this.replica.start();
     this.tellStatus();
+    void warnOfEviction(this.replica.links[1].redis, this.log, 'the requests');
   }
 
   private listenToLinks(event: keyof LinkEvents, listener: LinkEvents[string]): void {

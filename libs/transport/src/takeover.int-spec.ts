@@ -2,11 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { ask } from '../testing/load.js';
+import { probe } from '../testing/probe.contracts.js';
+import { connectTo, memoryLog } from '../testing/probe.replica.js';
 import { useTransport } from '../testing/use.transport.js';
+import { RedisLink } from './redis.link.js';
 import { withScripts } from './redis.scripts.js';
-import { encodeRequest, group, serviceKeys } from './wire.js';
+import { Takeover } from './takeover.js';
+import { decodeEntry, encodeRequest, group, serviceKeys } from './wire.js';
 
-const { replica, client, admin } = useTransport();
+const { replica, client, admin, redisUrl } = useTransport();
 const { requests, alive, dead } = serviceKeys('episode');
 
 /** A replica that is seen alive, reads all that is sent and does nothing with it: as one that died right after. */
@@ -25,6 +29,33 @@ async function ghost() {
         for (const [id] of pending as [string][]) await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
     },
   };
+}
+
+/** Puts a request into the stream that a replica read which died then. */
+async function leave(
+  text: string,
+  deliveries: number,
+  { budgetMs = 5_000, ...request }: { budgetMs?: number; outcome?: 'hang' } = {},
+) {
+  await admin()
+    .xgroup('CREATE', requests, group, '0', 'MKSTREAM')
+    .catch(() => {});
+  const until = Date.now() + budgetMs;
+  const fields = encodeRequest({
+    pattern: probe.pattern,
+    data: JSON.stringify({ text, ...request }),
+    budgetMs,
+    until,
+    metadata: {},
+  });
+  // In one step, so that no replica that reads is faster.
+  const add = `local id = redis.call('XADD', KEYS[1], '*', unpack(ARGV, 3))
+redis.call('XGROUP', 'SETID', KEYS[1], ARGV[1], id)
+redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, id, 'FORCE')
+return id`;
+  const id = String(await admin().eval(add, 1, requests, group, 'ghost', ...fields));
+  for (let more = 1; more < deliveries; more += 1) await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
+  return { id, entry: decodeEntry(id, fields)! };
 }
 
 describe('a request whose replica died', () => {
@@ -94,6 +125,43 @@ describe('a request that is long in running', () => {
     await eventually(async () => expect(await admin().xlen(requests)).toBe(0));
     expect((await ask(gateway, 'next')).end).toBe('answered');
     expect(server.counters).toMatchObject({ inFlight: 1 });
+  });
+
+  it('does not keep its replica from taking over others once nobody waits for it', async () => {
+    const { runs, server } = await replica();
+    const gateway = await client();
+    expect((await ask(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe('unavailable');
+    await leave('left', 1);
+    await eventually(() => expect(runs).toEqual(['hung', 'left']));
+    expect((await ask(gateway, 'next')).end).toBe('answered');
+    expect(server.counters).toMatchObject({ takeovers: 1, inFlight: 1 });
+  });
+
+  it('does not keep its replica from its work either when it was taken over itself', async () => {
+    const { runs } = await replica();
+    const gateway = await client();
+    await leave('left', 1, { outcome: 'hang', budgetMs: 2_500 });
+    await eventually(() => expect(runs).toEqual(['left']));
+    expect((await ask(gateway, 'next')).end).toBe('answered');
+  });
+});
+
+describe('a request that a replica reserved and lost to another one', () => {
+  it('does not run there', async () => {
+    const { id, entry } = await leave('left', 1);
+    const { log } = memoryLog();
+    const link = new RedisLink('writer', connectTo({ REDIS_URL: redisUrl() }), log);
+    await link.ready();
+    const takeover = new Takeover(link, log, {
+      keys: serviceKeys('episode'),
+      ...{ replica: 'slow', abandonedMs: 10, maxDeliveries: 3, now: () => 0, isRunning: () => false },
+    });
+    await eventually(async () => expect(await takeover.reserve()).toBeDefined());
+    await admin().call('XCLAIM', requests, group, 'fast', '0', id);
+    expect(await takeover.begin(entry)).toBe(false);
+    await admin().xack(requests, group, id);
+    expect(await takeover.begin(entry)).toBe(false);
+    await link.close();
   });
 });
 

@@ -20,7 +20,7 @@ export interface TakeoverOptions {
   /** A request delivered this often without an answer is given up. */
   readonly maxDeliveries: number;
   readonly now: () => number;
-  /** Whether a request runs in this process. */
+  /** Whether a request runs in this process and is waited for. */
   readonly isRunning: (entryId: string) => boolean;
 }
 
@@ -74,16 +74,21 @@ export class Takeover {
     return undefined;
   }
 
-  /** Counts the delivery of the reserved request, directly before it runs. */
-  async begin(entry: Entry): Promise<void> {
+  /**
+   * Counts the delivery of the reserved request, directly before it runs. Answers whether it may: to a replica that
+   * stood still since, it may be lost to another one.
+   */
+  async begin(entry: Entry): Promise<boolean> {
     const { keys, replica } = this.options;
-    await this.link.redis.rpcDeliver(keys.requests, group, replica, entry.id);
+    const isOurs = (await this.link.redis.rpcDeliver(keys.requests, group, replica, entry.id)) > 0;
     this.reserved = undefined;
+    if (!isOurs) return false;
     this.taken += 1;
     this.log.warn(
       { entry: entry.id, pattern: entry.request.pattern },
       'took over the request of a replica that is gone',
     );
+    return true;
   }
 
   /** Keeps requests from being taken over by others. */

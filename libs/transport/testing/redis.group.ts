@@ -1,10 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { generate } from 'selfsigned';
 import { eventually } from '#testing';
 
 interface Node {
@@ -12,16 +14,36 @@ interface Node {
   readonly child: ChildProcess;
 }
 
-/** Several `redis-server`s of PATH that stand in for each other: a Cluster, or a master with Sentinels. */
+/** What secured servers ask of everybody who connects. */
+interface Secrets {
+  readonly password: string;
+  /** PEM: a certificate that is its own authority. */
+  readonly certificate: string;
+  readonly privateKey: string;
+}
+
+/** `redis-server`s of PATH: one, a Cluster, or a master with Sentinels. Secured ones speak TLS only and want a password. */
 export class RedisGroup {
   private readonly directory = mkdtempSync(join(tmpdir(), 'podcast-sync-redis-group-'));
   private readonly nodes: Node[] = [];
   /** What `redisConfig` reads to reach it. */
   environment: Record<string, string> = {};
 
+  private constructor(private readonly secrets?: Secrets) {}
+
+  /** One server. */
+  static async single({ secured = false, settings = '' } = {}): Promise<RedisGroup> {
+    const group = await RedisGroup.empty(secured);
+    const { port } = await group.start(settings);
+    group.environment = secured
+      ? { REDIS_URL: `rediss://127.0.0.1:${port}`, ...group.credentials() }
+      : { REDIS_URL: `redis://127.0.0.1:${port}` };
+    return group;
+  }
+
   /** Three masters with a replica each. */
-  static async cluster(): Promise<RedisGroup> {
-    const group = new RedisGroup();
+  static async cluster({ secured = false } = {}): Promise<RedisGroup> {
+    const group = await RedisGroup.empty(secured);
     const settings = 'cluster-enabled yes\ncluster-node-timeout 1000\ncluster-replica-validity-factor 0\n';
     for (let n = 0; n < 6; n += 1) await group.start(settings);
     const [first, ...others] = group.nodes;
@@ -35,24 +57,30 @@ export class RedisGroup {
     }
     for (const node of group.nodes) await group.says(node, ['CLUSTER', 'INFO'], 'cluster_state:ok');
     for (const node of group.nodes.slice(3)) await group.isInSync(node);
-    group.environment = { REDIS_CLUSTER: group.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',') };
+    group.environment = { REDIS_CLUSTER: group.addresses(group.nodes), ...group.credentials() };
     return group;
   }
 
   /** A master with a replica, watched by three Sentinels. */
-  static async sentinels(): Promise<RedisGroup> {
-    const group = new RedisGroup();
+  static async sentinels({ secured = false } = {}): Promise<RedisGroup> {
+    const group = await RedisGroup.empty(secured);
     const master = await group.start('');
     const replica = await group.start(`replicaof 127.0.0.1 ${master.port}\n`);
     const watch = `sentinel monitor mymaster 127.0.0.1 ${master.port} 2\n`;
     const soon = 'sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n';
+    const pass = group.secrets ? `sentinel auth-pass mymaster ${group.secrets.password}\n` : '';
     const watchers = [];
-    for (let n = 0; n < 3; n += 1) watchers.push(await group.start(watch + soon, '--sentinel'));
+    for (let n = 0; n < 3; n += 1) watchers.push(await group.start(watch + soon + pass, '--sentinel'));
     await group.isInSync(replica);
     for (const watcher of watchers)
       await group.says(watcher, ['SENTINEL', 'MASTER', 'mymaster'], 'num-slaves,1', 'num-other-sentinels,2');
-    group.environment = { REDIS_SENTINELS: watchers.map(({ port }) => `127.0.0.1:${port}`).join(',') };
+    group.environment = { REDIS_SENTINELS: group.addresses(watchers), ...group.credentials() };
+    if (group.secrets) group.environment.REDIS_SENTINEL_PASSWORD = group.secrets.password;
     return group;
+  }
+
+  private static async empty(secured: boolean): Promise<RedisGroup> {
+    return new RedisGroup(secured ? await newSecrets() : undefined);
   }
 
   /** Ends the server that owns a key, as a crash would. */
@@ -87,13 +115,36 @@ export class RedisGroup {
     const file = join(directory, 'redis.conf');
     writeFileSync(
       file,
-      `bind 127.0.0.1\nport ${port}\ndir ${directory}\nsave ""\nrepl-diskless-sync-delay 0\n${settings}`,
+      `bind 127.0.0.1\n${this.access(port)}dir ${directory}\nsave ""\nrepl-diskless-sync-delay 0\n${settings}`,
     );
     const child = spawn('redis-server', [file, ...flags], { stdio: 'ignore' });
     const node = { port, child };
     this.nodes.push(node);
     await eventually(() => this.ask(node, 'PING'));
     return node;
+  }
+
+  /** The settings that say by what port and for whom a server is there. */
+  private access(port: number): string {
+    if (!this.secrets) return `port ${port}\n`;
+    const { password, certificate, privateKey } = this.secrets;
+    const files = [join(this.directory, 'certificate.pem'), join(this.directory, 'key.pem')] as const;
+    writeFileSync(files[0], certificate);
+    writeFileSync(files[1], privateKey, { mode: 0o600 });
+    return (
+      `port 0\ntls-port ${port}\ntls-cert-file ${files[0]}\ntls-key-file ${files[1]}\ntls-ca-cert-file ${files[0]}\n` +
+      `tls-auth-clients no\ntls-replication yes\ntls-cluster yes\nrequirepass ${password}\nmasterauth ${password}\n`
+    );
+  }
+
+  private addresses(nodes: readonly Node[]): string {
+    return nodes.map(({ port }) => `127.0.0.1:${port}`).join(',');
+  }
+
+  private credentials(): Record<string, string> {
+    if (!this.secrets) return {};
+    const { password, certificate } = this.secrets;
+    return { REDIS_TLS: 'true', REDIS_TLS_CA: certificate, REDIS_PASSWORD: password };
   }
 
   private isInSync(replica: Node): Promise<void> {
@@ -112,7 +163,9 @@ export class RedisGroup {
   }
 
   private async ask({ port }: Node, command: string, ...parts: (string | number)[]): Promise<unknown> {
-    const redis = new Redis({ port, lazyConnect: true, retryStrategy: () => null });
+    const { secrets } = this;
+    const secured = secrets && { password: secrets.password, tls: { ca: secrets.certificate } };
+    const redis = new Redis({ port, ...secured, lazyConnect: true, retryStrategy: () => null });
     redis.on('error', () => {});
     try {
       await redis.connect();
@@ -132,4 +185,16 @@ async function freePort(): Promise<number> {
     server.close();
     if (port < 55_000) return port;
   }
+}
+
+async function newSecrets(): Promise<Secrets> {
+  const { cert: certificate, private: privateKey } = await generate([{ name: 'commonName', value: 'localhost' }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    extensions: [
+      { name: 'basicConstraints', cA: true },
+      { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },
+    ],
+  });
+  return { password: randomUUID(), certificate, privateKey };
 }

@@ -31,6 +31,8 @@ export function useTransport() {
     /** A connection for looking and tampering. */
     admin: () => admin,
 
+    redisUrl: () => redis.url,
+
     async replica(options: ProbeOptions = {}): Promise<ProbeReplica> {
       // What nobody needs here would only take time.
       const replica = await startReplica(environment(), {

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { eventually } from '#testing';
+import { ask } from '../testing/load.js';
+import { connectTo, memoryLog, startReplica, type RedisEnvironment } from '../testing/probe.replica.js';
+import { RedisGroup } from '../testing/redis.group.js';
+import { StreamClient } from './index.js';
+
+/** The level of a line that an operator must act on. */
+const error = 50;
+
+async function on(made: Promise<RedisGroup>, play: (environment: RedisEnvironment) => Promise<void>): Promise<void> {
+  const group = await made;
+  try {
+    await play(group.environment);
+  } finally {
+    await group.dispose();
+  }
+}
+
+async function answersOn(environment: RedisEnvironment): Promise<void> {
+  const { app, logged } = await startReplica(environment);
+  const { log } = memoryLog();
+  const client = new StreamClient({ connect: () => connectTo(environment), log, services: ['episode'] });
+  await client.connect();
+  expect((await ask(client, 'hello')).end).toBe('answered');
+  await Promise.all([client.close(), app.close()]);
+  expect(logged.filter(({ level }) => Number(level) >= error)).toEqual([]);
+}
+
+/** A client that never gets in: its calls fail at once, and its log tells why, once per connection. */
+async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promise<void> {
+  const { log, logged } = memoryLog();
+  const client = new StreamClient({ connect: () => connectTo(environment), log, services: ['episode'] });
+  const connecting = client.connect().catch(() => {});
+  const errors = () => logged.filter(({ level }) => level === error);
+  await eventually(() => expect(errors()).toHaveLength(2));
+  const { end, tookMs } = await ask(client, 'hello');
+  expect(end).toBe('unavailable');
+  expect(tookMs).toBeLessThan(500);
+  // Long enough for more attempts to connect.
+  let attempts = 0;
+  client.on('error', () => (attempts += 1));
+  await eventually(() => expect(attempts).toBeGreaterThan(6), { timeout: 15_000 });
+  expect(errors().map(({ link }) => link)).toEqual(expect.arrayContaining(['writer', 'hearer']));
+  expect(errors()).toHaveLength(2);
+  for (const line of errors()) expect(line).toMatchObject({ reason: expect.stringMatching(reason) as string });
+  expect(JSON.stringify(logged)).not.toContain(String(environment.REDIS_PASSWORD));
+  await client.close();
+  await connecting;
+}
+
+describe('with TLS and a password', { timeout: 60_000 }, () => {
+  it('one server carries calls', () => on(RedisGroup.single({ secured: true }), answersOn));
+
+  it.runIf(process.env.TEST_FULL)('a server behind Sentinels with a password of theirs carries calls', () =>
+    on(RedisGroup.sentinels({ secured: true }), answersOn),
+  );
+
+  it.runIf(process.env.TEST_FULL)('a Cluster carries calls', () =>
+    on(RedisGroup.cluster({ secured: true }), answersOn),
+  );
+});
+
+describe('an operator is told once, and callers at once,', { timeout: 60_000 }, () => {
+  it('of a password that one server refuses', () =>
+    on(RedisGroup.single({ secured: true }), (environment) =>
+      isRefusedOn({ ...environment, REDIS_PASSWORD: 'not-the-password' }, /WRONGPASS/),
+    ));
+
+  it('of a certificate that nobody trusts', () =>
+    on(RedisGroup.single({ secured: true }), (environment) =>
+      isRefusedOn({ ...environment, REDIS_TLS_CA: '' }, /certificate/),
+    ));
+
+  it.runIf(process.env.TEST_FULL)('of a password that Sentinels refuse', () =>
+    on(RedisGroup.sentinels({ secured: true }), (environment) =>
+      isRefusedOn({ ...environment, REDIS_SENTINEL_PASSWORD: 'not-the-password' }, /WRONGPASS/),
+    ),
+  );
+
+  it.runIf(process.env.TEST_FULL)('of a password that a Cluster refuses', () =>
+    on(RedisGroup.cluster({ secured: true }), (environment) =>
+      isRefusedOn({ ...environment, REDIS_PASSWORD: 'not-the-password' }, /WRONGPASS/),
+    ),
+  );
+});
+
+it('a server that drops keys when memory is short is warned of once by each process', () =>
+  on(RedisGroup.single({ settings: 'maxmemory-policy allkeys-lru\n' }), async (environment) => {
+    const { app, logged } = await startReplica(environment);
+    const warnings = () => logged.filter(({ policy }) => policy === 'allkeys-lru');
+    await eventually(() => expect(warnings()).toHaveLength(1));
+    await app.close();
+    expect(warnings()).toHaveLength(1);
+  }));
