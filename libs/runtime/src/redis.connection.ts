@@ -46,8 +46,8 @@ export function connectRedis(config: RedisConfig, overrides: Partial<RedisOption
   if (config.REDIS_CLUSTER && config.REDIS_SENTINELS)
     throw new ConfigurationError(['REDIS_CLUSTER: set either REDIS_CLUSTER or REDIS_SENTINELS, not both']);
   if (config.REDIS_CLUSTER) return cluster(config.REDIS_CLUSTER, options);
-  if (config.REDIS_SENTINELS) return surviving(behindSentinels(config, config.REDIS_SENTINELS, options));
-  return surviving(new Redis(config.REDIS_URL, options));
+  if (config.REDIS_SENTINELS) return guarded(behindSentinels(config, config.REDIS_SENTINELS, options));
+  return guarded(new Redis(config.REDIS_URL, options));
 }
 
 /** How long to wait before the next attempt to connect: soon at first, at most about a second, no two apps in step. */
@@ -101,16 +101,20 @@ function cluster(startupNodes: Address[], options: RedisOptions): Cluster {
     // A certificate names hosts: with TLS a name is not turned into an address before it is compared.
     ...(options.tls && { dnsLookup: (name, done) => done(null, name) }),
   });
-  servers.on('+node', surviving);
+  servers.on('+node', guarded);
   return servers;
 }
 
 /**
- * A TLS socket may tell of a second error after the one that ended it, e.g. the alert of a server whose certificate was
- * not trusted. ioredis hears the first only; unheard, the second would end the process.
+ * Makes a connection's errors harmless. ioredis attaches the command that failed, and with it the password, to what is
+ * logged. And a TLS socket may tell of a second error after the one that ended it, e.g. the alert of a server whose
+ * certificate was not trusted: ioredis hears the first only; unheard, the second would end the process.
  */
-function surviving(redis: Redis): Redis {
-  return redis.on('error', () => redis.stream?.on('error', () => {}));
+function guarded(redis: Redis): Redis {
+  return redis.on('error', (error: Error & { command?: unknown }) => {
+    delete error.command;
+    redis.stream?.on('error', () => {});
+  });
 }
 
 interface Address {

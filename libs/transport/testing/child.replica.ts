@@ -44,6 +44,13 @@ export class ChildReplica {
     await this.exit;
   }
 
+  /** The bytes that its heap holds once garbage is collected, and how many requests run. */
+  async inspect(): Promise<{ heap: number; inFlight: number }> {
+    this.child.send('inspect');
+    const [answer] = (await once(this.child, 'message')) as [{ heap: number; inFlight: number }];
+    return answer;
+  }
+
   /** Its process stands still and keeps all it has. */
   pause(): void {
     this.child.kill('SIGSTOP');

@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { breakTransport, type Breakage } from './broken.transport.js';
+import { heapAfterGc } from './heap.js';
 import { startReplica, type ProbeOptions, type RedisEnvironment } from './probe.replica.js';
 
 /** What a child process is told by its argument. */
@@ -19,8 +20,9 @@ const journal = {
   ended: () => {},
   heard: () => {},
 };
-const { app } = await startReplica(environment, { ...options, journal });
+const { app, server } = await startReplica(environment, { ...options, journal });
 process.on('SIGTERM', () => void app.close().then(() => process.exit(0)));
 // Nothing of a test outlives it.
 process.on('disconnect', () => process.exit(1));
+process.on('message', () => process.send?.({ heap: heapAfterGc(), inFlight: server.counters?.inFlight }));
 process.send?.('ready');

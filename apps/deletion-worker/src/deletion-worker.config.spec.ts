@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '#runtime';
+import { deletionWorkerConfig, queueRedis } from './deletion-worker.config.js';
+
+function queueOf(environment: Record<string, string>) {
+  return queueRedis(deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://db', ...environment }));
+}
+
+describe("the queue's Redis", () => {
+  it("is the transport's by default, with all that belongs to it", () => {
+    expect(queueOf({ REDIS_CLUSTER: 'a:1', REDIS_PASSWORD: 'p', REDIS_TLS: 'true' })).toMatchObject({
+      REDIS_CLUSTER: [{ host: 'a', port: 1 }],
+      REDIS_PASSWORD: 'p',
+      REDIS_TLS: true,
+    });
+  });
+
+  it.each([
+    [{ QUEUE_REDIS_URL: 'redis://q' }, { REDIS_URL: 'redis://q' }],
+    [
+      { QUEUE_REDIS_SENTINELS: 'q:1' },
+      { REDIS_SENTINELS: [{ host: 'q', port: 1 }], REDIS_SENTINEL_MASTER: 'mymaster' },
+    ],
+    [{ QUEUE_REDIS_CLUSTER: 'q:1' }, { REDIS_CLUSTER: [{ host: 'q', port: 1 }] }],
+  ])('is that of %j alone, and is told nothing of the other one', (own, expected) => {
+    const queue = queueOf({ REDIS_SENTINELS: 'a:1', REDIS_PASSWORD: 'secret', REDIS_TLS: 'true', ...own });
+    expect(queue).toMatchObject(expected);
+    expect(JSON.stringify(queue)).not.toContain('secret');
+    expect(queue.REDIS_TLS).toBe(false);
+  });
+
+  it('has a password and certificates of its own', () => {
+    const own = { QUEUE_REDIS_PASSWORD: 'q', QUEUE_REDIS_TLS: 'true', QUEUE_REDIS_TLS_CA: 'PEM' };
+    expect(queueOf({ QUEUE_REDIS_CLUSTER: 'q:1', ...own })).toMatchObject({
+      ...{ REDIS_PASSWORD: 'q', REDIS_TLS: true, REDIS_TLS_CA: 'PEM' },
+    });
+  });
+
+  it('is refused when only its password is given', () => {
+    expect(() => queueOf({ QUEUE_REDIS_PASSWORD: 'q' })).toThrow(ConfigurationError);
+  });
+});

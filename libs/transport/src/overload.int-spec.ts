@@ -1,0 +1,84 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '#testing';
+import { heapAfterGc } from '../testing/heap.js';
+import { ask } from '../testing/load.js';
+import { connectTo } from '../testing/probe.replica.js';
+import { Stage } from '../testing/stage.js';
+import type { StreamClient } from './index.js';
+import { group, serviceKeys } from './wire.js';
+
+/** What the one replica can do: 4 requests at once, 20 ms each. */
+const maxInFlight = 4;
+const takesMs = 20;
+const perSecond = (maxInFlight * 1_000) / takesMs;
+
+/** How long is asked before the first look at the heaps, and from there to the second. */
+const settleMs = 6_000;
+const watchMs = 12_000;
+
+/** More callers than calls may be in flight, each of whom asks again at once, or soon after a refusal. */
+class Flood {
+  answered = 0;
+  refused = 0;
+  private stopped = false;
+  private readonly callers: Promise<void>[];
+
+  constructor(private readonly gateway: StreamClient) {
+    this.callers = Array.from({ length: 1_200 }, (_, caller) => this.ask(`caller${caller}`));
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await Promise.all(this.callers);
+  }
+
+  private async ask(text: string): Promise<void> {
+    while (!this.stopped) {
+      const { end } = await ask(this.gateway, text, { takesMs, budgetMs: 2_000 });
+      if (end === 'answered') this.answered += 1;
+      else this.refused += 1;
+      if (end !== 'answered') await delay(200);
+    }
+  }
+}
+
+describe.runIf(process.env.TEST_FULL)('far more calls than a service can take', { timeout: 90_000 }, () => {
+  it('leave memory flat, the replica at work, and nothing behind', () =>
+    Stage.play(async (stage) => {
+      const replica = await stage.replica('a', { maxInFlight });
+      const gateway = await stage.gateway({ maxInFlight: 1_000 });
+      const flood = new Flood(gateway);
+      await delay(settleMs);
+      const before = { gateway: heapAfterGc(), replica: (await replica.inspect()).heap };
+      const { answered } = flood;
+      await delay(watchMs);
+      const share = (flood.answered - answered) / ((perSecond * watchMs) / 1_000);
+      const grown = {
+        gateway: (heapAfterGc() - before.gateway) / 2 ** 20,
+        replica: ((await replica.inspect()).heap - before.replica) / 2 ** 20,
+      };
+      await flood.stop();
+      console.log(
+        `heaps grew by ${grown.gateway.toFixed(1)} MiB (gateway) and ${grown.replica.toFixed(1)} MiB (replica) in ${watchMs} ms; ` +
+          `${flood.answered} calls were answered, ${flood.refused} refused; ${Math.round(share * 100)} % of what the replica can do`,
+      );
+      expect(grown.gateway).toBeLessThan(5);
+      expect(grown.replica).toBeLessThan(5);
+      // Not the whole of it on a busy machine, but not the nothing of one that answers only too late.
+      expect(share).toBeGreaterThan(0.1);
+      await expectNothingLeft(stage, gateway);
+      expect(await replica.inspect()).toMatchObject({ inFlight: 0 });
+    }));
+});
+
+async function expectNothingLeft(stage: Stage, gateway: StreamClient): Promise<void> {
+  expect(gateway.counters.inFlight).toBe(0);
+  const admin = connectTo({ REDIS_URL: stage.redis.url });
+  const { requests, dead } = serviceKeys('episode');
+  await eventually(async () => {
+    const pending = (await admin.xpending(requests, group))[0];
+    expect([await admin.xlen(requests), pending, await admin.xlen(dead)]).toEqual([0, 0, 0]);
+  });
+  admin.disconnect();
+}
