@@ -2,7 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { type DeletionJob, deletionQueue } from '#contracts';
 import { Database } from '#database';
-import type { Log } from '#runtime';
+import { inSpan, type Log, traceOf } from '#runtime';
+import { SpanKind } from '@opentelemetry/api';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
 import { LOG } from './deletion.relay.js';
 import { DeletionService } from './deletion.service.js';
@@ -60,18 +61,24 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   }
 
   private async attempt(job: Job<DeletionJob>): Promise<void> {
-    const { userId, deletionId } = deletionQueue.job.parse(job.data);
+    const { userId, deletionId, origin = {} } = deletionQueue.job.parse(job.data);
+    const carryOut = () => this.carryOut({ userId, deletionId }, origin['requestId']);
+    await inSpan('deletion.job', SpanKind.CONSUMER, traceOf(origin), carryOut);
+  }
+
+  private async carryOut({ userId, deletionId }: DeletionJob, requestId?: string): Promise<void> {
     try {
       const ending = await this.deletions.process({ userId, deletionId });
       attempts.inc({ result: 'done' });
-      if (ending?.status === 'FAILURE') this.log.info({ deletionId, cause: ending.cause }, 'a deletion was overtaken');
+      if (ending?.status === 'FAILURE')
+        this.log.info({ deletionId, requestId, cause: ending.cause }, 'a deletion was overtaken');
     } catch (error) {
-      await this.settle({ userId, deletionId }, error);
+      await this.settle({ userId, deletionId }, error, requestId);
     }
   }
 
   /** Decides what a failed attempt means; throws what the job should end with. */
-  private async settle({ userId, deletionId }: DeletionJob, error: unknown): Promise<never> {
+  private async settle({ userId, deletionId }: DeletionJob, error: unknown, requestId?: string): Promise<never> {
     const kind = faultKind(error);
     attempts.inc({ result: kind });
     // One that has ended meanwhile has no attempts to count, and nothing to settle.
@@ -81,7 +88,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     const age = await endAlone(this.database, userId, deletionId, step);
     if (age !== undefined) {
       countEnding(step, age);
-      this.log.error({ err: error, deletionId }, 'a deletion ended in FAILURE');
+      this.log.error({ err: error, deletionId, requestId }, 'a deletion ended in FAILURE');
     }
     throw new UnrecoverableError(step.cause);
   }

@@ -2,6 +2,7 @@ import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationB
 import { deletionQueue } from '#contracts';
 import { Database } from '#database';
 import type { Log } from '#runtime';
+import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
 import { type Taken, takeAgainLost, takeDue } from './deletion.store.js';
 
@@ -55,7 +56,8 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   /** Looks for records to send, now; a wake-up during a look makes one more. */
   wake(): void {
     this.again = true;
-    this.looking ??= this.look().finally(() => (this.looking = undefined));
+    // On behalf of many requests, not of the one that woke it.
+    this.looking ??= context.with(ROOT_CONTEXT, () => this.look()).finally(() => (this.looking = undefined));
   }
 
   private async look(): Promise<void> {
@@ -88,7 +90,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
     const due = [...taken.filter((row) => row.fresh), ...(await takeAgainLost(this.database, lost))];
     const jobs = due.map((row) => ({
       name: deletionQueue.name,
-      data: { userId: row.userId, deletionId: row.deletionId },
+      data: { userId: row.userId, deletionId: row.deletionId, ...(row.origin && { origin: row.origin }) },
       opts: { jobId: jobId(row) },
     }));
     if (jobs.length > 0) await inTime(this.queue.addBulk(jobs));

@@ -8,6 +8,7 @@ import {
   requestDeletion,
 } from '#contracts';
 import { Database, timeLimit } from '#database';
+import { traceHeaders } from '#runtime';
 import type { CallContext } from '#transport';
 import { DeletionRelay } from './deletion.relay.js';
 import { type Ending, overtaken, stepFor } from './deletion.rule.js';
@@ -55,6 +56,8 @@ export class DeletionService {
       requestId: context.requestId,
       remainingMs: () => context.remainingMs(),
     };
+    const { correlationId } = context;
+    const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
     let lost: number | undefined;
     const reply = await this.database.write(write, async (transaction) => {
       const found = await findSubscription(transaction, userId, guid);
@@ -62,7 +65,7 @@ export class DeletionService {
       if (found.deletionId !== null && !found.overtaken) return { deletionId: found.deletionId };
       // The one that is pending lost to a later POST; this request is for what that POST made.
       if (found.deletionId !== null) lost = await endWithin(transaction, userId, found.deletionId, overtaken);
-      return { deletionId: await insertDeletion(transaction, userId, found.subscriptionId) };
+      return { deletionId: await insertDeletion(transaction, userId, found.subscriptionId, origin) };
     });
     if (lost !== undefined) countEnding(overtaken, lost);
     this.relay.wake();
@@ -82,7 +85,7 @@ export class DeletionService {
    *
    * @returns how it ended; nothing for one that had ended before.
    */
-  async process({ userId, deletionId }: DeletionJob): Promise<Ending | undefined> {
+  async process({ userId, deletionId }: Pick<DeletionJob, 'userId' | 'deletionId'>): Promise<Ending | undefined> {
     return this.database.inTransaction(timeLimit(cascadeLimitMs), async (session) => {
       const claimed = await claimDeletion(session, userId, deletionId);
       const step = claimed ? stepFor(claimed) : 'leave';

@@ -20,6 +20,8 @@ export interface Taken {
   send: number;
   /** Whether that number is new: its job is to be added, whatever became of earlier ones. */
   fresh: boolean;
+  /** The request it comes from. */
+  origin: Record<string, string> | null;
 }
 
 const find = statement(
@@ -33,7 +35,7 @@ const find = statement(
 
 const insert = statement(
   'deletion.insert',
-  'INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, $3) RETURNING id',
+  'INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin) VALUES ($1, $2, $3, $4) RETURNING id',
 );
 
 /** How old a record is, in seconds. The user's clock may be a little ahead of the database's. */
@@ -94,7 +96,7 @@ const take = statement(
    )
    UPDATE deletion.deletions d SET sent_at = now(), send = d.send + due.fresh::int
    FROM due WHERE d.user_id = due.user_id AND d.id = due.id
-   RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, due.fresh`,
+   RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, due.fresh, d.origin`,
 );
 
 /** A record that is being ended just now is left alone: its job was not lost after all. */
@@ -108,7 +110,7 @@ const takeAgain = statement(
    )
    UPDATE deletion.deletions d SET send = d.send + 1
    FROM lost WHERE d.user_id = lost.user_id AND d.id = lost.id
-   RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, true AS fresh`,
+   RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, true AS fresh, d.origin`,
 );
 
 /** The live subscription that a guid names, and its pending deletion. */
@@ -122,8 +124,10 @@ export async function insertDeletion(
   transaction: Transaction,
   userId: string,
   subscriptionId: number,
+  origin: Readonly<Record<string, string>>,
 ): Promise<number> {
-  const [made] = await transaction.query<{ id: number }>(insert, [userId, subscriptionId, transaction.stamp]);
+  const values = [userId, subscriptionId, transaction.stamp, JSON.stringify(origin)];
+  const [made] = await transaction.query<{ id: number }>(insert, values);
   return (made as { id: number }).id;
 }
 

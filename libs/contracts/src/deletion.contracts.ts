@@ -23,6 +23,11 @@ export const readDeletion = rpc({
 /** The queue that delivers deletions to the workers. The record owns correctness; a job only says which one to look at. */
 export const deletionQueue = {
   name: 'deletion',
-  job: z.object({ userId: z.guid(), deletionId: z.int().positive() }),
+  job: z.object({
+    userId: z.guid(),
+    deletionId: z.int().positive(),
+    /** The request it comes from: its id for logs and its W3C trace context. */
+    origin: z.record(z.string(), z.string()).optional(),
+  }),
 } as const;
 export type DeletionJob = z.output<typeof deletionQueue.job>;

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppStack, eventually } from '#testing';
 
@@ -75,13 +76,37 @@ describe('one trace', () => {
     expect(paths('a'.repeat(32))).toContain(
       'gateway: POST /subscriptions > gateway: subscription.subscribe > subscription: subscription.subscribe > subscription: postgres sync.begin_write',
     );
-    expect(paths('b'.repeat(32))).toContain(
-      'gateway: DELETE /subscriptions/:guid > gateway: deletion.request > deletion-worker: deletion.request > deletion-worker: postgres deletion.insert',
+    const handler =
+      'gateway: DELETE /subscriptions/:guid > gateway: deletion.request > deletion-worker: deletion.request';
+    expect(paths('b'.repeat(32))).toEqual(
+      expect.arrayContaining([
+        `${handler} > deletion-worker: postgres deletion.insert`,
+        `${handler} > deletion-worker: deletion.job`,
+        `${handler} > deletion-worker: deletion.job > deletion-worker: postgres deletion.claim`,
+      ]),
     );
   });
 });
 
 describe('the log', () => {
+  it('names the request that a deletion comes from', async () => {
+    const [gateway, , worker] = await stack.start(['gateway', 'subscription', 'deletion-worker']);
+    const device = await stack.device(gateway!);
+    const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
+    const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', { body });
+    const owner = new pg.Client({ connectionString: stack.postgres.url });
+    await owner.connect();
+    await owner.query(`
+      CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a fault of the test'; END $$;
+      CREATE TRIGGER fault BEFORE UPDATE ON subscription.subscriptions FOR EACH ROW EXECUTE FUNCTION public.fault()`);
+    await owner.end();
+    const path = `/subscriptions/${made.body.success[0]?.guid}`;
+    await device.send('DELETE', path, { headers: { 'x-request-id': 'mine-2' } });
+    await eventually(async () =>
+      expect(worker!.output).toMatch(/"requestId":"mine-2".*"msg":"a deletion ended in FAILURE"/),
+    );
+  });
+
   it('has one line for a request, under the id that the client gave it and gets back', async () => {
     const [gateway] = await stack.start(['gateway', 'subscription']);
     const device = await stack.device(gateway!);

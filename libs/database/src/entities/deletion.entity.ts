@@ -44,4 +44,8 @@ export class DeletionEntity {
   /** Why it failed, for operators. */
   @Column({ type: 'text', nullable: true })
   cause!: string | null;
+
+  /** The request it was asked for in: its id and trace context, to find the one from the other. */
+  @Column({ type: 'json', nullable: true })
+  origin!: Record<string, string> | null;
 }

@@ -21,6 +21,7 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
         attempts integer NOT NULL DEFAULT 0,
         finished timestamptz(3),
         cause text,
+        origin json,
         CONSTRAINT deletions_pkey PRIMARY KEY (user_id, id),
         CONSTRAINT deletions_status CHECK (status IN ('PENDING', 'SUCCESS', 'FAILURE')),
         CONSTRAINT deletions_finished_when_final CHECK ((finished IS NULL) = (status = 'PENDING')),
