@@ -45,7 +45,15 @@ export const gatewayConfig = z
     DRAIN_SECONDS: integer(0, 600)
       .default(0)
       .describe('How long a stopping gateway still serves, unready, until balancers have learnt of it.'),
-    MAX_CALLS: integer(1, 100_000).default(1_000).describe('Requests that wait for one service at the same time.'),
+    MAX_CALLS: integer(1, 100_000)
+      .default(1_000)
+      .describe(
+        'Requests that wait for one service at the same time; also writes of all users that wait for their turn.',
+      ),
+    MAX_WRITES_PER_USER: integer(1, 100_000).default(4).describe('Writes of one user that run at the same time.'),
+    MAX_WAITING_WRITES_PER_USER: integer(0, 100_000)
+      .default(100)
+      .describe('Writes of one user that wait for that, in order; more are answered with 503 at once.'),
   })
   .refine((config) => (config.AUTH_JWKS_URL === undefined) !== (config.AUTH_JWKS_FILE === undefined), {
     error: 'set either AUTH_JWKS_URL or AUTH_JWKS_FILE',

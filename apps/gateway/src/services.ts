@@ -5,6 +5,7 @@ import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
+import { WriteLimiter } from './write.limiter.js';
 
 /** What a client may send as `Idempotency-Key`. */
 const keyForm = /^[\x21-\x7e]{1,255}$/;
@@ -12,7 +13,10 @@ const keyForm = /^[\x21-\x7e]{1,255}$/;
 /** Calls the services on behalf of an HTTP request. */
 @Injectable()
 export class Services {
-  constructor(@Inject(StreamClient) private readonly client: StreamClient) {}
+  constructor(
+    @Inject(StreamClient) private readonly client: StreamClient,
+    @Inject(WriteLimiter) private readonly limiter: WriteLimiter,
+  ) {}
 
   /** The user that the request's credential names. */
   userId(request: FastifyRequest): string {
@@ -20,11 +24,16 @@ export class Services {
     return request.caller.userId;
   }
 
-  call<C extends Rpc>(contract: C, request: FastifyRequest, payload: RequestOf<C>): Promise<ReplyOf<C>> {
+  /** Calls the service that answers a contract. @throws Failure only. */
+  async call<C extends Rpc>(contract: C, request: FastifyRequest, payload: RequestOf<C>): Promise<ReplyOf<C>> {
     const requestId = contract.write ? writeId(request) : randomUUID();
-    return inSpan(contract.pattern, SpanKind.CLIENT, request.trace.context, () =>
-      call(this.client, contract, payload, { requestId, correlationId: request.id }),
-    );
+    const send = (budgetMs = contract.deadlineMs) =>
+      inSpan(contract.pattern, SpanKind.CLIENT, request.trace.context, () =>
+        call(this.client, contract, payload, { requestId, correlationId: request.id, budgetMs }),
+      );
+    if (!contract.write) return send();
+    const write = { userId: this.userId(request), budgetMs: contract.deadlineMs, caller: request };
+    return this.limiter.run(write, send);
   }
 }
 
