@@ -1,0 +1,180 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type App, AppStack, type AppProcess, type Device, type DeviceAnswer, eventually } from '#testing';
+import { TcpProxy } from '../testing/tcp.proxy.js';
+
+type Service = Exclude<App, 'gateway'>;
+type Subscribed = { success: { guid: string }[] };
+
+/** A write about a subscription, what another device does after it, and what must stand in the end. */
+interface Case {
+  readonly write: string;
+  readonly app: Service;
+  send(device: Device, guid: string, key: string): Promise<DeviceAnswer<object>>;
+  /** Finds a row once all that the write brings about is done. */
+  readonly done?: string;
+  other(device: Device, guid: string): Promise<DeviceAnswer<object>>;
+  /** What the other device wrote, as it reads it. */
+  read(device: Device, guid: string): Promise<unknown>;
+  readonly stands: unknown;
+}
+
+const feed = 'https://example.org/feed';
+const post = (device: Device, key?: string) =>
+  device.send<Subscribed>('POST', '/subscriptions', { body: { subscriptions: [{ feed_url: feed }] }, key });
+const patch = (device: Device, guid: string, is_subscribed: boolean, key?: string) =>
+  device.send('PATCH', `/subscriptions/${guid}`, { body: { is_subscribed }, key });
+const upload = (device: Device, podcast_guid: string, value: number, key?: string) => {
+  const names = { podcast_guid, episode_guid: 'one', title: 'One', publish_date: '2026-01-01T00:00:00Z' };
+  const urls = { enclosure_url: `${feed}/1.mp3`, episode_url: `${feed}/1` };
+  // Equal client times: whichever is applied later stands.
+  const playback_position = { value, timestamp: '2026-01-02T00:00:00Z' };
+  return device.send('POST', '/episodes', { body: { episodes: [{ ...names, ...urls, playback_position }] }, key });
+};
+const isSubscribed = async (device: Device, guid: string) =>
+  (await device.send('GET', `/subscriptions/${guid}`)).body['is_subscribed'];
+
+const position = async (device: Device) => {
+  const { body } = await device.send<{ episodes: { playback_position: { value: number } }[] }>('GET', '/episodes');
+  return body.episodes.map((episode) => episode.playback_position.value)[0];
+};
+
+const cases: readonly Case[] = [
+  {
+    ...{ write: 'POST /subscriptions', app: 'subscription' },
+    send: (device, _guid, key) => post(device, key),
+    other: (device, guid) => patch(device, guid, false),
+    ...{ read: isSubscribed, stands: false },
+  },
+  {
+    ...{ write: 'PATCH /subscriptions/{guid}', app: 'subscription' },
+    send: (device, guid, key) => patch(device, guid, false, key),
+    other: (device) => post(device),
+    ...{ read: isSubscribed, stands: true },
+  },
+  {
+    ...{ write: 'POST /episodes', app: 'episode' },
+    send: (device, guid, key) => upload(device, guid, 40, key),
+    other: (device, guid) => upload(device, guid, 90),
+    ...{ read: position, stands: 90 },
+  },
+  {
+    ...{ write: 'DELETE /subscriptions/{guid}, after SUCCESS', app: 'deletion-worker' },
+    send: (device, guid, key) => device.send('DELETE', `/subscriptions/${guid}`, { key }),
+    done: "SELECT FROM deletion.deletions WHERE user_id = $1 AND status = 'SUCCESS'",
+    other: (device) => post(device),
+    ...{ read: isSubscribed, stands: true },
+  },
+];
+
+let stack: AppStack;
+let gateway: AppProcess;
+let database: pg.Pool;
+const replicas = new Map<Service, AppProcess>();
+
+beforeAll(async () => {
+  stack = await AppStack.open();
+  const apps = ['subscription', 'episode', 'deletion-worker'] as const;
+  const [first, ...services] = await stack.start(['gateway', ...apps]);
+  gateway = first!;
+  for (const [n, app] of apps.entries()) replicas.set(app, services[n]!);
+  database = new pg.Pool({ connectionString: stack.postgres.url });
+});
+
+afterAll(async () => {
+  await database.end();
+  await stack.close();
+});
+
+/** Holds a user's clock, so that a write stands still before its effect; answers how to let go. */
+async function holdClock(user: string): Promise<() => Promise<void>> {
+  const client = await database.connect();
+  await client.query('BEGIN');
+  await client.query('SELECT sync.lock_clock($1)', [user]);
+  return async () => {
+    await client.query('COMMIT');
+    client.release();
+  };
+}
+
+/** Waits for a row. */
+function row<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<Row> {
+  return eventually(async () => {
+    const { rows } = await database.query<Row>(text, values);
+    expect(rows).toHaveLength(1);
+    return rows[0]!;
+  });
+}
+
+const waitsForClock = "SELECT FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'";
+const committed = 'SELECT answer FROM sync.request WHERE user_id = $1 AND request_id = $2';
+
+/** All values of a JSON document. */
+function leaves(document: unknown): unknown[] {
+  return typeof document === 'object' && document !== null ? Object.values(document).flatMap(leaves) : [document];
+}
+
+/**
+ * The only replica commits the write and can't say so any more: what it sends to Redis from then on gets nowhere, and
+ * it is killed or stands still. So whatever answer comes is the second replica's, which took the request over.
+ */
+async function play({ app, send, done, other, read, stands }: Case, fault: 'kill' | 'pause'): Promise<void> {
+  const phone = await stack.device(gateway);
+  const laptop = await stack.device(gateway, phone.user);
+  const guid = (await post(phone)).body.success[0]!.guid;
+  const wire = await TcpProxy.to(stack.redis.url);
+  await replicas.get(app)!.stop();
+  const [first] = (await stack.start([app], { REDIS_URL: wire.url, QUEUE_REDIS_URL: stack.redis.url })) as [AppProcess];
+  try {
+    const key = crypto.randomUUID();
+    const letGo = await holdClock(phone.user);
+    const ends: string[] = [];
+    const written = send(phone, guid, key).finally(() => ends.push('redelivered'));
+    await row(waitsForClock, [app]);
+    const [second] = (await stack.start([app])) as [AppProcess];
+    replicas.set(app, second);
+    wire.hold();
+    await letGo();
+    const { answer } = await row<{ answer: { reply: unknown } }>(committed, [phone.user, `key ${key}`]);
+    if (done) await row(done, [phone.user]);
+    if (fault === 'kill') await first.kill();
+    else first.pause();
+    expect(await other(laptop, guid).finally(() => ends.push('other'))).toMatchObject({ status: 200 });
+    const redelivered = await written;
+    expect(ends).toEqual(['other', 'redelivered']);
+    expect(second.output).toContain('took over the request of a replica that is gone');
+    expect(redelivered.status).toBe(app === 'deletion-worker' ? 202 : 200);
+    expect(leaves(redelivered.body)).toEqual(expect.arrayContaining(leaves(answer.reply)));
+    expect(await read(laptop, guid)).toBe(stands);
+    await comeBackLate(first, wire);
+    expect(await read(laptop, guid)).toBe(stands);
+    // And so it is when the client itself asks again.
+    expect(await send(phone, guid, key)).toMatchObject({ status: redelivered.status, body: redelivered.body });
+    expect(await read(laptop, guid)).toBe(stands);
+  } finally {
+    await first.kill();
+    wire.close();
+  }
+}
+
+/** What a replica that stood still has to say arrives after all. */
+async function comeBackLate(replica: AppProcess, wire: TcpProxy): Promise<void> {
+  wire.release();
+  if (replica.hasExited) return;
+  replica.resume();
+  await replica.stop();
+}
+
+describe(
+  'a replica that commits and is lost before it answers, while another device writes',
+  { timeout: 60_000 },
+  () => {
+    it.each(cases)('$write, killed: the redelivered write answers as the first run did, and undoes nothing', (write) =>
+      play(write, 'kill'),
+    );
+
+    it.runIf(process.env.TEST_FULL).each(cases)('$write, stood still and came back: the same', (write) =>
+      play(write, 'pause'),
+    );
+  },
+);

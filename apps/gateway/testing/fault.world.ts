@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { expect } from 'vitest';
+import { type App, type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
+import { Traffic } from './traffic.js';
+
+type Service = Exclude<App, 'gateway'>;
+
+const services: readonly Service[] = ['subscription', 'episode', 'deletion-worker'];
+
+/** A read that each service answers, with the status that it has for a user of whom nothing is known. */
+export const probes = {
+  subscription: ['/subscriptions', 200],
+  episode: ['/episodes', 200],
+  deletion: ['/deletions/1', 404],
+} as const;
+
+/** How soon a request is answered that is answered at once; far above what it takes, as machines are shared. */
+export const atOnceMs = 1_000;
+/** When the last answer comes: the deadline of every contract, and room for a machine that is shared. */
+export const deadlineMs = 6_500;
+/** How soon all is well again. */
+export const healMs = 5_000;
+
+/** The whole product, two processes of everything, and users who never stop. */
+export class FaultWorld {
+  readonly replicas: AppProcess[] = [];
+
+  private constructor(
+    readonly stack: AppStack,
+    readonly gateways: readonly AppProcess[],
+  ) {}
+
+  /** Starts it. The queue has a Redis of its own, as in production. */
+  static async open(options: { durable?: boolean; environment?: Readonly<Record<string, string>> } = {}) {
+    const stack = await AppStack.open({ ...options, ownQueue: true });
+    const world = new FaultWorld(
+      stack,
+      await stack.start(['gateway', 'gateway']).catch(async (error: unknown) => {
+        await stack.close();
+        throw error;
+      }),
+    );
+    await world.complete();
+    return world;
+  }
+
+  /** Starts replicas until there are two of each service, and waits until all is well. */
+  async complete(): Promise<void> {
+    const missing = services.flatMap((app) => Array.from({ length: 2 - this.alive(app).length }, () => app));
+    this.replicas.push(...(await this.stack.start(missing)));
+    await this.heal();
+  }
+
+  /** Waits until every service answers through every gateway. */
+  async heal(timeout = healMs): Promise<number> {
+    const start = performance.now();
+    for (const gateway of this.gateways.filter(({ hasExited }) => !hasExited)) {
+      const device = await this.stack.device(gateway);
+      await eventually(async () => assert.deepEqual(await this.statuses(device), [200, 200, 404]), { timeout });
+    }
+    return Math.round(performance.now() - start);
+  }
+
+  alive(app: Service): AppProcess[] {
+    return this.replicas.filter((replica) => replica.app === app && !replica.hasExited);
+  }
+
+  /** One of the two replicas of each service. */
+  oneOfEach(): AppProcess[] {
+    return services.map((app) => this.alive(app)[0] as AppProcess);
+  }
+
+  /** Users at both gateways. */
+  async traffic(users = 6, gateways = this.gateways): Promise<Traffic> {
+    const at = (n: number) => gateways[n % gateways.length] as AppProcess;
+    const devices = Array.from({ length: users }, (_, n) => this.stack.device(at(n)));
+    return new Traffic(await Promise.all(devices));
+  }
+
+  /** What a device is told by each service. */
+  async ask(device: Device): Promise<DeviceAnswer[]> {
+    return Promise.all(Object.values(probes).map(([path]) => device.send('GET', path)));
+  }
+
+  /** Nothing has ended that was not made to. */
+  expectAllAlive(): void {
+    const ended = [...this.gateways, ...this.replicas].filter(({ hasExited }) => hasExited);
+    assert.deepEqual(
+      ended.map(({ app }) => app),
+      [],
+    );
+  }
+
+  private async statuses(device: Device): Promise<number[]> {
+    return (await this.ask(device)).map(({ status }) => status);
+  }
+}
+
+/** An answer that says: not now, and when to try again. */
+export function expectRefused(answer: DeviceAnswer, withinMs = atOnceMs): void {
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(answer.body).toEqual({ code: '503', message: 'Service unavailable' });
+  expect(answer.tookMs).toBeLessThan(withinMs);
+}

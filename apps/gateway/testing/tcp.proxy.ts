@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A wire between a process and a server that can be cut off for a while: what was sent meanwhile arrives afterwards. */
+export class TcpProxy {
+  private readonly sockets = new Set<Socket>();
+
+  private constructor(
+    private readonly server: Server,
+    /** The server's URL, through this wire. */
+    readonly url: string,
+  ) {}
+
+  static async to(target: string): Promise<TcpProxy> {
+    const { hostname, port } = new URL(target);
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = new URL(target);
+    url.port = String((server.address() as AddressInfo).port);
+    const proxy = new TcpProxy(server, url.href);
+    server.on('connection', (inward) => proxy.join(inward, connect(Number(port), hostname)));
+    return proxy;
+  }
+
+  /** From here on nothing passes, either way. */
+  hold(): void {
+    for (const socket of this.sockets) socket.pause();
+  }
+
+  /** Ends {@link hold}. */
+  release(): void {
+    for (const socket of this.sockets) socket.resume();
+  }
+
+  /** Cuts the wire for good. */
+  close(): void {
+    for (const socket of this.sockets) socket.destroy();
+    this.server.close();
+  }
+
+  private join(inward: Socket, outward: Socket): void {
+    for (const [from, to] of [
+      [inward, outward],
+      [outward, inward],
+    ] as const) {
+      this.sockets.add(from);
+      from.on('data', (chunk) => to.write(chunk));
+      from.on('error', () => {});
+      from.on('close', () => {
+        this.sockets.delete(from);
+        to.destroy();
+      });
+    }
+  }
+}
