@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectRedis, redisConfig } from '#runtime';
 import { type App, AppStack, type AppProcess, type Device, type DeviceAnswer, eventually } from '#testing';
 import { TcpProxy } from '../testing/tcp.proxy.js';
 
@@ -70,6 +71,8 @@ const cases: readonly Case[] = [
 let stack: AppStack;
 let gateway: AppProcess;
 let database: pg.Pool;
+let redis: ReturnType<typeof connectRedis>;
+const wires: TcpProxy[] = [];
 const replicas = new Map<Service, AppProcess>();
 
 beforeAll(async () => {
@@ -79,11 +82,14 @@ beforeAll(async () => {
   gateway = first!;
   for (const [n, app] of apps.entries()) replicas.set(app, services[n]!);
   database = new pg.Pool({ connectionString: stack.postgres.url });
+  redis = connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }), { enableOfflineQueue: true });
 });
 
 afterAll(async () => {
   await database.end();
+  redis.disconnect();
   await stack.close();
+  for (const wire of wires) wire.close();
 });
 
 /** Holds a user's clock, so that a write stands still before its effect; answers how to let go. */
@@ -114,47 +120,74 @@ function leaves(document: unknown): unknown[] {
   return typeof document === 'object' && document !== null ? Object.values(document).flatMap(leaves) : [document];
 }
 
+/** A replica whose wire to Redis the test can cut off. */
+async function replicaOnWire(app: Service): Promise<{ replica: AppProcess; wire: TcpProxy }> {
+  const wire = await TcpProxy.to(stack.redis.url);
+  wires.push(wire);
+  const [replica] = await stack.start([app], { REDIS_URL: wire.url, QUEUE_REDIS_URL: stack.redis.url });
+  return { replica: replica!, wire };
+}
+
+/** Cuts a replica off, and waits until Redis has nobody of it left who could be handed a request. */
+async function silence(wire: TcpProxy): Promise<void> {
+  wire.hold();
+  await eventually(async () => {
+    const clients = String(await redis.client('LIST')).split('\n');
+    const waiting = clients.filter((client) => wire.ports.some((port) => client.includes(`addr=127.0.0.1:${port} `)));
+    expect(waiting.filter((client) => /flags=\S*b/.test(client))).toEqual([]);
+  });
+}
+
 /**
- * The only replica commits the write and can't say so any more: what it sends to Redis from then on gets nowhere, and
- * it is killed or stands still. So whatever answer comes is the second replica's, which took the request over.
+ * Of two replicas, one gets the write, commits it and can't say so any more: what it sends to Redis from then on gets
+ * nowhere, and it is killed or stands still. So whatever answer comes is the other replica's, which took the request
+ * over.
+ *
+ * @returns whether the other device's write came first, as it should: the takeover may have been faster.
  */
-async function play({ app, send, done, other, read, stands }: Case, fault: 'kill' | 'pause'): Promise<void> {
+async function play({ app, send, done, other, read, stands }: Case, fault: 'kill' | 'pause'): Promise<boolean> {
   const phone = await stack.device(gateway);
   const laptop = await stack.device(gateway, phone.user);
   const guid = (await post(phone)).body.success[0]!.guid;
-  const wire = await TcpProxy.to(stack.redis.url);
+  const first = await replicaOnWire(app);
+  const second = await replicaOnWire(app);
   await replicas.get(app)!.stop();
-  const [first] = (await stack.start([app], { REDIS_URL: wire.url, QUEUE_REDIS_URL: stack.redis.url })) as [AppProcess];
+  replicas.set(app, second.replica);
   try {
+    await silence(second.wire);
     const key = crypto.randomUUID();
     const letGo = await holdClock(phone.user);
     const ends: string[] = [];
     const written = send(phone, guid, key).finally(() => ends.push('redelivered'));
     await row(waitsForClock, [app]);
-    const [second] = (await stack.start([app])) as [AppProcess];
-    replicas.set(app, second);
-    wire.hold();
+    await silence(first.wire);
+    second.wire.release();
     await letGo();
     const { answer } = await row<{ answer: { reply: unknown } }>(committed, [phone.user, `key ${key}`]);
     if (done) await row(done, [phone.user]);
-    if (fault === 'kill') await first.kill();
-    else first.pause();
+    if (fault === 'kill') await first.replica.kill();
+    else first.replica.pause();
     expect(await other(laptop, guid).finally(() => ends.push('other'))).toMatchObject({ status: 200 });
     const redelivered = await written;
-    expect(ends).toEqual(['other', 'redelivered']);
-    expect(second.output).toContain('took over the request of a replica that is gone');
     expect(redelivered.status).toBe(app === 'deletion-worker' ? 202 : 200);
+    expect(second.replica.output).toContain('took over the request of a replica that is gone');
     expect(leaves(redelivered.body)).toEqual(expect.arrayContaining(leaves(answer.reply)));
     expect(await read(laptop, guid)).toBe(stands);
-    await comeBackLate(first, wire);
+    await comeBackLate(first.replica, first.wire);
     expect(await read(laptop, guid)).toBe(stands);
     // And so it is when the client itself asks again.
     expect(await send(phone, guid, key)).toMatchObject({ status: redelivered.status, body: redelivered.body });
     expect(await read(laptop, guid)).toBe(stands);
+    return ends[0] === 'other';
   } finally {
-    await first.kill();
-    wire.close();
+    await first.replica.kill();
   }
+}
+
+/** Plays a case until the other device was the faster one. */
+async function playInOrder(write: Case, fault: 'kill' | 'pause'): Promise<void> {
+  for (let attempt = 1; attempt <= 3; attempt += 1) if (await play(write, fault)) return;
+  throw new Error('the takeover came before the write of the other device, three times');
 }
 
 /** What a replica that stood still has to say arrives after all. */
@@ -167,14 +200,14 @@ async function comeBackLate(replica: AppProcess, wire: TcpProxy): Promise<void> 
 
 describe(
   'a replica that commits and is lost before it answers, while another device writes',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   () => {
     it.each(cases)('$write, killed: the redelivered write answers as the first run did, and undoes nothing', (write) =>
-      play(write, 'kill'),
+      playInOrder(write, 'kill'),
     );
 
     it.runIf(process.env.TEST_FULL).each(cases)('$write, stood still and came back: the same', (write) =>
-      play(write, 'pause'),
+      playInOrder(write, 'pause'),
     );
   },
 );

@@ -23,6 +23,11 @@ export class TcpProxy {
     return proxy;
   }
 
+  /** Where the server sees the connections come from. */
+  get ports(): number[] {
+    return [...this.sockets].flatMap(({ localPort }) => localPort ?? []);
+  }
+
   /** From here on nothing passes, either way. */
   hold(): void {
     for (const socket of this.sockets) socket.pause();
