@@ -12,7 +12,7 @@ import type { RoleUrls } from './migrated.database.js';
 export interface StackOptions {
   /** A Redis for the queue alone. */
   readonly ownQueue?: boolean;
-  /** Whether Redis keeps its data over a crash. */
+  /** Whether Postgres and Redis keep their data over a crash. */
   readonly durable?: boolean;
   /** Variables of every app, beside those that name the servers; they win over them. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export class AppStack {
     const { durable = false, ownQueue = false } = options;
     const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
     const [postgres, redis, queue] = await Promise.all([
-      startPostgresServer(),
+      startPostgresServer({ durable }),
       startRedisServer({ durable }),
       ownQueue ? startRedisServer({ durable: true }) : undefined,
     ]);

@@ -69,13 +69,16 @@ export async function startRedisServer({ durable = false } = {}): Promise<TestSe
   return new TestServer(await start(), start, () => removeRedis(directory));
 }
 
-/** A Postgres with a migrated database for one test file, where {@link createDatabase} isn't enough: for its faults. */
-export async function startPostgresServer(): Promise<TestServer & { urls: RoleUrls }> {
+/**
+ * A Postgres with a migrated database for one test file, where {@link createDatabase} isn't enough: for its faults. A
+ * crash costs it its last commits, unless `durable`.
+ */
+export async function startPostgresServer({ durable = false } = {}): Promise<TestServer & { urls: RoleUrls }> {
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-postgres-'));
   // Reachable for the user that Postgres runs as when root runs the tests.
   chmodSync(root, 0o711);
   const directory = join(root, 'postgres');
-  const start = (port?: number) => startPostgres({ directory, port, durable: false, database: 'podcast_sync' });
+  const start = (port?: number) => startPostgres({ directory, port, durable, database: 'podcast_sync' });
   const server = new TestServer(await start(), start, async () => {
     await removePostgres(directory);
     rmSync(root, { recursive: true, force: true });

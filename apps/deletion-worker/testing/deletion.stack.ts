@@ -1,0 +1,116 @@
+import { Queue } from 'bullmq';
+import pg from 'pg';
+import { deletionQueue, type DeletionJob } from '#contracts';
+import { AppStack, type AppProcess } from '#testing';
+import { Gate, gates, type Moment } from './gate.js';
+import { Subscriber } from './subscriber.js';
+
+/**
+ * The whole system as built processes, on a Postgres, a Redis and a Redis for the queue of its own, with what faults of
+ * deletions are made with.
+ */
+export class DeletionStack {
+  private crashes: Promise<void> = Promise.resolve();
+
+  private constructor(
+    readonly stack: AppStack,
+    readonly gateway: AppProcess,
+    /** The process of each app that runs now. */
+    readonly running: { subscription: AppProcess; episode: AppProcess; worker: AppProcess },
+    /** May look at and change everything. */
+    readonly owner: pg.Pool,
+    /** The deletion queue, from the outside. */
+    readonly queue: Queue<DeletionJob>,
+  ) {}
+
+  static async open(environment: Readonly<Record<string, string>> = {}): Promise<DeletionStack> {
+    const stack = await AppStack.open({ ownQueue: true, durable: true, environment });
+    try {
+      const owner = new pg.Pool({ connectionString: stack.postgres.url, max: 20 });
+      owner.on('error', () => {});
+      await owner.query(gates);
+      const [gateway, subscription, episode, worker] = await stack.start([
+        ...(['gateway', 'subscription', 'episode', 'deletion-worker'] as const),
+      ]);
+      const connection = { url: stack.queueRedis.url, retryStrategy: () => 50 };
+      const queue = new Queue<DeletionJob>(deletionQueue.name, { connection, prefix: '{bull}' });
+      queue.on('error', () => {});
+      const running = { subscription: subscription!, episode: episode!, worker: worker! };
+      return new DeletionStack(stack, gateway!, running, owner, queue);
+    } catch (error) {
+      await stack.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.queue.close(), this.owner.end()]).catch(() => undefined);
+    await this.stack.close();
+  }
+
+  /** @throws what an app said last that ended without being asked to. */
+  checkAlive(): void {
+    for (const process of [this.gateway, this.running.subscription, this.running.episode, this.running.worker])
+      if (process.hasExited) throw new Error(`the ${process.app} ended by itself\n${process.output.slice(-5_000)}`);
+  }
+
+  /** A user that nobody else knows. */
+  async subscriber(): Promise<Subscriber> {
+    return new Subscriber(await this.stack.device(this.gateway));
+  }
+
+  /** Starts an app's process anew, after it was killed or stopped. */
+  async restart(app: keyof DeletionStack['running'], environment: Readonly<Record<string, string>> = {}) {
+    const [started] = await this.stack.start([app === 'worker' ? 'deletion-worker' : app], environment);
+    this.running[app] = started!;
+  }
+
+  /** Kills an app's process and starts it anew; one crash after another. */
+  async crash(app: keyof DeletionStack['running']): Promise<void> {
+    const crashed = this.crashes.then(async () => {
+      await this.running[app].kill();
+      await this.restart(app);
+    });
+    this.crashes = crashed.catch(() => undefined);
+    return crashed;
+  }
+
+  /** Closes a {@link Gate} for one user. */
+  hold(moment: Moment, user: string): Promise<Gate> {
+    return Gate.close(this.stack.postgres.url, moment, user);
+  }
+
+  /** Lets half a minute pass for the records of these users, or of all: the relays look at what was sent and is not finished. */
+  async letResend(users?: readonly string[]): Promise<void> {
+    await this.owner.query(
+      `UPDATE deletion.deletions SET sent_at = sent_at - interval '31 seconds'
+       WHERE status = 'PENDING' AND ($1::uuid[] IS NULL OR user_id = ANY ($1))`,
+      [users ?? null],
+    );
+  }
+
+  /** What no moment may show: episodes of what is deleted, names of episodes that are gone. */
+  async orphans(): Promise<{ episodes: number; syncIds: number }> {
+    const { rows } = await this.owner.query<{ episodes: number; syncIds: number }>(`
+      SELECT
+        (SELECT count(*)::int FROM episode.episodes e WHERE NOT EXISTS (
+          SELECT FROM subscription.subscriptions s
+          WHERE s.user_id = e.user_id AND s.id = e.subscription_id AND s.deleted IS NULL)) AS episodes,
+        (SELECT count(*)::int FROM episode.sync_ids i WHERE NOT EXISTS (
+          SELECT FROM episode.episodes e WHERE e.user_id = i.user_id AND e.id = i.episode_id)) AS "syncIds"`);
+    return rows[0] as { episodes: number; syncIds: number };
+  }
+
+  /** All of one user's rows, but for the clock and the deletions. */
+  async everything(user: string): Promise<unknown> {
+    const { rows } = await this.owner.query(
+      `SELECT
+         (SELECT json_agg(s ORDER BY s.id) FROM subscription.subscriptions s WHERE s.user_id = $1) AS subscriptions,
+         (SELECT json_agg(g ORDER BY g.guid) FROM subscription.guids g WHERE g.user_id = $1) AS guids,
+         (SELECT json_agg(e ORDER BY e.id) FROM episode.episodes e WHERE e.user_id = $1) AS episodes,
+         (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds"`,
+      [user],
+    );
+    return rows[0];
+  }
+}

@@ -1,0 +1,86 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Subscriber } from './subscriber.js';
+
+const snapshot = `
+  SELECT s.deleted IS NOT NULL AS deleted,
+    (SELECT count(*)::int FROM episode.episodes e WHERE e.user_id = s.user_id) AS episodes,
+    (SELECT count(*)::int FROM episode.sync_ids i WHERE i.user_id = s.user_id) AS "syncIds",
+    (SELECT d.status FROM deletion.deletions d WHERE d.user_id = s.user_id ORDER BY d.id DESC LIMIT 1) AS status
+  FROM subscription.subscriptions s WHERE s.user_id = $1`;
+
+/**
+ * Reads all that one user has, over and over: the lists over HTTP, the tables in one snapshot. For a user with one
+ * subscription and some episodes, each look must find all of it or, from one look on and for ever, none.
+ */
+export class Witness {
+  /** Looks that were answered. */
+  looks = 0;
+  private gone = false;
+  private stopped = false;
+  private readonly watching: Promise<void>;
+
+  constructor(
+    private readonly subscriber: Subscriber,
+    private readonly owner: pg.Pool,
+    private readonly episodes: number,
+  ) {
+    this.watching = this.watch();
+    // Told by stop().
+    this.watching.catch(() => undefined);
+  }
+
+  /** Ends the watch. @throws what it found half done. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.watching;
+  }
+
+  private async watch(): Promise<void> {
+    while (!this.stopped) {
+      for (const look of [() => this.subscriptions(), () => this.listed(), () => this.tables()]) {
+        const gone = await look();
+        if (gone === undefined) continue;
+        if (this.gone && !gone) throw new Error('what was deleted is there again');
+        this.gone = gone;
+        this.looks += 1;
+      }
+      await pause(20);
+    }
+  }
+
+  private async subscriptions(): Promise<boolean | undefined> {
+    const body = await this.read('/subscriptions');
+    const [row] = (body?.['subscriptions'] ?? []) as Record<string, unknown>[];
+    return row && row['deleted'] !== undefined;
+  }
+
+  private async listed(): Promise<boolean | undefined> {
+    const body = await this.read('/episodes');
+    return body && this.allOrNothing(Number(body['total']));
+  }
+
+  private async tables(): Promise<boolean | undefined> {
+    const found = await this.owner
+      .query<{ deleted: boolean; episodes: number; syncIds: number; status: string | null }>(snapshot, [
+        this.subscriber.user,
+      ])
+      .then(({ rows }) => rows[0])
+      .catch(() => undefined);
+    if (!found) return undefined;
+    const parts = [found.deleted, this.allOrNothing(found.episodes), found.syncIds === 0, found.status === 'SUCCESS'];
+    if (new Set(parts).size > 1) throw new Error(`half deleted: ${JSON.stringify(found)}`);
+    return found.deleted;
+  }
+
+  private allOrNothing(episodes: number): boolean {
+    if (episodes !== 0 && episodes !== this.episodes) throw new Error(`${episodes} of ${this.episodes} episodes`);
+    return episodes === 0;
+  }
+
+  /** An answer, where the fault of the test lets one come. */
+  private async read(path: string): Promise<Record<string, unknown> | undefined> {
+    const answer = await this.subscriber.device.send('GET', path).catch(() => undefined);
+    return answer?.status === 200 ? answer.body : undefined;
+  }
+}
