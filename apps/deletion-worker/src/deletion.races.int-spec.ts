@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, type DeviceAnswer } from '#testing';
+import { DeletionStack } from '../testing/deletion.stack.js';
+import { episode, type Subscriber } from '../testing/subscriber.js';
+
+const rounds = process.env.TEST_FULL ? 200 : 20;
+/** Rounds that are under way at the same time. */
+const abreast = 6;
+const deletions = process.env.TEST_FULL ? 500 : 60;
+
+let stack: DeletionStack;
+beforeAll(async () => {
+  stack = await DeletionStack.open();
+});
+afterAll(async () => {
+  await stack.close();
+});
+
+type Status = 'SUCCESS' | 'FAILURE';
+
+/** What one round left: how the deletion ended, what the other request was told, what the user sees. */
+interface Outcome {
+  ended: Status;
+  answer: DeviceAnswer;
+  subscription: number;
+  episodes: string[];
+}
+
+/**
+ * A user's DELETE against another request of theirs: at the same time, or once DELETE is answered and the cascade is
+ * about to run.
+ */
+async function race(
+  round: number,
+  send: (subscriber: Subscriber, guid: string, feed: string) => Promise<DeviceAnswer>,
+) {
+  const subscriber = await stack.subscriber();
+  const feed = `https://feeds.example/${randomUUID()}`;
+  const guid = await subscriber.listen(feed);
+  const asked = subscriber.device.send('DELETE', `/subscriptions/${guid}`);
+  if (round % 2 === 0) await asked;
+  const [deletion, answer] = await Promise.all([asked, send(subscriber, guid, feed)]);
+  expect(deletion.status).toBe(202);
+  const id = Number(deletion.body['deletion_id']);
+  const ended = await eventually(
+    async () => {
+      const status = await subscriber.statusOf(id);
+      if (status !== 'SUCCESS' && status !== 'FAILURE') throw new Error(`deletion ${id} is ${String(status)}`);
+      return status;
+    },
+    { timeout: 20_000 },
+  );
+  return { ended, answer, ...(await subscriber.sees(guid)) } satisfies Outcome;
+}
+
+/** Runs all rounds and counts how often each serial order was seen. @throws where a round was none of them. */
+async function runs(
+  send: Parameters<typeof race>[1],
+  orders: Readonly<Record<string, (outcome: Outcome) => boolean>>,
+): Promise<Record<string, number>> {
+  const seen: Record<string, number> = Object.fromEntries(Object.keys(orders).map((name) => [name, 0]));
+  let round = 0;
+  const walk = async () => {
+    while (round < rounds) {
+      const outcome = await race((round += 1), send);
+      const order = Object.entries(orders).find(([, isSo]) => isSo(outcome))?.[0];
+      if (order === undefined) expect(outcome).toBe('the outcome of a serial order');
+      else seen[order] = (seen[order] ?? 0) + 1;
+    }
+  };
+  await Promise.all(Array.from({ length: abreast }, walk));
+  console.log(`${rounds} rounds:`, seen);
+  expect(await stack.orphans()).toEqual({ episodes: 0, syncIds: 0 });
+  return seen;
+}
+
+const all = ['first', 'second', 'midway'];
+const isGone = ({ ended, subscription, episodes }: Outcome) =>
+  ended === 'SUCCESS' && subscription === 410 && episodes.length === 0;
+
+describe(`in ${rounds} rounds the outcome is that of a serial order, where a deletion races with`, () => {
+  it('POST of the same feed', async () => {
+    const seen = await runs(
+      (subscriber, _, feed) =>
+        subscriber.device.send('POST', '/subscriptions', { body: { subscriptions: [{ feed_url: feed }] } }),
+      {
+        'POST, DELETE, cascade': isGone,
+        'DELETE, POST, cascade': ({ ended, subscription, episodes }) =>
+          ended === 'FAILURE' && subscription === 200 && String(episodes) === String(all),
+        'DELETE, cascade, POST': ({ ended, subscription, episodes }) =>
+          ended === 'SUCCESS' && subscription === 200 && episodes.length === 0,
+      },
+    );
+    // Sent when DELETE was answered, POST comes after it, whatever else happens.
+    expect(Number(seen['POST, DELETE, cascade'])).toBeLessThanOrEqual(rounds / 2);
+  }, 120_000);
+
+  it('PATCH', async () => {
+    const renamed = () => ({ is_subscribed: false, new_guid: randomUUID() });
+    await runs((subscriber, guid) => subscriber.device.send('PATCH', `/subscriptions/${guid}`, { body: renamed() }), {
+      'PATCH before the cascade': (outcome) => outcome.answer.status === 200 && isGone(outcome),
+      'PATCH after the cascade': (outcome) => outcome.answer.status === 404 && isGone(outcome),
+    });
+  }, 120_000);
+
+  it('an upload of episodes', async () => {
+    const accepted = ({ answer }: Outcome) => (answer.body['success'] as unknown[]).length;
+    await runs(
+      (subscriber, guid) =>
+        subscriber.device.send('POST', '/episodes', {
+          body: { episodes: [episode(guid, 'fourth'), episode(guid, 'first', 7, 5)] },
+        }),
+      {
+        'upload before the cascade': (outcome) => accepted(outcome) === 2 && isGone(outcome),
+        'upload after the cascade': (outcome) => accepted(outcome) === 0 && isGone(outcome),
+      },
+    );
+  }, 120_000);
+});
+
+describe('two workers', () => {
+  /** Deletions of as many users, as if all had been asked for at once. */
+  async function ask(count: number): Promise<string[]> {
+    const { rows } = await stack.owner.query<{ user: string }>(
+      `WITH asked AS (SELECT gen_random_uuid() AS user_id, date_trunc('milliseconds', clock_timestamp()) AS stamp FROM generate_series(1, $1)),
+       clocks AS (INSERT INTO sync.user_clock SELECT user_id, stamp FROM asked),
+       made AS (
+         INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+         SELECT user_id, 'https://podcast.example/feed', gen_random_uuid(), true, stamp, stamp, stamp FROM asked
+         RETURNING user_id, id, added
+       )
+       INSERT INTO deletion.deletions (user_id, subscription_id, requested) SELECT user_id, id, added FROM made
+       RETURNING user_id AS user`,
+      [count],
+    );
+    return rows.map(({ user }) => user);
+  }
+
+  /** How long it takes until these have ended, each once: a second cascade would have advanced the user's clock. */
+  async function end(users: readonly string[]): Promise<number> {
+    const start = performance.now();
+    await eventually(
+      async () => {
+        const { rows } = await stack.owner.query(
+          `SELECT count(*)::int AS ended FROM deletion.deletions d
+           JOIN subscription.subscriptions s ON s.user_id = d.user_id
+           JOIN sync.user_clock c ON c.user_id = d.user_id AND c.stamp = s.deleted
+           WHERE d.user_id = ANY ($1) AND d.status = 'SUCCESS' AND d.attempts = 0 AND d.send = 1`,
+          [users],
+        );
+        expect(rows).toEqual([{ ended: users.length }]);
+      },
+      { timeout: 60_000, interval: 20 },
+    );
+    return performance.now() - start;
+  }
+
+  it(`end each of ${deletions} deletions once, and faster than one`, async () => {
+    // A commit that takes its time, as on a busy disk, so that it is the workers that are measured and not this machine.
+    await stack.owner.query(`
+      CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.04); RETURN NEW; END $$;
+      CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW WHEN (NEW.status = 'SUCCESS') EXECUTE FUNCTION public.slow()`);
+    const oneAtATime = { DELETION_CONCURRENCY: '1' };
+    await stack.running.worker.stop();
+    await stack.restart('worker', oneAtATime);
+    const alone = await end(await ask(deletions));
+    await stack.stack.start(['deletion-worker'], oneAtATime);
+    const together = await end(await ask(deletions));
+    const perSecond = (took: number) => Math.round((deletions / took) * 1_000);
+    console.log(`${perSecond(alone)} deletions a second by one worker, ${perSecond(together)} by two`);
+    expect(together).toBeLessThan(alone);
+  }, 180_000);
+});
