@@ -1,0 +1,99 @@
+import { Redis } from 'ioredis';
+import { eventually } from '#testing';
+import type { DeletionStack } from './deletion.stack.js';
+import type { Moment } from './gate.js';
+
+/** What happens to the system while requests are under way. */
+export type Fault =
+  | { fault: 'cut Postgres'; app: 'subscription' | 'episode' | 'deletion-worker' }
+  | { fault: 'cut Redis'; of: 'redis' | 'queueRedis' }
+  | { fault: 'jobs'; become: 'lost' | 'doubled' | 'late' }
+  | { fault: 'queue emptied' }
+  | { fault: 'kill'; app: 'subscription' | 'episode' }
+  | { fault: 'kill'; app: 'worker'; at: Moment };
+
+/** Runs requests of one user with a fault in their midst. */
+export async function during(
+  stack: DeletionStack,
+  user: string,
+  fault: Fault,
+  run: () => Promise<void>,
+): Promise<void> {
+  switch (fault.fault) {
+    case 'cut Postgres':
+      return both(run(), cutPostgres(stack, fault.app));
+    case 'cut Redis':
+      return both(run(), cutRedis(stack.stack[fault.of].url));
+    case 'jobs':
+      return withJobsHeld(stack, run, () => change(stack, user, fault.become));
+    case 'queue emptied':
+      return withJobsHeld(stack, run, () => empty(stack.stack.queueRedis.url));
+    case 'kill':
+      return fault.app === 'worker' ? killWorker(stack, user, fault.at, run) : both(run(), stack.crash(fault.app));
+  }
+}
+
+async function both(...runs: [Promise<unknown>, Promise<unknown>]): Promise<void> {
+  await Promise.all(runs);
+}
+
+async function cutPostgres(stack: DeletionStack, app: string): Promise<void> {
+  await stack.owner.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [app]);
+}
+
+async function withRedis(url: string, act: (redis: Redis) => Promise<unknown>): Promise<void> {
+  await eventually(async () => {
+    const redis = new Redis(url, { retryStrategy: () => null });
+    redis.on('error', () => {});
+    await act(redis).finally(() => redis.disconnect());
+  });
+}
+
+const cutRedis = (url: string) =>
+  withRedis(url, async (redis) => {
+    for (const type of ['pubsub', 'normal']) await redis.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+  });
+const empty = (url: string) => withRedis(url, (redis) => redis.flushall());
+
+/** The queue stands still during the requests, so that what happens to jobs happens before they run. */
+async function withJobsHeld(
+  stack: DeletionStack,
+  run: () => Promise<void>,
+  act: () => Promise<unknown>,
+): Promise<void> {
+  await eventually(() => stack.queue.pause());
+  try {
+    await run();
+    await eventually(act);
+  } finally {
+    await eventually(() => stack.queue.resume());
+  }
+}
+
+async function change({ owner, queue }: DeletionStack, user: string, become: 'lost' | 'doubled' | 'late') {
+  const { rows } = await owner.query<{ id: number; send: number }>(
+    'SELECT id::int, send FROM deletion.deletions WHERE user_id = $1 AND send > 0',
+    [user],
+  );
+  for (const { id, send } of rows) {
+    const data = { userId: user, deletionId: id };
+    if (become === 'lost') await queue.remove(`deletion-${id}-${send}`);
+    // Also for deletions that have ended: an old job that comes back.
+    else await queue.add('deletion', data, { jobId: `twin-${id}`, delay: become === 'late' ? 200 : 0 });
+  }
+}
+
+/** Kills the worker while it stands at some moment of the user's deletion, if there is one that gets there. */
+async function killWorker(stack: DeletionStack, user: string, at: Moment, run: () => Promise<void>): Promise<void> {
+  const gate = await eventually(() => stack.hold(at, user));
+  const killed = async () => {
+    await gate.reached(1_000).catch(() => []);
+    await stack.crash('worker');
+    // A Postgres that has read the commit does not hear of the death before it has carried it out.
+    await (at === 'finished' ? gate.open() : gate.cut());
+  };
+  await both(
+    run(),
+    killed().finally(() => gate.open()),
+  );
+}

@@ -1,0 +1,189 @@
+import { v5 as uuidv5 } from 'uuid';
+
+type Body = Record<string, unknown>;
+
+/** A request, with all that decides its answer. `name` is any guid that the feed ever had. */
+export type Request =
+  | { op: 'subscribe'; feed: number; url: string }
+  | { op: 'update'; feed: number; name: string; isSubscribed: boolean; newGuid?: string; newUrl?: string }
+  | { op: 'delete'; feed: number; name: string }
+  | { op: 'upload'; feed: number; name: string; episode: string; position: number; minute: number }
+  | { op: 'read'; feed: number; name: string }
+  | { op: 'list' }
+  | { op: 'episodes' }
+  | { op: 'deletion'; id: number };
+
+export interface Call {
+  request: Request;
+  answer: { status: number; body: Body };
+}
+
+interface Feed {
+  /** Whether there ever was such a subscription, and whether it is there now. */
+  known: boolean;
+  live: boolean;
+  subscribed: boolean;
+  guid: string;
+  url: string;
+  episodes: Record<string, { position: number; minute: number }>;
+  /** The deletion that may run at any moment. */
+  pending?: number;
+}
+
+/** What a user has. */
+export interface State {
+  feeds: Feed[];
+  /** How deletions ended, or will once a worker looks at them. */
+  ended: Record<number, 'SUCCESS' | 'FAILURE'>;
+}
+
+/** The guid of a feed that declares none (podcast namespace). */
+export const guidOf = (url: string) => uuidv5(url.replace('https://', ''), 'ead4c236-bf58-58c6-a2c6-a6b28d128cb6');
+
+/** A user who never wrote, and the URLs of the feeds that they may add. */
+export function nothing(urls: readonly string[]): State {
+  const feeds = urls.map((url) => ({
+    ...{ known: false, live: false, subscribed: false, guid: guidOf(url), url, episodes: {} },
+  }));
+  return { feeds, ended: {} };
+}
+
+/**
+ * All states that the calls can have led to: in any order, with any pending deletion carried out at any moment. None
+ * where no order explains the answers.
+ */
+export function outcomes(before: readonly State[], calls: readonly Call[]): State[] {
+  const possible = distinct(before.flatMap(withDeletions));
+  if (calls.length === 0 || possible.length === 0) return possible;
+  return distinct(
+    calls.flatMap((call, index) => {
+      const after = possible.map((state) => step(structuredClone(state), call)).filter((state) => state !== undefined);
+      return outcomes(after, calls.toSpliced(index, 1));
+    }),
+  );
+}
+
+function distinct(states: readonly State[]): State[] {
+  return [...new Map(states.map((state) => [JSON.stringify(state), state])).values()];
+}
+
+/** A state, and what it becomes when some of its pending deletions are carried out. */
+function withDeletions(state: State): State[] {
+  return state.feeds.reduce<State[]>(
+    (states, _, index) =>
+      states.flatMap((each) => (each.feeds[index]?.pending ? [each, deleted(each, index)] : [each])),
+    [state],
+  );
+}
+
+function deleted(state: State, index: number): State {
+  const next = structuredClone(state);
+  const feed = next.feeds[index] as Feed;
+  next.ended[Number(feed.pending)] = 'SUCCESS';
+  Object.assign(feed, { live: false, subscribed: false, episodes: {} });
+  delete feed.pending;
+  return next;
+}
+
+/** The state after a call, if its answer is the one that the state calls for. Changes the given one. */
+function step(state: State, { request, answer }: Call): State | undefined {
+  const feed = 'feed' in request ? (state.feeds[request.feed] as Feed) : undefined;
+  const { status, body } = answer;
+  if (status >= 500) return undefined;
+  switch (request.op) {
+    case 'subscribe':
+      return subscribe(state, feed!, request.url, answer);
+    case 'update':
+      return update(state, feed!, request, answer);
+    case 'delete':
+      return remove(state, feed!, answer);
+    case 'upload':
+      return upload(state, feed!, request, answer);
+    case 'read':
+      if (!feed!.live) return status === (feed!.known ? 410 : 404) ? state : undefined;
+      return status === 200 && same(shownAs(body), rowOf(feed!)) ? state : undefined;
+    case 'list': {
+      const rows = state.feeds.filter(({ known }) => known).map(rowOf);
+      return same(sorted((body['subscriptions'] as Body[]).map(shownAs)), sorted(rows)) ? state : undefined;
+    }
+    case 'episodes':
+      return same(sorted((body['episodes'] as Body[]).map(heard)), sorted(state.feeds.flatMap(heardIn)))
+        ? state
+        : undefined;
+    case 'deletion':
+      return statusesOf(state, request.id).includes(body['status']) ? state : undefined;
+  }
+}
+
+function subscribe(state: State, feed: Feed, url: string, { status, body }: Call['answer']): State | undefined {
+  // POST wins over a deletion that has not run.
+  if (feed.pending) state.ended[feed.pending] = 'FAILURE';
+  delete feed.pending;
+  Object.assign(feed, { known: true, live: true, subscribed: true });
+  const [{ subscription_changed: _, ...item } = {} as Body] = (body['success'] ?? []) as Body[];
+  return status === 200 && same(item, { feed_url: url, guid: feed.guid, is_subscribed: true }) ? state : undefined;
+}
+
+function update(
+  state: State,
+  feed: Feed,
+  { isSubscribed, newGuid, newUrl }: Request & { op: 'update' },
+  { status, body }: Call['answer'],
+): State | undefined {
+  if (!feed.live) return status === 404 ? state : undefined;
+  feed.subscribed = isSubscribed;
+  feed.guid = newGuid ?? feed.guid;
+  feed.url = newUrl ?? feed.url;
+  const told = [body['is_subscribed'], body['new_guid'], body['new_feed_url']];
+  return status === 200 && same(told, [isSubscribed, newGuid, newUrl]) ? state : undefined;
+}
+
+function remove(state: State, feed: Feed, { status, body }: Call['answer']): State | undefined {
+  if (!feed.live) return status === 404 ? state : undefined;
+  const id = body['deletion_id'] as number;
+  const isNew = !(id in state.ended) && state.feeds.every(({ pending }) => pending !== id);
+  if (status !== 202 || (feed.pending ? feed.pending !== id : !isNew)) return undefined;
+  feed.pending = id;
+  return state;
+}
+
+function upload(
+  state: State,
+  feed: Feed,
+  { episode, position, minute }: Request & { op: 'upload' },
+  { status, body }: Call['answer'],
+): State | undefined {
+  const [success] = (body['success'] ?? []) as Body[];
+  if (!feed.live) return status === 200 && !success ? state : undefined;
+  const standing = feed.episodes[episode];
+  if (!standing || standing.minute <= minute) feed.episodes[episode] = { position, minute };
+  const now = { guid: feed.guid, episode, position: feed.episodes[episode]?.position };
+  return status === 200 && success && same(heard(success), now) ? state : undefined;
+}
+
+function rowOf({ guid, url, subscribed, live }: Feed) {
+  return { guid, url, subscribed, live };
+}
+
+function shownAs(row: Body) {
+  const [guid, url, subscribed] = [row['new_guid'] ?? row['guid'], row['feed_url'], row['is_subscribed']];
+  return { guid, url, subscribed, live: row['deleted'] === undefined };
+}
+
+function heardIn({ guid, episodes }: Feed) {
+  return Object.entries(episodes).map(([episode, { position }]) => ({ guid, episode, position }));
+}
+
+function heard(row: Body) {
+  const position = (row['playback_position'] as Body | undefined)?.['value'];
+  return { guid: row['podcast_guid'], episode: row['episode_guid'], position };
+}
+
+/** One that lost to a POST says so once a worker or the next DELETE has looked at it. */
+function statusesOf(state: State, id: number): unknown[] {
+  if (state.feeds.some(({ pending }) => pending === id)) return ['PENDING'];
+  return state.ended[id] === 'FAILURE' ? ['PENDING', 'FAILURE'] : [state.ended[id]];
+}
+
+const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
+const sorted = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row)).sort();

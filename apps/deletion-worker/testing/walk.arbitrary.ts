@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import type { Fault } from './sync.faults.js';
+
+/** What a device does, before it is known under which guids and URLs the feeds go by then. */
+export type Step = { feed: number; former: boolean; twice: boolean } & (
+  | { op: 'subscribe' | 'delete' }
+  | { op: 'read' | 'list' | 'episodes' | 'deletion' }
+  | { op: 'update'; isSubscribed: boolean; rename: boolean; move: boolean }
+  | { op: 'upload'; episode: string; minute: number }
+);
+
+/** Groups of steps; the steps of a group run at the same time. Each fault meets the group with its number. */
+export interface Walk {
+  groups: Step[][];
+  faults: { group: number; fault: Fault }[];
+}
+
+/** How many feeds a user knows. */
+export const feeds = 2;
+
+const common = { feed: fc.nat(feeds - 1), former: fc.boolean(), twice: fc.boolean() };
+const update = { isSubscribed: fc.boolean(), rename: fc.boolean(), move: fc.boolean() };
+const uploaded = { episode: fc.constantFrom('first', 'midway', 'last'), minute: fc.nat(3) };
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ ...common, op: fc.constantFrom('subscribe' as const, 'delete' as const) }) },
+  { weight: 3, arbitrary: fc.record({ ...common, op: fc.constant('upload' as const), ...uploaded }) },
+  { weight: 2, arbitrary: fc.record({ ...common, op: fc.constant('update' as const), ...update }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ ...common, op: fc.constantFrom(...(['read', 'list', 'episodes', 'deletion'] as const)) }),
+  },
+);
+
+const at = (fault: fc.Arbitrary<Fault>) => fc.record({ group: fc.nat(5), fault });
+const services = ['subscription', 'episode', 'deletion-worker'] as const;
+const cut = fc.oneof(
+  fc.record({ fault: fc.constant('cut Postgres' as const), app: fc.constantFrom(...services) }),
+  fc.record({ fault: fc.constant('cut Redis' as const), of: fc.constantFrom('redis' as const, 'queueRedis' as const) }),
+);
+const jobs = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      fault: fc.constant('jobs' as const),
+      become: fc.constantFrom(...(['lost', 'doubled', 'late'] as const)),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ fault: fc.constant('queue emptied' as const) }) },
+);
+const crash = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      ...{ fault: fc.constant('kill' as const), app: fc.constant('worker' as const) },
+      at: fc.constantFrom(...(['requested', 'claimed', 'midway', 'finished'] as const)),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      fault: fc.constant('kill' as const),
+      app: fc.constantFrom('subscription' as const, 'episode' as const),
+    }),
+  },
+);
+
+/** Walks with at least one fault of connections and one of jobs each, and with one killed process where asked for. */
+export const walks = ({ kills }: { kills: boolean }): fc.Arbitrary<Walk> =>
+  fc.record({
+    groups: fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength: 2, maxLength: 6 }),
+    faults: fc.tuple(at(cut), at(jobs), ...(kills ? [at(crash)] : [])),
+  });
