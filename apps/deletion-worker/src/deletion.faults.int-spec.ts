@@ -15,11 +15,7 @@ beforeAll(async () => {
   stack = await DeletionStack.open({ DELETION_CONCURRENCY: '8' });
 });
 afterAll(async () => {
-  try {
-    expect(await stack.orphans()).toEqual({ episodes: 0, syncIds: 0 });
-  } finally {
-    await stack.close();
-  }
+  await stack.close();
 });
 
 const record = async (id: number) =>
@@ -280,4 +276,8 @@ describe('a cascade that can not succeed', () => {
     await expectGone(subscriber, guid);
     expect(await subscriber.statusOf(failed)).toBe('FAILURE');
   });
+});
+
+it('after all of it nothing is left over', async () => {
+  expect(await stack.orphans()).toEqual({ episodes: 0, syncIds: 0 });
 });
