@@ -15,7 +15,7 @@ export default defineConfig({
         test: {
           name: 'int',
           sequence: { groupOrder: 1 },
-          include: ['{apps,libs,bench}/**/*.int-spec.ts'],
+          include: ['{apps,libs,bench,k8s}/**/*.int-spec.ts'],
           globalSetup: ['libs/testing/src/servers.setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,

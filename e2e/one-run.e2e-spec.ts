@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removePostgres, TokenIssuer } from '#embedded';
 import { freshUser, LaunchedSystem } from '#testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
 const requests = 500;
 const atOnce = 20;
@@ -34,7 +34,7 @@ function handled(): number[] {
     .map((line) => (JSON.parse(line) as { handled: number }).handled);
 }
 
-describe('two replicas of every service', () => {
+describe.runIf(inject('stack').launched)('two replicas of every service', () => {
   it(`run ${requests} handlers for ${requests} requests, and share them`, async () => {
     const token = await (await TokenIssuer.open(join(data, 'keys'))).issue(freshUser());
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };

@@ -22,7 +22,7 @@ import {
   repository,
   type LaunchOptions,
 } from '#testing';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 
 const asRoot = process.getuid?.() === 0;
 const full = Boolean(process.env.TEST_FULL);
@@ -86,7 +86,7 @@ async function expectGone(processes: readonly number[], within = 15_000): Promis
   await eventually(() => expect(running(processes)).toEqual([]), { timeout: within });
 }
 
-describe.skipIf(process.env.BASE_URL?.startsWith('http'))('one system on one machine', () => {
+describe.runIf(inject('stack').launched)('one system on one machine', () => {
   it('leaves nothing running after SIGTERM, SIGINT and kill -9, and shows the same data each time', async () => {
     const first = await start();
     const ann = await listener();

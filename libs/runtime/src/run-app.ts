@@ -29,7 +29,7 @@ export interface ReadyMessage {
 }
 
 /** A stop that takes longer than this has hung: more than the longest thing that is finished first, a large cascade. */
-const stopLimitMs = 70_000;
+export const stopLimitMs = 70_000;
 
 /**
  * Runs an app as a process: reads its configuration, starts it, says that it is ready, and stops it in order on

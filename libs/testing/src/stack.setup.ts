@@ -9,6 +9,8 @@ interface Stack {
   baseUrl: string;
   /** The directory with the keys of the issuer that the gateway believes. */
   keys: string;
+  /** Whether it was started for this run, on this machine. */
+  launched: boolean;
 }
 
 declare module 'vitest' {
@@ -33,12 +35,12 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   // Vite sets this variable to `/`, its own idea of a base, where nobody else did.
   if (baseUrl?.startsWith('http')) {
     if (!existsSync(keys)) throw new Error(`KEYS: no directory ${keys} with the keys to sign the tests' tokens with.`);
-    project.provide('stack', { baseUrl, keys: resolve(keys) });
+    project.provide('stack', { baseUrl, keys: resolve(keys), launched: false });
     return undefined;
   }
   const directory = await openRunDirectory('e2e');
   const system = await LaunchedSystem.start({ data: directory, replicas, environment: { CORS_ORIGINS: origin } });
-  project.provide('stack', { baseUrl: system.baseUrl, keys: join(directory, 'keys') });
+  project.provide('stack', { baseUrl: system.baseUrl, keys: join(directory, 'keys'), launched: true });
   return async () => {
     await system.stop();
     await removeRunDirectory(directory);
