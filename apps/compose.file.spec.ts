@@ -1,0 +1,89 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { variableProblems } from '../k8s/testing/environment.check.js';
+import { makeContainerSecrets } from './standalone/src/container.secrets.js';
+
+interface Service {
+  image: string;
+  build?: { args?: { APP?: string } };
+  environment?: Record<string, string | null>;
+  networks?: string[];
+  ports?: string[];
+  profiles?: string[];
+  scale?: number;
+  volumes?: string[];
+  [field: string]: unknown;
+}
+
+interface ComposeFile {
+  services: Record<string, Service>;
+  networks: Record<string, { internal?: boolean }>;
+}
+
+/** The file with the default of every variable of its own. */
+const text = readFileSync('docker-compose.yml', 'utf8').replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+const { services, networks } = parse(text, { merge: true }) as ComposeFile;
+const all = Object.entries(services);
+const byDefault = all.filter(([, { profiles }]) => !profiles);
+const apps = ['migrate', 'gateway', 'subscription', 'episode', 'deletion-worker'];
+
+describe('docker-compose.yml', () => {
+  let secrets: string;
+  beforeAll(async () => {
+    secrets = mkdtempSync(join(tmpdir(), 'compose-secrets-'));
+    await makeContainerSecrets(secrets);
+  });
+  afterAll(() => rmSync(secrets, { recursive: true, force: true }));
+
+  it.each(apps)('gives %s variables that it knows and can start with', (app) => {
+    const given = Object.entries(services[app]?.environment ?? {});
+    const environment = Object.fromEntries(given.map(([name, value]) => [name, value ?? '']));
+    expect(variableProblems(app, environment, { secrets, mount: '/run/secrets' })).toEqual([]);
+  });
+
+  it.each(apps)('shows %s its own secrets and no others', (app) => {
+    expect(services[app]?.volumes).toEqual([`secrets-${app}:/run/secrets:ro`]);
+  });
+
+  it('lets only the gateway be reached', () => {
+    expect(byDefault.filter(([, { ports }]) => ports).map(([name]) => name)).toEqual(['gateway']);
+    const open = byDefault.filter(([, service]) => service.networks?.some((name) => !networks[name]?.internal));
+    expect(open.map(([name]) => name)).toEqual(['gateway']);
+  });
+
+  it('opens ports on this machine alone unless told otherwise', () => {
+    for (const [, { ports = [] }] of all) for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+  });
+
+  it('runs two of each service behind the gateway', () => {
+    const scaled = all.filter(([, { scale }]) => scale === 2).map(([name]) => name);
+    expect(scaled).toEqual(['subscription', 'episode', 'deletion-worker']);
+  });
+
+  it.each(all)(
+    'keeps %s small: no capability, nothing to write to, bounded memory, CPU and processes',
+    (_, service) => {
+      expect(service).toMatchObject({
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+        mem_limit: expect.stringMatching(/^\d+[mg]$/),
+        cpus: expect.any(Number),
+        pids_limit: expect.any(Number),
+      });
+    },
+  );
+
+  it('is understood by docker-compose 1.29 and by compose v2', () => {
+    const fields = new Set([
+      ...Object.keys(parse(text) as object),
+      ...all.flatMap(([, service]) => Object.keys(service)),
+    ]);
+    for (const newer of ['name', 'include', 'develop', 'configs', 'attach', 'pull_policy', 'annotations'])
+      expect(fields).not.toContain(newer);
+    expect(text).not.toMatch(/start_interval|host_ip|required:|restart: true/);
+  });
+});

@@ -1,0 +1,168 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
+import { eventually } from '#testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const full = Boolean(process.env.TEST_FULL);
+const project = 'podcast-sync-test';
+const programs = ['gateway', 'subscription', 'episode', 'deletion-worker'];
+const images = [...programs, 'migrate', 'secrets', 'token', 'e2e'].map((name) => `podcast-sync/${name}:local`);
+
+/** Why there is nothing to run here, if so. */
+function missing(): string | undefined {
+  const engine = spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], { encoding: 'utf8' });
+  if (engine.status !== 0) return 'no Docker engine answers';
+  if (!composeCommand()) return 'there is no docker-compose';
+  const absent = images.filter((image) => spawnSync('docker', ['image', 'inspect', image]).status !== 0);
+  return absent.length > 0
+    ? `not built: ${absent.join(', ')} (docker-compose --profile e2e --profile tools build)`
+    : undefined;
+}
+
+function composeCommand(): string[] | undefined {
+  const commands = [['docker', 'compose'], ['docker-compose']];
+  return commands.find(([command = '', ...args]) => spawnSync(command, [...args, 'version']).status === 0);
+}
+
+const reason = missing();
+if (reason) process.stderr.write(`The images are not run: ${reason}.\n`);
+
+const run = promisify(execFile);
+const [command = '', ...prefix] = composeCommand() ?? [];
+/** A project of its own beside whatever runs here, on any free port. */
+const environment = { ...process.env, HTTP_PORT: '0', TAG: 'local', TEST_FULL: '' };
+
+async function docker(...args: string[]): Promise<string> {
+  return (await run('docker', args, { maxBuffer: 64e6 })).stdout.trim();
+}
+
+async function compose(...args: string[]): Promise<string> {
+  const all = [...prefix, '-p', project, ...args];
+  return (await run(command, all, { env: environment, maxBuffer: 64e6 })).stdout.trim();
+}
+
+const containersOf = async (service: string) => (await compose('ps', '-q', service)).split('\n').filter(Boolean);
+const health = (container: string) => docker('inspect', '-f', '{{.State.Health.Status}}', container);
+
+/** Runs a module inside the gateway's container: its port is reached there wherever the engine is. */
+async function inGateway(script: string): Promise<unknown> {
+  const [gateway = ''] = await containersOf('gateway');
+  return JSON.parse(await docker('exec', gateway, 'node', '--input-type=module', '-e', script)) as unknown;
+}
+
+interface Call {
+  path: string;
+  token?: string;
+  method?: string;
+  body?: unknown;
+}
+
+/** The status that each call of the gateway gets, and its path. */
+function answers(requests: readonly Call[]): Promise<unknown> {
+  return inGateway(`
+    const answers = [];
+    for (const { path, token, method, body } of ${JSON.stringify(requests)}) {
+      const headers = { ...(token && { authorization: 'Bearer ' + token }), ...(body && { 'content-type': 'application/json' }) };
+      const answer = await fetch('http://127.0.0.1:3000' + path, { method, headers, body: body && JSON.stringify(body) });
+      await answer.arrayBuffer();
+      answers.push([answer.status, path.split('?')[0]]);
+    }
+    console.log(JSON.stringify(answers));`);
+}
+
+describe.skipIf(reason)('the images', () => {
+  beforeAll(async () => {
+    await compose('up', '-d', '--no-build');
+    for (const program of programs) {
+      const containers = await containersOf(program);
+      for (const container of containers)
+        await eventually(async () => expect(await health(container)).toBe('healthy'), {
+          timeout: 120_000,
+          interval: 500,
+        });
+    }
+  }, 300_000);
+
+  afterAll(() => compose('down', '-v', '-t', '20'), 120_000);
+
+  it('serve a request through each service, and what is loaded only when it is asked for', async () => {
+    const token = await compose('run', '--rm', 'token', 'ann');
+    const guid = '9b024349-ccf0-5f69-a609-6b82873eab3c';
+    const body = { subscriptions: [{ feed_url: 'https://podnews.net/rss' }] };
+    const requests: Call[] = [
+      { path: '/subscriptions', token, method: 'POST', body },
+      { path: '/episodes', token },
+      { path: `/subscriptions/${guid}`, token, method: 'DELETE' },
+      ...['/docs', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui-standalone-preset.js'].map(
+        (path) => ({ path }),
+      ),
+      { path: '/openapi.json' },
+      { path: '/.well-known/jwks.json' },
+    ];
+    const statuses = requests.map(({ method, path }) => [method === 'DELETE' ? 202 : 200, path]);
+    expect(await answers(requests)).toEqual(statuses);
+  });
+
+  it.each(programs)(
+    'run %s as nobody in particular, without capabilities, on a root that can not be written',
+    async (program) => {
+      const [container = ''] = await containersOf(program);
+      const script = `
+      import { readFileSync, writeFileSync } from 'node:fs';
+      const capabilities = /CapEff:\\s*(\\w+)/.exec(readFileSync('/proc/1/status', 'utf8'))[1];
+      let written = 'EROFS';
+      try { writeFileSync('/app/x', ''); written = 'written'; } catch ({ code }) { written = code; }
+      console.log(JSON.stringify([process.getuid(), parseInt(capabilities, 16), written]));`;
+      const seen = await docker('exec', container, 'node', '--input-type=module', '-e', script);
+      expect(JSON.parse(seen)).toEqual([1_000, 0, 'EROFS']);
+    },
+  );
+
+  it.each(programs)('have %s ready soon after it is started', async (program) => {
+    const [container = ''] = await containersOf(program);
+    await docker('restart', container);
+    const started = Date.parse(await docker('inspect', '-f', '{{.State.StartedAt}}', container));
+    const line = await eventually(
+      async () => {
+        const log = await docker('logs', '--since', String(Math.floor(started / 1_000)), container);
+        return log.split('\n').find((each) => each.includes('"msg":"ready"')) ?? Promise.reject(new Error('not ready'));
+      },
+      { timeout: 60_000, interval: 200 },
+    );
+    const ms = Date.parse((JSON.parse(line) as { time: string }).time) - started;
+    process.stdout.write(`${program}: ready ${ms} ms after the start of its container\n`);
+    // About 2 s on a machine that does nothing else.
+    expect(ms).toBeLessThan(10_000);
+  });
+
+  it.runIf(full)(
+    'pass the end-to-end tests while each replica of each service is killed once',
+    async () => {
+      const running = compose('run', '--rm', '--no-deps', 'e2e').then(
+        (output) => ({ failed: false, output }),
+        ({ stdout }: { stdout: string }) => ({ failed: true, output: stdout }),
+      );
+      let ended = false;
+      void running.then(() => (ended = true));
+      let killed = 0;
+      for (const service of ['subscription', 'episode', 'deletion-worker'])
+        for (const container of await containersOf(service)) {
+          await docker('kill', '--signal', 'KILL', container);
+          expect(ended).toBe(false);
+          killed += 1;
+          await docker('start', container);
+          await eventually(async () => expect(await health(container)).toBe('healthy'), {
+            timeout: 60_000,
+            interval: 500,
+          });
+        }
+      const { failed, output } = await running;
+      expect({ killed, failed, output: failed ? output.slice(-4_000) : '' }).toEqual({
+        killed: 6,
+        failed: false,
+        output: '',
+      });
+    },
+    900_000,
+  );
+});
