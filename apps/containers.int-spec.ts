@@ -42,7 +42,15 @@ async function compose(...args: string[]): Promise<string> {
 }
 
 const containersOf = async (service: string) => (await compose('ps', '-q', service)).split('\n').filter(Boolean);
-const health = (container: string) => docker('inspect', '-f', '{{.State.Health.Status}}', container);
+
+/** Waits until a container is healthy. */
+function healthy(container: string): Promise<void> {
+  const look = async () => {
+    const health = await docker('inspect', '-f', '{{.State.Health.Status}}', container);
+    if (health !== 'healthy') throw new Error(`${container} is ${health}`);
+  };
+  return eventually(look, { timeout: 120_000, interval: 500 });
+}
 
 /** Runs a module inside the gateway's container: its port is reached there wherever the engine is. */
 async function inGateway(script: string): Promise<unknown> {
@@ -75,11 +83,7 @@ describe.skipIf(reason)('the images', () => {
     await compose('up', '-d', '--no-build');
     for (const program of programs) {
       const containers = await containersOf(program);
-      for (const container of containers)
-        await eventually(async () => expect(await health(container)).toBe('healthy'), {
-          timeout: 120_000,
-          interval: 500,
-        });
+      for (const container of containers) await healthy(container);
     }
   }, 300_000);
 
@@ -151,10 +155,7 @@ describe.skipIf(reason)('the images', () => {
           expect(ended).toBe(false);
           killed += 1;
           await docker('start', container);
-          await eventually(async () => expect(await health(container)).toBe('healthy'), {
-            timeout: 60_000,
-            interval: 500,
-          });
+          await healthy(container);
         }
       const { failed, output } = await running;
       expect({ killed, failed, output: failed ? output.slice(-4_000) : '' }).toEqual({
