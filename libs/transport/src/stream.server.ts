@@ -144,7 +144,8 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
 
   /** An error as its caller gets it. */
   private crossing(error: unknown, context: CallContext): FailureData {
-    const { pattern, correlationId: requestId } = context;
+    const { pattern } = context;
+    const requestId = context.correlationId ?? context.requestId;
     if (error instanceof Failure) {
       if (error.cause !== undefined) this.log.warn({ err: error.cause, pattern, requestId }, `failed: ${error.code}`);
       return { code: error.code, first: error.first };
