@@ -26,7 +26,12 @@ export class DeletionStack {
   static async open(environment: Readonly<Record<string, string>> = {}): Promise<DeletionStack> {
     // What is tested here is not how much one user may ask for at once.
     const unlimited = { MAX_WAITING_WRITES_PER_USER: '1000' };
-    const stack = await AppStack.open({ ownQueue: true, durable: true, environment: { ...unlimited, ...environment } });
+    const stack = await AppStack.open({
+      ownQueue: true,
+      durablePostgres: true,
+      durableRedis: true,
+      environment: { ...unlimited, ...environment },
+    });
     try {
       const owner = new pg.Pool({ connectionString: stack.postgres.url, max: 20 });
       owner.on('error', () => {});

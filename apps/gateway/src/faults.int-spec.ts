@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AppProcess } from '#testing';
 import { deadlineMs, expectRefused, FaultWorld } from '../testing/fault.world.js';
@@ -23,7 +24,7 @@ async function underTraffic(name: string, fault: (traffic: Traffic) => Promise<v
     `${name}: ${exchanges.length} requests, ${failed.length} refused, the longest took ${Math.round(longestMs)} ms, ` +
       `all well after ${healedMs} ms`,
   );
-  expect(traffic.unclean).toEqual([]);
+  assert.deepEqual(traffic.unclean, [], world.errors());
   expect(longestMs).toBeLessThan(deadlineMs);
   return traffic;
 }
@@ -101,15 +102,15 @@ describe('a fault of a replica', { timeout: limitMs }, () => {
 });
 
 const kinds = [
-  { kept: 'empty', durable: false },
-  { kept: 'with all it had', durable: true },
+  { kept: 'empty', durableRedis: false },
+  { kept: 'with all it had', durableRedis: true },
 ];
 
 describe.each(full ? kinds : kinds.slice(0, 1))(
   'a fault of a server: Redis that comes back $kept',
   { timeout: limitMs },
-  ({ durable }) => {
-    beforeAll(async () => void (world = await FaultWorld.open({ durable })));
+  ({ durableRedis }) => {
+    beforeAll(async () => void (world = await FaultWorld.open({ durableRedis })));
     beforeEach(() => world.complete());
     afterAll(() => world.stack.close());
 

@@ -30,9 +30,9 @@ export class FaultWorld {
     readonly gateways: readonly AppProcess[],
   ) {}
 
-  /** Starts it. The queue has a Redis of its own, as in production. */
-  static async open(options: { durable?: boolean; environment?: Readonly<Record<string, string>> } = {}) {
-    const stack = await AppStack.open({ ...options, ownQueue: true });
+  /** Starts it. The queue has a Redis of its own, as in production, and no crash costs Postgres a commit. */
+  static async open(options: { durableRedis?: boolean; environment?: Readonly<Record<string, string>> } = {}) {
+    const stack = await AppStack.open({ ...options, durablePostgres: true, ownQueue: true });
     const world = new FaultWorld(
       stack,
       await stack.start(['gateway', 'gateway']).catch(async (error: unknown) => {
@@ -89,6 +89,12 @@ export class FaultWorld {
       ended.map(({ app }) => app),
       [],
     );
+  }
+
+  /** What the processes logged as errors: the reason of an answer of 500. */
+  errors(): string {
+    const lines = [...this.gateways, ...this.replicas].flatMap(({ output }) => output.split('\n'));
+    return lines.filter((line) => /"level":"?(50|60|error|fatal)/.test(line)).join('\n');
   }
 
   private async statuses(device: Device): Promise<number[]> {

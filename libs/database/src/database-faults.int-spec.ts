@@ -12,6 +12,7 @@ let database: Database;
 
 const budgetMs = 300;
 const one = statement('test.one', 'SELECT 1 AS n');
+const backendPid = statement('test.pid', 'SELECT pg_backend_pid() AS pid');
 const stamp = (transaction: Transaction) => Promise.resolve(transaction.stamp);
 
 beforeAll(async () => {
@@ -39,7 +40,7 @@ describe('a write', () => {
         stamp,
       );
     await attempt();
-    const [backend] = await silent.read<{ pid: number }>(statement('test.pid', 'SELECT pg_backend_pid() AS pid'), []);
+    const [backend] = await silent.read<{ pid: number }>(backendPid, []);
     const pid = Number(backend?.pid);
     process.kill(pid, 'SIGSTOP');
     const start = performance.now();
@@ -51,6 +52,22 @@ describe('a write', () => {
       process.kill(pid, 'SIGCONT');
     }
     await silent.close();
+  });
+
+  it('is unavailable when its connection was lost between two statements, and so is whatever it still tries', async () => {
+    const lost = database.write(
+      { userId: freshUser(), requestId: randomUUID(), pattern: 'test', remainingMs: timeLimit(5_000) },
+      async (transaction) => {
+        const [backend] = await transaction.query<{ pid: number }>(backendPid, []);
+        process.kill(Number(backend?.pid), 'SIGTERM');
+        await eventually(async () => {
+          const failed = await transaction.query(backendPid, []).catch((error: unknown) => error);
+          expect((failed as Error).message).toMatch(/not queryable/);
+        });
+        return transaction.query(backendPid, []);
+      },
+    );
+    await expect(lost).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   it('is unavailable while Postgres is away, and works again afterwards', async () => {

@@ -49,6 +49,9 @@ const remembered: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'g
 /** SQLSTATEs of faults that are Postgres' state, not ours: cancelled, no lock in time, shutting down, no connection left. */
 const passing = /^(08|40|53|57)|^55P03$/;
 const connectionLost = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN)/;
+/** What the driver says by words alone of a connection that is gone, silent or not to be had. */
+const connectionGone =
+  /^(Connection terminated|Client (was closed|has encountered a connection error)|Query read timeout|timeout (exceeded|expired))/;
 
 /**
  * Postgres, for the services. Invariants:
@@ -169,7 +172,6 @@ function asFailure(error: unknown): unknown {
   const { code, message } = error as { code?: unknown; message?: unknown };
   const passes =
     (typeof code === 'string' && (passing.test(code) || connectionLost.test(code))) ||
-    (typeof message === 'string' &&
-      /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect)/.test(message));
+    (typeof message === 'string' && connectionGone.test(message));
   return passes && !(error instanceof Failure) ? new Failure('unavailable', undefined, { cause: error }) : error;
 }

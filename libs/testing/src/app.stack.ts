@@ -12,8 +12,10 @@ import type { RoleUrls } from './migrated.database.js';
 export interface StackOptions {
   /** A Redis for the queue alone. */
   readonly ownQueue?: boolean;
-  /** Whether Postgres and Redis keep their data over a crash. */
-  readonly durable?: boolean;
+  /** Whether Postgres keeps over a crash what it committed. */
+  readonly durablePostgres?: boolean;
+  /** Whether Redis comes back from a crash with what it had. */
+  readonly durableRedis?: boolean;
   /** Variables of every app, beside those that name the servers; they win over them. */
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -37,11 +39,11 @@ export class AppStack {
 
   /** Starts the servers, and no app yet. */
   static async open(options: StackOptions = {}): Promise<AppStack> {
-    const { durable = false, ownQueue = false } = options;
+    const { durablePostgres = false, durableRedis = false, ownQueue = false } = options;
     const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
     const [postgres, redis, queue] = await Promise.all([
-      startPostgresServer({ durable }),
-      startRedisServer({ durable }),
+      startPostgresServer({ durable: durablePostgres }),
+      startRedisServer({ durable: durableRedis }),
       ownQueue ? startRedisServer({ durable: true }) : undefined,
     ]);
     return new AppStack(postgres, redis, queue ?? redis, await TokenIssuer.open(keys), keys, options);
