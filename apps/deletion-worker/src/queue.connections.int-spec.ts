@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, inject, it } from 'vitest';
 import { connectRedis, redisConfig } from '#runtime';
-import { eventually } from '#testing';
+import { eventually, TcpProxy } from '#testing';
+import { Listener } from '../testing/listener.js';
+import { call, openWorker } from '../testing/worker.world.js';
 import { QueueConnections } from './queue.connections.js';
 
 it('a password that the queue refuses is an error for an operator, told once and without the password', async () => {
@@ -17,4 +20,39 @@ it('a password that the queue refuses is an error for an operator, told once and
   expect(errors[0]).toMatchObject({ reason: expect.stringContaining('WRONGPASS') as string });
   expect(JSON.stringify(logged)).not.toContain('not-the-password');
   await connections.onApplicationShutdown();
+});
+
+it('a worker goes on when its connections were lost with commands that had no answer yet', async () => {
+  const proxy = await TcpProxy.to(inject('servers').redisUrl);
+  const world = await openWorker(proxy.url);
+  const listener = new Listener(world.owner);
+  const deletions: number[] = [];
+  const request = async () => {
+    const guid = randomUUID();
+    await listener.subscribe(guid);
+    const { deletionId } = await world.service.request({ userId: listener.userId, guid }, call());
+    return deletions.push(deletionId);
+  };
+  const ended = async (id: number) => {
+    world.relay.wake();
+    expect(await listener.record(id)).toMatchObject({ status: 'SUCCESS' });
+  };
+  const processor = world.processor();
+  try {
+    await request();
+    await world.owner.query('BEGIN');
+    await world.owner.query('SELECT FROM sync.user_clock WHERE user_id = $1 FOR UPDATE', [listener.userId]);
+    await processor.onApplicationBootstrap();
+    await eventually(async () => expect(await world.queue.getActiveCount()).toBe(1));
+    proxy.hold();
+    await world.owner.query('COMMIT');
+    await eventually(() => ended(deletions[0]!));
+    proxy.cut();
+    await eventually(request);
+    for (const id of deletions) await eventually(() => ended(id), { timeout: 20_000 });
+  } finally {
+    proxy.close();
+    await processor.beforeApplicationShutdown();
+    await world.close();
+  }
 });

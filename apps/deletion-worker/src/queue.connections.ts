@@ -17,7 +17,15 @@ export class QueueConnections implements OnApplicationShutdown {
 
   constructor(connect: Connect, log: Log) {
     this.producer = connect();
-    this.worker = connect({ maxRetriesPerRequest: null, enableOfflineQueue: true, socketTimeout: undefined });
+    this.worker = connect({
+      maxRetriesPerRequest: null,
+      enableOfflineQueue: true,
+      // What had no answer when a connection was lost is sent again: a worker that waits for an answer which can't come
+      // takes no job any more. A job that was taken twice thereby is found as stalled.
+      autoResendUnfulfilledCommands: true,
+      // Longer than the worker ever waits for a job in one command, which is 10 s.
+      socketTimeout: 15_000,
+    });
     this.producer.once('ready', () => void warnOfEviction(this.producer, log, 'the deletion queue'));
     this.reportRefusals(log);
     for (const connection of [this.producer, this.worker]) {

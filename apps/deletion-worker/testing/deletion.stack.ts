@@ -96,6 +96,19 @@ export class DeletionStack {
     );
   }
 
+  /** What keeps a user's deletions from their end: their records, the queue, and what the worker said last. */
+  async pending(user: string): Promise<unknown> {
+    const { rows } = await this.owner.query(
+      "SELECT id, status, send, sent_at FROM deletion.deletions WHERE user_id = $1 AND status = 'PENDING'",
+      [user],
+    );
+    const jobs = await Promise.all(
+      rows.map(async ({ id, send }) => this.queue.getJobState(`deletion-${String(id)}-${String(send)}`)),
+    );
+    const [counts, isPaused] = await Promise.all([this.queue.getJobCounts(), this.queue.isPaused()]);
+    return { rows, jobs, counts, isPaused, worker: this.running.worker.output.slice(-3_000) };
+  }
+
   /** What no moment may show: episodes of what is deleted, names of episodes that are gone. */
   async orphans(): Promise<{ episodes: number; syncIds: number }> {
     const { rows } = await this.owner.query<{ episodes: number; syncIds: number }>(`

@@ -21,7 +21,10 @@ export async function walk(stack: DeletionStack, { groups, faults }: Walk): Prom
       );
     await run();
   }
-  await walker.end(() => stack.letResend([walker.user]));
+  await walker.end(
+    () => stack.letResend([walker.user]),
+    () => stack.pending(walker.user),
+  );
 }
 
 /** One user, and what the model says they may have. */
@@ -51,8 +54,8 @@ class Walker {
   }
 
   /** Waits until every deletion has ended, and compares all that can be read; then sends every write once more. */
-  async end(letResend: () => Promise<void>): Promise<void> {
-    await this.everyDeletionEnds(letResend);
+  async end(letResend: () => Promise<void>, stuck: () => Promise<unknown>): Promise<void> {
+    await this.everyDeletionEnds(letResend, stuck);
     this.states = this.states.filter(({ feeds: all }) => all.every(({ pending }) => pending === undefined));
     const reads: Request[] = [{ op: 'list' }, { op: 'episodes' }];
     for (const [feed, names] of this.names.entries()) for (const name of names) reads.push({ op: 'read', feed, name });
@@ -65,12 +68,12 @@ class Walker {
     for (const request of reads) this.explain([await this.call(request)]);
   }
 
-  private async everyDeletionEnds(letResend: () => Promise<void>): Promise<void> {
+  private async everyDeletionEnds(letResend: () => Promise<void>, stuck: () => Promise<unknown>): Promise<void> {
     const check = async () => {
       const answers = await Promise.all([...this.deletions].map((id) => this.answer({ op: 'deletion', id })));
       if (!answers.some(({ body }) => body['status'] === 'PENDING')) return answers;
       await letResend();
-      throw new Error(`deletions do not end: ${shown([...this.deletions])}`);
+      throw new Error(`deletions do not end: ${shown(await stuck())}`);
     };
     const answers = await eventually(check, { timeout: 60_000, interval: 250 });
     const ids = [...this.deletions];

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AppProcess } from '#testing';
-import { deadlineMs, expectRefused, FaultWorld } from '../testing/fault.world.js';
+import { RedisGroup } from '../../../libs/transport/testing/redis.group.js';
+import { serviceKeys } from '../../../libs/transport/src/wire.js';
+import { deadlineMs, expectRefused, FaultWorld, healMs } from '../testing/fault.world.js';
 import type { Traffic } from '../testing/traffic.js';
 
 const full = Boolean(process.env.TEST_FULL);
@@ -9,14 +11,21 @@ const full = Boolean(process.env.TEST_FULL);
 /** A fault may make a deletion wait for half a minute. */
 const limitMs = 120_000;
 
+/** How long a Redis Cluster needs to elect another master, and all to find it. */
+const electionMs = 30_000;
+
 let world: FaultWorld;
 
 /** Plays a fault while users read and write; whatever it is, nothing hangs, nothing is a 500, and nothing is lost. */
-async function underTraffic(name: string, fault: (traffic: Traffic) => Promise<void>): Promise<Traffic> {
+async function underTraffic(
+  name: string,
+  fault: (traffic: Traffic) => Promise<void>,
+  healsWithinMs = healMs,
+): Promise<Traffic> {
   const traffic = await world.traffic();
   await traffic.goOn();
   await fault(traffic);
-  const healedMs = await world.heal();
+  const healedMs = await world.heal(healsWithinMs);
   await traffic.goOn();
   await traffic.stop();
   const { exchanges, failed, longestMs } = traffic;
@@ -145,3 +154,24 @@ describe.each(full ? kinds : kinds.slice(0, 1))(
     });
   },
 );
+
+describe.runIf(full)('a fault of a Redis Cluster that carries requests and queue', { timeout: limitMs }, () => {
+  let cluster: RedisGroup;
+  beforeAll(async () => {
+    cluster = await RedisGroup.cluster();
+    const { REDIS_CLUSTER = '' } = cluster.environment;
+    world = await FaultWorld.open({ environment: { REDIS_CLUSTER, QUEUE_REDIS_CLUSTER: REDIS_CLUSTER } });
+  });
+  afterAll(async () => {
+    await world.stack.close();
+    await cluster.dispose();
+  });
+
+  it.each([
+    ['requests', serviceKeys('subscription').requests],
+    ['the queue', '{bull}'],
+  ])('the master of %s killed: nothing is restarted, and deletions that were queued before end', async (_, key) => {
+    await underTraffic('a master killed', () => cluster.killMasterOf(key), electionMs);
+    world.expectAllAlive();
+  });
+});

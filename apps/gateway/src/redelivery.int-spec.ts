@@ -1,8 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectRedis, redisConfig } from '#runtime';
-import { type App, AppStack, type AppProcess, type Device, type DeviceAnswer, eventually } from '#testing';
-import { TcpProxy } from '../testing/tcp.proxy.js';
+import { type App, AppStack, type AppProcess, type Device, type DeviceAnswer, eventually, TcpProxy } from '#testing';
 
 type Service = Exclude<App, 'gateway'>;
 type Subscribed = { success: { guid: string }[] };

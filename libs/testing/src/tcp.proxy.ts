@@ -38,9 +38,14 @@ export class TcpProxy {
     for (const socket of this.sockets) socket.resume();
   }
 
+  /** Cuts every connection, and with it what was held; new ones pass. */
+  cut(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
   /** Cuts the wire for good. */
   close(): void {
-    for (const socket of this.sockets) socket.destroy();
+    this.cut();
     this.server.close();
   }
 
