@@ -44,6 +44,8 @@ export class DeletionModule {
       // Workers that were killed are no fault of the deletion; a cascade that kills every worker is stopped after these,
       // and comes back as the relay's next job.
       maxStalledCount: 5,
+      // How soon the queue is asked again after it could not answer.
+      runRetryDelay: 1_000,
     };
     return {
       module: DeletionModule,

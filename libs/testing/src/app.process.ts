@@ -17,6 +17,9 @@ export class AppProcess {
   /** Settles when it has ended. */
   readonly ended: Promise<void>;
 
+  /** Whether its end was asked for. */
+  private asked = false;
+
   private constructor(
     readonly app: App,
     private readonly child: ChildProcess,
@@ -44,9 +47,18 @@ export class AppProcess {
       void started.ended.then(() => resolve(false));
       AbortSignal.timeout(startLimitMs).addEventListener('abort', () => resolve(false));
     });
-    if (await ready) return started;
+    if (await ready) return started.watched();
     await started.kill();
     throw new Error(`${app} did not start.\n${started.output}`);
+  }
+
+  /** Says why it ended, if it does so by itself: whatever test that fails, the reason is not there. */
+  private watched(): this {
+    this.child.once('exit', (code, signal) => {
+      if (this.asked) return;
+      console.error(`${this.app} ended by itself (${code ?? signal}):\n${this.output.slice(-5_000)}`);
+    });
+    return this;
   }
 
   get pid(): number {
@@ -59,12 +71,14 @@ export class AppProcess {
 
   /** Ends it as a crash would, in whatever state it is. */
   async kill(): Promise<void> {
+    this.asked = true;
     if (!this.hasExited) this.child.kill('SIGKILL');
     await this.ended;
   }
 
   /** Asks it to stop; resolves when it has. */
   async stop(): Promise<void> {
+    this.asked = true;
     this.child.kill('SIGTERM');
     await this.ended;
   }
