@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, freshUser, startPostgresServer } from '#testing';
+import { eventually, freshUser, startPostgresServer, TcpProxy } from '#testing';
 import { createDataSource } from './data-source.js';
 import { Database, type Transaction } from './database.js';
+import type { Session } from './session.js';
 import { statement } from './statement.js';
 import { timeLimit } from './turns.js';
 
@@ -13,6 +15,8 @@ let database: Database;
 const budgetMs = 300;
 const one = statement('test.one', 'SELECT 1 AS n');
 const backendPid = statement('test.pid', 'SELECT pg_backend_pid() AS pid');
+const reads = (session: Session) => session.query(one, []);
+const settled = (attempt: Promise<unknown>) => attempt.catch((error: unknown) => error);
 const stamp = (transaction: Transaction) => Promise.resolve(transaction.stamp);
 
 beforeAll(async () => {
@@ -68,6 +72,40 @@ describe('a write', () => {
       },
     );
     await expect(lost).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it('is unavailable when its connection was lost as soon as it was there, and the process lives', async () => {
+    const owner = new pg.Client({ connectionString: server.url });
+    await owner.connect();
+    const proxy = await TcpProxy.to(server.urls.episode);
+    const dataSource = await createDataSource({ url: proxy.url, poolSize: 2 }).initialize();
+    const through = new Database(dataSource);
+    // A login waits at the gate with its last answer still to come.
+    await owner.query(`
+      CREATE FUNCTION public.gate() RETURNS event_trigger LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;
+      CREATE EVENT TRIGGER gate ON login EXECUTE FUNCTION public.gate();
+      SELECT pg_advisory_lock(1)`);
+    const attempts = Promise.all([1, 2].map(() => through.inTransaction(timeLimit(5_000), reads)).map(settled));
+    const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'";
+    const pid = await eventually(async () => {
+      const { rows } = await owner.query<{ pid: number }>(waiting);
+      expect(rows).toHaveLength(1);
+      return rows[0]?.pid;
+    });
+    proxy.hold();
+    await owner.query('SELECT pg_advisory_unlock(1)');
+    await eventually(async () => {
+      const { rows } = await owner.query('SELECT state FROM pg_stat_activity WHERE pid = $1', [pid]);
+      expect(rows).toEqual([{ state: 'idle' }]);
+    });
+    await owner.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
+    proxy.release();
+    expect(await attempts).toContainEqual(expect.objectContaining({ code: 'unavailable' }));
+    await owner.query('DROP EVENT TRIGGER gate; DROP FUNCTION public.gate');
+    await owner.end();
+    await through.close();
+    proxy.close();
   });
 
   it('is unavailable while Postgres is away, and works again afterwards', async () => {

@@ -71,6 +71,11 @@ export class Database {
     private readonly prepared = true,
   ) {
     this.pool = (dataSource.driver as unknown as { master: Pool }).master;
+    // While a client is out, the pool does not listen to it, and an error that nobody hears ends the process. From the
+    // first moment on: a connection may be lost before the promise of it is looked at.
+    this.pool.on('acquire', (client) => {
+      if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
+    });
   }
 
   /** Runs one statement by itself. @throws Failure `unavailable` when Postgres can't answer now. */
@@ -124,17 +129,13 @@ export class Database {
       throw asFailure(error);
     });
     let broken = false;
-    // While a client is out, the pool does not listen to it, and an error that nobody hears ends the process.
-    const lost = () => (broken = true);
-    client.on('error', lost);
     const session = new Session(client, remainingMs, this.prepared);
     try {
       return await run(await session.begin());
     } catch (error) {
       throw asFailure(error);
     } finally {
-      if (!session.committed) await session.rollback().catch(lost);
-      client.removeListener('error', lost);
+      if (!session.committed) await session.rollback().catch(() => (broken = true));
       client.release(broken);
     }
   }
@@ -159,6 +160,9 @@ export class Database {
     await this.dataSource.destroy();
   }
 }
+
+/** Whoever uses the connection is told by their statement; the pool takes back none that was lost. */
+function lostConnection(): void {}
 
 /** The answer to give: the reply or failure of the same operation, else a `conflict` that carries the other one's. */
 function answered<Reply>(pattern: string, first: string | null, answer: Answer): Reply {
