@@ -1,5 +1,6 @@
 import { commonConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
+import { trustedIssuers } from './auth/trusted.issuers.js';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
@@ -17,13 +18,31 @@ export const gatewayConfig = z
       .transform((url) => url.replace(/\/+$/, ''))
       .optional()
       .describe('Base of the links in pages. Not set: as the request was addressed.'),
-    AUTH_ISSUER: z.string().min(1).describe('The `iss` that tokens must carry.'),
+    AUTH_ISSUER: z
+      .string()
+      .transform((list) => list.split(',').map((issuer) => issuer.trim()))
+      .pipe(z.array(z.string().min(1)))
+      .describe('The `iss` that tokens must carry; `iss,…` for several issuers.'),
     AUTH_AUDIENCE: z.string().min(1).describe('The `aud` that tokens must carry.'),
     AUTH_JWKS_URL: z
-      .url({ protocol: /^https?$/ })
+      .string()
       .optional()
-      .describe('Key set of the identity provider.'),
-    AUTH_JWKS_FILE: z.string().optional().describe('File with the key set; it is served at `/.well-known/jwks.json`.'),
+      .describe(
+        'Key set of the first issuer by URL, or `iss=URL,…`. An issuer with neither URL nor file is asked for it by OpenID Connect discovery.',
+      ),
+    AUTH_JWKS_FILE: z
+      .string()
+      .optional()
+      .describe(
+        'Key set of the first issuer in a file, or `iss=file,…`; read again when it changes, served at `/.well-known/jwks.json`.',
+      ),
+    AUTH_DEVELOPMENT_KEYS: z
+      .enum(['allow', 'refuse'])
+      .optional()
+      .describe(
+        'Whether a key set in a file may hold development keys (`kid` starts with `dev-`). Not set: refused where `NODE_ENV` is `production`.',
+      ),
+    NODE_ENV: z.string().optional().describe('`production` refuses development keys.'),
     AUTH_OWN_ISSUER: z
       .string()
       .default('urn:podcast-sync:standalone')
@@ -55,9 +74,13 @@ export const gatewayConfig = z
       .default(100)
       .describe('Writes of one user that wait for that, in order; more are answered with 503 at once.'),
   })
-  .refine((config) => (config.AUTH_JWKS_URL === undefined) !== (config.AUTH_JWKS_FILE === undefined), {
-    error: 'set either AUTH_JWKS_URL or AUTH_JWKS_FILE',
-    path: ['AUTH_JWKS_URL'],
+  .superRefine((config, context) => {
+    try {
+      trustedIssuers(config);
+    } catch (error) {
+      const [, variable, message] = /^(\w+): (.*)$/s.exec((error as Error).message) ?? [];
+      context.addIssue({ code: 'custom', path: [variable ?? 'AUTH_ISSUER'], message });
+    }
   });
 export type GatewayConfig = z.output<typeof gatewayConfig>;
 

@@ -14,7 +14,7 @@ import { createOpenApi } from './openapi.js';
 
 /** Starts the gateway; it serves from here on until it is stopped. */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
-  const authenticator = new Authenticator(config);
+  const authenticator = new Authenticator(config, log);
   const client = new StreamClient({
     connect: () => connectRedis(config),
     log,
@@ -33,7 +33,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   const fastify = adapter.getInstance();
   watchClient(() => client.counters);
   fastify.get('/openapi.json', () => document);
-  if (authenticator.keySet) fastify.get('/.well-known/jwks.json', () => authenticator.keySet);
+  if (authenticator.keySet()) fastify.get('/.well-known/jwks.json', () => authenticator.keySet());
   await app.listen(config.PORT, config.HOST);
   const { port } = app.getHttpServer().address() as AddressInfo;
   return {

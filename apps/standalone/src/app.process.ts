@@ -99,7 +99,8 @@ function launch({ script, environment, log }: AppProgram): ChildProcess {
  * Where the servers are and who may enter is the supervisor's to say; a variable left over in the shell must neither
  * contradict it nor hand the owner's password to an app. Limits and the like reach the apps as they were set.
  */
-const decidedHere = /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_)|DATABASE_URL|^(HOST|PORT|OPS_HOST|OPS_PORT)(_FILE)?$/;
+const decidedHere =
+  /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_(?!DEVELOPMENT_KEYS))|DATABASE_URL|^(HOST|PORT|OPS_HOST|OPS_PORT)(_FILE)?$/;
 
 function inherited(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !decidedHere.test(name)));

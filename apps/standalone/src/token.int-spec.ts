@@ -13,14 +13,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(data, { recursive: true }));
 
-function token(...args: string[]) {
-  const command = ['run', '-s', 'token', '--', ...args, '--data', data];
+function run(script: 'token' | 'keys', ...args: string[]) {
+  const command = ['run', '-s', script, '--', ...args, '--data', data];
   return spawnSync('npm', command, { cwd: repository, encoding: 'utf8' });
 }
 
 describe('npm run -s token', () => {
   it('prints a token that the key set of the data directory proves, and nothing else', async () => {
-    const { stdout, status } = token('ann', '--scope', 'read:subscriptions', '--expires', '12h');
+    const { stdout, status } = run('token', 'ann', '--scope', 'read:subscriptions', '--expires', '12h');
     expect(status).toBe(0);
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     const keys = JSON.parse(readFileSync(join(data, 'keys', 'jwks.json'), 'utf8')) as JSONWebKeySet;
@@ -36,8 +36,35 @@ describe('npm run -s token', () => {
     ['an unknown option', ['ann', '--nope']],
     ['a lifetime that it does not understand', ['ann', '--expires', 'soon']],
   ])('answers %s with the usage on standard error and exit code 2', (_case, args) => {
-    const { stdout, stderr, status } = token(...args);
+    const { stdout, stderr, status } = run('token', ...args);
     expect({ stdout, status }).toEqual({ stdout: '', status: 2 });
     expect(stderr).toContain('Usage: npm run -s token -- USER');
+  });
+});
+
+describe('npm run -s keys', () => {
+  it('rotates: a new key signs, the old one proves its tokens until they have expired', async () => {
+    const old = run('token', 'ann', '--expires', '90d').stdout.trim();
+    const { stdout, status } = run('keys', 'rotate');
+    expect(status).toBe(0);
+    const [key, replaced, ...others] = stdout.trim().split('\n');
+    expect(key).toMatch(/^[\w-]{43} {2}signs {2}no tokens$/);
+    expect(replaced).toMatch(/^dev-[\w-]{43} {2}replaced {2}tokens until \d{4}-\d\d-\d\dT/);
+    expect(others).toEqual([]);
+    const keys = JSON.parse(readFileSync(join(data, 'keys', 'jwks.json'), 'utf8')) as JSONWebKeySet;
+    for (const token of [old, run('token', 'ann').stdout.trim()])
+      expect((await jwtVerify(token, createLocalJWKSet(keys))).payload.sub).toBe('ann');
+    expect(run('keys', 'list').stdout.match(/^\S+ {2}(signs|replaced)/gm)).toHaveLength(2);
+  });
+
+  it('ends older keys at once with --now', () => {
+    run('token', 'ann');
+    expect(run('keys', 'rotate', '--now').stdout.trim().split('\n')).toHaveLength(1);
+  });
+
+  it.each([[], ['delete'], ['list', '--now']])('answers %j with the usage and exit code 2', (...args) => {
+    const { stdout, stderr, status } = run('keys', ...args);
+    expect({ stdout, status }).toEqual({ stdout: '', status: 2 });
+    expect(stderr).toContain('Usage: npm run -s keys -- list');
   });
 });

@@ -5,4 +5,4 @@ export { commandLine } from './running.process.js';
 export { removeRedis, startRedis, type RedisOptions } from './redis.server.js';
 export { secretFile, writePrivateFile } from './secret.file.js';
 export { StartError } from './start.error.js';
-export { TokenIssuer, type TokenTerms } from './token.issuer.js';
+export { type KnownKey, TokenIssuer, type TokenTerms } from './token.issuer.js';

@@ -26,6 +26,26 @@ export function httpMetrics(): (route: string, method: string, status: number, s
   return (route, method, status, seconds) => durations.observe({ method, route, status }, seconds);
 }
 
+/** Credentials that the gateway did not accept, by reason. */
+export function refusalMetrics(): (reason: string) => void {
+  const refused = new Counter({
+    name: 'podcast_sync_refused_credentials_total',
+    help: 'Credentials that were missing or not accepted, by reason.',
+    labelNames: ['reason'],
+  });
+  return (reason) => refused.inc({ reason });
+}
+
+/** Requests that the gateway's rate limits stopped, or let through unchecked. */
+export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
+  const outcomes = new Counter({
+    name: 'podcast_sync_rate_limit_total',
+    help: 'Requests over a rate limit (`limited`), or let through as Redis was away (`unchecked`), by policy.',
+    labelNames: ['policy', 'outcome'],
+  });
+  return (policy, outcome) => outcomes.inc({ policy, outcome });
+}
+
 /** Handled requests of a service by contract and outcome: `ok` or the failure's code. */
 export function handlerMetrics(): (contract: string, outcome: string, ms: number) => void {
   const durations = new Histogram({

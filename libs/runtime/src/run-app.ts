@@ -44,6 +44,7 @@ export async function runApp<Schema extends z.ZodObject>(
   const config = configured(app, schema);
   const log = createLog(app, (config as z.output<typeof commonConfig>).LOG_LEVEL);
   const die = (error: unknown): never => {
+    if (error instanceof ConfigurationError) return refuse(app, error);
     log.fatal({ err: error }, 'the process ends on an unexpected error');
     process.exit(1);
   };
@@ -111,7 +112,11 @@ function configured<Schema extends z.ZodObject>(app: string, schema: Schema): z.
     return loadConfig(schema);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    process.stderr.write(`${app}: ${error.message}\n`);
-    return process.exit(78);
+    return refuse(app, error);
   }
+}
+
+function refuse(app: string, error: ConfigurationError): never {
+  process.stderr.write(`${app}: ${error.message}\n`);
+  return process.exit(78);
 }

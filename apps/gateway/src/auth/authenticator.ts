@@ -1,16 +1,13 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { Failure } from '#contracts';
-import {
-  createLocalJWKSet,
-  createRemoteJWKSet,
-  errors,
-  type JSONWebKeySet,
-  type JWTPayload,
-  jwtVerify,
-  type JWTVerifyGetKey,
-} from 'jose';
+import type { Log } from '#runtime';
+import { decodeJwt, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import type { GatewayConfig } from '../gateway.config.js';
+import { FileKeys } from './file.keys.js';
+import type { IssuerKeys } from './issuer.keys.js';
+import { Refusal, type RefusalReason } from './refusal.js';
+import { discoverKeySet, RemoteKeys } from './remote.keys.js';
+import { type TrustedIssuer, trustedIssuers } from './trusted.issuers.js';
 import { issuerAliases, userId } from './user-id.rule.js';
 
 /** What a credential allows. */
@@ -23,6 +20,13 @@ export interface Caller {
   scopes: ReadonlySet<string> | undefined;
 }
 
+/** A caller whose token was verified, with the keys of that time. */
+interface Verified extends Caller {
+  expires: number;
+  keys: IssuerKeys;
+  version: number;
+}
+
 /** Signatures that need no shared secret. */
 const algorithms = ['EdDSA', 'ES256', 'RS256'];
 /** Tolerated difference between the provider's clock and ours, in seconds. */
@@ -31,52 +35,53 @@ const clockToleranceSeconds = 30;
 const cacheSize = 10_000;
 
 /**
- * Checks bearer tokens (interface, Authentication). A verified token is remembered by its hash until it expires, so a
- * polling client costs one verification an hour and not one a request.
+ * Checks bearer tokens (interface, Authentication).
+ * - A token is checked with the keys of the issuer that it names, and with no others.
+ * - A verified token is remembered by its hash, never beyond its `exp` and never beyond a change of its issuer's keys,
+ *   so a polling client costs one verification an hour and not one a request.
  */
 export class Authenticator {
-  private readonly keys: JWTVerifyGetKey;
+  private readonly issuers: ReadonlyMap<string, IssuerKeys>;
   private readonly aliases: ReadonlyMap<string, string>;
-  private readonly verified = new Map<string, Caller & { expires: number }>();
-  /** The key set to serve, where it is our own. */
-  readonly keySet: JSONWebKeySet | undefined;
+  private readonly verified = new Map<string, Verified>();
 
-  constructor(private readonly config: GatewayConfig) {
+  /** @throws ConfigurationError when a key set in a file can't be used. */
+  constructor(
+    private readonly config: GatewayConfig,
+    log: Log,
+  ) {
     this.aliases = issuerAliases(config.AUTH_ISSUER_ALIASES);
-    if (config.AUTH_JWKS_FILE !== undefined) {
-      this.keySet = JSON.parse(readFileSync(config.AUTH_JWKS_FILE, 'utf8')) as JSONWebKeySet;
-      this.keys = createLocalJWKSet(this.keySet);
-    } else {
-      this.keys = createRemoteJWKSet(new URL(config.AUTH_JWKS_URL as string));
-    }
+    this.issuers = new Map(trustedIssuers(config).map((issuer) => [issuer.issuer, keysOf(issuer, config, log)]));
+  }
+
+  /** The key sets to serve, as one: those that are kept in files. `undefined`: none. */
+  keySet(): JSONWebKeySet | undefined {
+    const sets = [...this.issuers.values()].flatMap((keys) => keys.published?.() ?? []);
+    return sets.length === 0 ? undefined : { keys: sets.flatMap(({ keys }) => keys) };
   }
 
   /**
    * Names the caller of a request.
    *
-   * @throws Failure `unauthorized`; `unavailable` when the provider's keys can't be had.
+   * @throws Refusal; Failure `unavailable` when the provider's keys can't be had.
    */
   async authenticate(authorization: string | undefined, scope: Scope): Promise<Caller> {
-    const token = /^bearer +([\w.~+/-]+=*)$/i.exec(authorization ?? '')?.[1];
-    if (token === undefined) throw new Failure('unauthorized');
-    const key = createHash('sha256').update(token).digest('base64');
-    const known = this.verified.get(key);
-    const caller = known && known.expires > Date.now() ? known : await this.verify(token, key);
-    if (caller.scopes && !caller.scopes.has(scope)) throw new Failure('unauthorized');
+    if (authorization === undefined) throw new Refusal('missing');
+    const token = /^bearer +([\w.~+/-]+=*)$/i.exec(authorization)?.[1];
+    if (token === undefined) throw new Refusal('malformed');
+    const caller = await this.callerOf(token);
+    if (caller.scopes && !caller.scopes.has(scope)) throw new Refusal('scope');
     return caller;
   }
 
-  private async verify(token: string, key: string): Promise<Caller> {
-    const payload = await this.payload(token);
-    const issuer = payload.iss as string;
-    if (typeof payload.sub !== 'string' || payload.sub === '') throw new Failure('unauthorized');
-    const caller = {
-      userId: userId(this.aliases.get(issuer) ?? issuer, payload.sub, this.config.AUTH_OWN_ISSUER),
-      scopes: scopes(payload['scope']),
-      expires: (payload.exp as number) * 1_000,
-    };
-    this.verified.delete(key);
-    this.verified.set(key, caller);
+  private async callerOf(token: string): Promise<Caller> {
+    const hash = createHash('sha256').update(token).digest('base64');
+    const known = this.verified.get(hash);
+    this.verified.delete(hash);
+    const holds = known && known.expires > Date.now() && known.version === known.keys.version();
+    const caller = holds ? known : await this.verify(token);
+    // What was used last is forgotten last.
+    this.verified.set(hash, caller);
     for (const oldest of this.verified.keys()) {
       if (this.verified.size <= cacheSize) break;
       this.verified.delete(oldest);
@@ -84,26 +89,69 @@ export class Authenticator {
     return caller;
   }
 
-  private async payload(token: string): Promise<JWTPayload> {
+  private async verify(token: string): Promise<Verified> {
+    const issuer = claimedIssuer(token);
+    const keys = this.issuers.get(issuer);
+    if (!keys) throw new Refusal('issuer');
+    const version = keys.version();
+    const { sub, exp, scope } = await this.payload(token, issuer, keys);
+    if (typeof sub !== 'string' || sub === '') throw new Refusal('claims');
+    return {
+      userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
+      scopes: scopes(scope),
+      expires: (exp as number) * 1_000,
+      keys,
+      version,
+    };
+  }
+
+  private async payload(token: string, issuer: string, keys: IssuerKeys): Promise<JWTPayload> {
     try {
-      const { payload } = await jwtVerify(token, this.keys, {
+      const { payload } = await jwtVerify(token, keys.find, {
         algorithms,
-        issuer: this.config.AUTH_ISSUER,
+        issuer,
         audience: this.config.AUTH_AUDIENCE,
         requiredClaims: ['exp', 'sub'],
         clockTolerance: clockToleranceSeconds,
       });
       return payload;
     } catch (error) {
-      throw new Failure(keysAreAway(error) ? 'unavailable' : 'unauthorized', undefined, { cause: error });
+      if (error instanceof Failure) throw error;
+      throw new Refusal(reasonOf(error), { cause: error });
     }
   }
 }
 
-/** Whether the fault is not the token's: the provider can't be reached, or answers with something other than keys. */
-function keysAreAway(error: unknown): boolean {
-  if (!(error instanceof errors.JOSEError)) return true;
-  return ['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'].includes(error.code);
+function keysOf({ issuer, keys }: TrustedIssuer, config: GatewayConfig, log: Log): IssuerKeys {
+  if (keys === 'discovery') return new RemoteKeys(issuer, () => discoverKeySet(issuer), log);
+  const usual = config.NODE_ENV === 'production' ? 'refuse' : 'allow';
+  if ('file' in keys) return new FileKeys(keys.file, config.AUTH_DEVELOPMENT_KEYS ?? usual, log);
+  return new RemoteKeys(issuer, async () => keys.url, log);
+}
+
+/** The issuer that a token names, which nothing proves yet: it only says whose keys have to. */
+function claimedIssuer(token: string): string {
+  try {
+    return String(decodeJwt(token).iss);
+  } catch (error) {
+    throw new Refusal('malformed', { cause: error });
+  }
+}
+
+const reasons: Readonly<Record<string, RefusalReason>> = {
+  ERR_JOSE_ALG_NOT_ALLOWED: 'algorithm',
+  ERR_JWKS_NO_MATCHING_KEY: 'key',
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: 'key',
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'signature',
+  ERR_JWT_EXPIRED: 'expired',
+  ERR_JWT_CLAIM_VALIDATION_FAILED: 'claims',
+};
+const claimReasons: Readonly<Record<string, RefusalReason>> = { aud: 'audience', iss: 'issuer', nbf: 'not_yet_valid' };
+
+function reasonOf(error: unknown): RefusalReason {
+  if (error instanceof errors.JWTClaimValidationFailed) return claimReasons[error.claim] ?? 'claims';
+  // What is no error of jose's is a key that can't be used, e.g. a short one of RSA.
+  return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';
 }
 
 function scopes(claim: unknown): ReadonlySet<string> | undefined {

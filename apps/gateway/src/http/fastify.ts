@@ -2,10 +2,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import { Failure } from '#contracts';
-import type { Log } from '#runtime';
+import { type Log, refusalMetrics } from '#runtime';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator, Caller } from '../auth/authenticator.js';
+import { Refusal } from '../auth/refusal.js';
 import type { GatewayConfig } from '../gateway.config.js';
 import { type ErrorAnswer, errorBody, failureAnswers, httpAnswers } from './failure.responses.js';
 import { recordRequests, requestId } from './request.record.js';
@@ -37,6 +38,7 @@ const requestTimeoutMs = 60_000;
  * and only then the body. Whatever arrives is answered with the interface's error body.
  */
 export function createFastify(config: GatewayConfig, authenticator: Authenticator, log: Log): FastifyAdapter {
+  const admit = admission(authenticator, log);
   const adapter = new FastifyAdapter({
     bodyLimit: config.MAX_BODY_BYTES,
     requestTimeout: requestTimeoutMs,
@@ -56,7 +58,7 @@ export function createFastify(config: GatewayConfig, authenticator: Authenticato
     clientErrorHandler: answerBrokenHttp,
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // A path that can't be decoded: still the credential first.
-      void admit(request, authenticator).then(
+      void admit(request).then(
         () => send(reply, failureAnswers.invalid),
         (failure: unknown) => send(reply, answerFor(failure, log)),
       );
@@ -81,12 +83,12 @@ export function createFastify(config: GatewayConfig, authenticator: Authenticato
     });
   }
   // After CORS, so that a browser can read a refusal, and preflights need no credential.
-  fastify.after(() => fastify.addHook('onRequest', gate(authenticator, log)));
+  fastify.after(() => fastify.addHook('onRequest', gate(admit, log)));
   return adapter;
 }
 
 /** Who asks, and whether there is such a route: before anything else of the request is looked at. */
-function gate(authenticator: Authenticator, log: Log) {
+function gate(admit: Admission, log: Log) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     // RFC 9112, 3.2: a request of HTTP/1.1 without a Host is none.
     if (request.headers.host === undefined && request.raw.httpVersionMinor > 0) {
@@ -95,7 +97,7 @@ function gate(authenticator: Authenticator, log: Log) {
     const path = request.url.split('?', 1)[0] as string;
     if (isOpen(request.method, path)) return undefined;
     try {
-      await admit(request, authenticator);
+      await admit(request);
     } catch (failure) {
       return send(reply, answerFor(failure, log, request.headers.authorization !== undefined));
     }
@@ -133,10 +135,30 @@ export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
     .send(errorBody(answer));
 }
 
-async function admit(request: FastifyRequest, authenticator: Authenticator): Promise<void> {
-  const reads = request.method === 'GET' || request.method === 'HEAD';
-  const scope = reads ? 'read:subscriptions' : 'write:subscriptions';
-  request.caller = await authenticator.authenticate(request.headers.authorization, scope);
+/** Names the caller of a request. @throws Failure */
+type Admission = (request: FastifyRequest) => Promise<void>;
+
+function admission(authenticator: Authenticator, log: Log): Admission {
+  const count = refusalMetrics();
+  return async (request) => {
+    const reads = request.method === 'GET' || request.method === 'HEAD';
+    const scope = reads ? 'read:subscriptions' : 'write:subscriptions';
+    try {
+      request.caller = await authenticator.authenticate(request.headers.authorization, scope);
+    } catch (error) {
+      if (error instanceof Refusal) {
+        const { reason, cause } = error;
+        count(reason);
+        // Of the cause only what it is: its message could quote the token.
+        const detail = (cause as { code?: string } | undefined)?.code;
+        log[reason === 'missing' ? 'debug' : 'info'](
+          { requestId: request.id, reason, detail },
+          'a credential was refused',
+        );
+      }
+      throw error;
+    }
+  };
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -1,0 +1,181 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigurationError, createLog } from '#runtime';
+import { eventually } from '#testing';
+import type { JWK, JWTPayload } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key.provider.js';
+import { gatewayConfig } from '../gateway.config.js';
+import { Authenticator } from './authenticator.js';
+import { Refusal } from './refusal.js';
+
+const [first, second] = ['https://id.example', 'https://other.example'];
+let directory: string;
+let provider: KeyProvider;
+let [one, two]: SigningKey[] = [];
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'authenticator-'));
+  provider = await KeyProvider.start();
+  [one, two] = [await newKey('one'), await newKey('two')];
+});
+afterAll(async () => {
+  await provider.stop();
+  rmSync(directory, { recursive: true });
+});
+
+/** As a secret is changed: whole, by another file. */
+function writeKeys(name: string, ...keys: JWK[]): string {
+  const file = join(directory, name);
+  writeFileSync(`${file}.new`, JSON.stringify(keySet(...keys)));
+  renameSync(`${file}.new`, file);
+  return file;
+}
+
+function authenticator(variables: Record<string, string>): Authenticator {
+  const config = gatewayConfig.parse({ AUTH_AUDIENCE: 'podcast-sync', ...variables });
+  return new Authenticator(config, createLog('test', 'silent'));
+}
+
+let auth: Authenticator;
+beforeEach(() => {
+  const files = `${first}=${writeKeys('one', one as JWK)},${second}=${writeKeys('two', two as JWK)}`;
+  auth = authenticator({ AUTH_ISSUER: `${first},${second}`, AUTH_JWKS_FILE: files });
+});
+
+const read = (token: string, by = auth) => by.authenticate(`Bearer ${token}`, 'read:subscriptions');
+const token = (claims: JWTPayload = {}, header = {}, key = one) =>
+  sign(key as SigningKey, { iss: first, ...claims }, header);
+/** Why a credential was refused. */
+async function reason(refused: Promise<unknown>): Promise<string> {
+  const error = await refused.catch((caught: unknown) => caught);
+  if (!(error instanceof Refusal)) throw new Error(`not refused: ${String(error)}`);
+  return error.reason;
+}
+
+describe('several issuers', () => {
+  it('are believed, each with its own keys; the same subject is another user at each', async () => {
+    const users = [await read(await token()), await read(await token({ iss: second }, {}, two))];
+    expect(new Set(users.map(({ userId }) => userId)).size).toBe(2);
+  });
+
+  it("can not speak for each other: one's key never proves another's token", async () => {
+    expect(await reason(read(await token({ iss: second })))).toBe('key');
+    expect(await reason(read(await token({ iss: second }, { kid: 'two' })))).toBe('signature');
+  });
+
+  it('publish the keys that are kept in files, and nothing secret', () => {
+    expect(auth.keySet()?.keys.map(({ kid, d }) => [kid, d])).toEqual([
+      ['one', undefined],
+      ['two', undefined],
+    ]);
+  });
+
+  it('are found by discovery where neither URL nor file is given', async () => {
+    provider.keys = [two as JWK];
+    const discovering = authenticator({ AUTH_ISSUER: provider.url });
+    const caller = await read(await token({ iss: provider.url }, {}, two), discovering);
+    expect(caller.userId).toMatch(/^[\da-f-]{36}$/);
+  });
+});
+
+describe('every refusal has its reason', () => {
+  const seconds = Math.floor(Date.now() / 1_000);
+  it.each<[string, JWTPayload, object?]>([
+    ['issuer', { iss: 'https://id.example/' }],
+    ['issuer', { iss: undefined }],
+    ['audience', { aud: 'another' }],
+    ['audience', { aud: undefined }],
+    ['expired', { exp: seconds - 60 }],
+    ['not_yet_valid', { nbf: seconds + 120 }],
+    ['claims', { exp: undefined }],
+    ['claims', { sub: undefined }],
+    ['claims', { sub: '' }],
+    ['key', {}, { kid: 'unknown' }],
+    ['scope', { scope: 'profile' }],
+    ['malformed', {}, { crit: ['b64'], b64: false }],
+  ])('%s: %j %j', async (expected, claims, header) => {
+    expect(await reason(read(await token(claims, header).catch(() => 'a.b.c')))).toBe(expected);
+  });
+
+  it('missing and malformed', async () => {
+    expect(await reason(auth.authenticate(undefined, 'read:subscriptions'))).toBe('missing');
+    for (const sent of ['', 'Bearer', 'Basic YTpi', 'Bearer a b', 'Bearer abc', 'Bearer a.b.c'])
+      expect(await reason(auth.authenticate(sent, 'read:subscriptions'))).toBe('malformed');
+  });
+
+  it('signature: a changed letter', async () => {
+    const [head, claims, signature = ''] = (await token()).split('.');
+    const changed = (signature.startsWith('A') ? 'B' : 'A') + signature.slice(1);
+    expect(await reason(read(`${head}.${claims}.${changed}`))).toBe('signature');
+  });
+
+  it.each(['none', 'HS256', 'PS256', 'ES384'])('algorithm: %s', async (alg) => {
+    const [, claims, signature] = (await token()).split('.');
+    const head = Buffer.from(JSON.stringify({ alg, kid: 'one' })).toString('base64url');
+    expect(await reason(read(`${head}.${claims}.${signature}`))).toBe('algorithm');
+  });
+
+  it('and none for the tolerated difference of the clocks', async () => {
+    await read(await token({ exp: seconds - 10, nbf: seconds - 10 }));
+    await read(await token({ nbf: Math.floor(Date.now() / 1_000) + 20 }));
+  });
+});
+
+it.each(['EdDSA', 'ES256', 'RS256'])('signatures by %s are accepted', async (alg) => {
+  const key = await newKey('k', alg);
+  const accepting = authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: writeKeys('k', key) });
+  await read(await token({}, {}, key), accepting);
+});
+
+describe('a token that was verified', () => {
+  it('is not remembered beyond its end', async () => {
+    const exp = Math.floor(Date.now() / 1_000) + 60;
+    const credential = await token({ exp });
+    await read(credential);
+    vi.useFakeTimers({ now: (exp + 31) * 1_000, toFake: ['Date'] });
+    try {
+      expect(await reason(read(credential))).toBe('expired');
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('is refused once its key is gone from the file, and one of the new key is believed', async () => {
+    const [credential, key] = [await token(), await newKey('new')];
+    await read(credential);
+    writeKeys('one', key);
+    await eventually(async () => expect(await reason(read(credential))).toBe('key'));
+    await read(await token({}, {}, key));
+  });
+
+  it('stays believed while the file is broken', async () => {
+    const credential = await token();
+    const file = join(directory, 'one');
+    for (const content of ['{', '{"keys":[{"kty":"OKP","d":"secret"}]}']) {
+      writeFileSync(file, content);
+      await read(credential);
+    }
+  });
+});
+
+describe('a key set in a file', () => {
+  const startWith = async (kid: string, variables: Record<string, string>) => {
+    const file = writeKeys('start', await newKey(kid));
+    return authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: file, ...variables });
+  };
+
+  it('with a development key stops the start in production unless that is allowed', async () => {
+    const production = { NODE_ENV: 'production' };
+    await expect(startWith('dev-1', production)).rejects.toThrow(ConfigurationError);
+    await startWith('dev-1', { ...production, AUTH_DEVELOPMENT_KEYS: 'allow' });
+    await startWith('dev-1', {});
+    await startWith('own-1', production);
+  });
+
+  it('with a private key stops the start', () => {
+    const file = join(directory, 'private');
+    writeFileSync(file, JSON.stringify({ keys: [one] }));
+    expect(() => authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: file })).toThrow(/private key/);
+  });
+});

@@ -1,0 +1,113 @@
+import { Failure } from '#contracts';
+import type { Log } from '#runtime';
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import type { IssuerKeys } from './issuer.keys.js';
+
+/** How often the provider may be asked, in milliseconds. */
+export interface Pace {
+  /** Older keys are used and fetched anew in the background. */
+  readonly maxAge: number;
+  /** Between two fetches, whatever the first one came to: tokens with unknown keys can't make us hammer the provider. */
+  readonly coolDown: number;
+}
+
+const usualPace: Pace = { maxAge: 600_000, coolDown: 10_000 };
+/** How long the provider may take for one answer. */
+const fetchLimitMs = 5_000;
+
+/**
+ * The keys of an issuer that a provider publishes.
+ * - Keys that were had once are used until the provider gives others, also while it is down for days.
+ * - One fetch at a time, and no two within the cool-down.
+ */
+export class RemoteKeys implements IssuerKeys {
+  private local: (JWTVerifyGetKey & { jwks(): JSONWebKeySet }) | undefined;
+  private count = 0;
+  private fetchedAt = -Infinity;
+  private askedAt = -Infinity;
+  private fetching: Promise<void> | undefined;
+
+  /** @param keySetUrl says where the key set is; it may have to ask for that. */
+  constructor(
+    private readonly issuer: string,
+    private readonly keySetUrl: () => Promise<string>,
+    private readonly log: Log,
+    private readonly pace: Pace = usualPace,
+  ) {
+    // The first request should not have to wait.
+    void this.refresh();
+  }
+
+  version(): number {
+    if (performance.now() > this.fetchedAt + this.pace.maxAge) void this.refresh();
+    return this.count;
+  }
+
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    this.version();
+    if (!this.local) await this.refresh();
+    if (!this.local) throw new Failure('unavailable');
+    try {
+      return await this.local(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      const before = this.count;
+      await this.refresh();
+      if (this.count === before) throw error;
+      return this.local(header, token);
+    }
+  };
+
+  /** Asks the provider unless that was done just now. Never throws: what can't be had is logged. */
+  private refresh(): Promise<void> {
+    if (this.fetching) return this.fetching;
+    if (performance.now() < this.askedAt + this.pace.coolDown) return Promise.resolve();
+    this.askedAt = performance.now();
+    this.fetching = this.fetch()
+      .catch((error: unknown) => {
+        const { issuer } = this;
+        this.log.error(
+          { err: error, issuer },
+          `the keys of an issuer can't be had${this.local ? '; older ones stay in use' : ''}`,
+        );
+      })
+      .finally(() => (this.fetching = undefined));
+    return this.fetching;
+  }
+
+  private async fetch(): Promise<void> {
+    const keySet = (await fetchJson(await this.keySetUrl())) as JSONWebKeySet;
+    const local = createLocalJWKSet(keySet);
+    this.fetchedAt = performance.now();
+    if (JSON.stringify(this.local?.jwks()) === JSON.stringify(keySet)) return;
+    this.local = local;
+    this.count++;
+  }
+}
+
+/**
+ * Where the key set of an issuer is (OpenID Connect Discovery 1.0, sections 4 and 4.3).
+ *
+ * @throws Error when the document can't be had, or is another issuer's.
+ */
+export async function discoverKeySet(issuer: string): Promise<string> {
+  const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+  const { issuer: named, jwks_uri: url } = document as { issuer?: unknown; jwks_uri?: unknown };
+  if (named !== issuer) throw new Error(`the discovery document names the issuer ${String(named)}`);
+  if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the discovery document names no key set');
+  const { protocol } = new URL(url);
+  // Keys that anybody on the way could swap prove nothing.
+  if (protocol !== 'https:' && !(protocol === 'http:' && issuer.startsWith('http:')))
+    throw new Error(`the discovery document names a key set by ${protocol}`);
+  return url;
+}
+
+async function fetchJson(url: string): Promise<unknown> {
+  const response = await fetch(url, {
+    headers: { accept: 'application/json' },
+    redirect: 'error',
+    signal: AbortSignal.timeout(fetchLimitMs),
+  });
+  if (!response.ok) throw new Error(`${url} answers ${response.status}`);
+  return response.json();
+}

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { trustedIssuers } from './trusted.issuers.js';
+
+const [first, second] = ['https://id.example', 'urn:other'];
+
+describe('trustedIssuers', () => {
+  it('gives a bare value to the first issuer', () => {
+    const issuers = { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://id.example/keys?of=us' };
+    expect(trustedIssuers(issuers)).toEqual([{ issuer: first, keys: { url: 'https://id.example/keys?of=us' } }]);
+  });
+
+  it('gives each issuer its own keys, by URL, by file or by discovery', () => {
+    expect(
+      trustedIssuers({
+        AUTH_ISSUER: [first, second, 'https://third.example/'],
+        AUTH_JWKS_URL: `${first}=https://keys.example`,
+        AUTH_JWKS_FILE: `${second}=/keys/jwks.json`,
+      }),
+    ).toEqual([
+      { issuer: first, keys: { url: 'https://keys.example' } },
+      { issuer: second, keys: { file: '/keys/jwks.json' } },
+      { issuer: 'https://third.example/', keys: 'discovery' },
+    ]);
+  });
+
+  it.each([
+    ['an issuer that has no address to be discovered at', { AUTH_ISSUER: [second] }],
+    [
+      'a URL and a file for one issuer',
+      { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://x.example', AUTH_JWKS_FILE: 'x' },
+    ],
+    ['two values for one issuer', { AUTH_ISSUER: [first], AUTH_JWKS_FILE: 'a,b' }],
+    [
+      'an issuer that is not believed',
+      { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://x.example=https://keys.example' },
+    ],
+    ['a URL that is none', { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'file:///keys' }],
+    ['an empty value', { AUTH_ISSUER: [first], AUTH_JWKS_FILE: `${first}=` }],
+  ])('refuses %s', (_, variables) => {
+    expect(() => trustedIssuers(variables)).toThrow(/^AUTH_/);
+  });
+});

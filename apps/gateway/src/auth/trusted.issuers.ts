@@ -1,0 +1,54 @@
+/** An issuer of tokens that the gateway believes, and where its keys are. */
+export interface TrustedIssuer {
+  /** The `iss` of its tokens, letter by letter. */
+  readonly issuer: string;
+  /** Not by URL and not by file: found by OpenID Connect discovery. */
+  readonly keys: { readonly url: string } | { readonly file: string } | 'discovery';
+}
+
+/** The variables that name issuers and their keys. */
+interface IssuerVariables {
+  AUTH_ISSUER: readonly string[];
+  AUTH_JWKS_URL?: string | undefined;
+  AUTH_JWKS_FILE?: string | undefined;
+}
+
+const webAddress = /^https?:\/\//;
+
+/**
+ * The issuers of the configuration.
+ *
+ * @throws Error that says which variable can't be used, and why.
+ */
+export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
+  const issuers = config.AUTH_ISSUER;
+  const urls = byIssuer('AUTH_JWKS_URL', config.AUTH_JWKS_URL, issuers);
+  const files = byIssuer('AUTH_JWKS_FILE', config.AUTH_JWKS_FILE, issuers);
+  for (const url of urls.values())
+    if (!webAddress.test(url) || !URL.canParse(url)) throw new Error(`AUTH_JWKS_URL: ${url} is no http(s) URL`);
+  return issuers.map((issuer) => {
+    const [url, file] = [urls.get(issuer), files.get(issuer)];
+    if (url !== undefined && file !== undefined)
+      throw new Error(`AUTH_JWKS_URL: ${issuer} has a value in AUTH_JWKS_FILE, too`);
+    if (url !== undefined) return { issuer, keys: { url } };
+    if (file !== undefined) return { issuer, keys: { file } };
+    if (!webAddress.test(issuer) || !URL.canParse(issuer))
+      throw new Error(`AUTH_ISSUER: the keys of ${issuer} can't be discovered; set AUTH_JWKS_URL or AUTH_JWKS_FILE`);
+    return { issuer, keys: 'discovery' };
+  });
+}
+
+/** Reads `value` for the first issuer, and `issuer=value` for any. */
+function byIssuer(variable: string, list: string | undefined, issuers: readonly string[]): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const part of list?.split(',').map((value) => value.trim()) ?? []) {
+    const named = issuers.find((issuer) => part.startsWith(`${issuer}=`));
+    const value = named === undefined ? part : part.slice(named.length + 1);
+    if (named === undefined && /^(urn:|https?:\/\/)[^?]*=/.test(part))
+      throw new Error(`${variable}: AUTH_ISSUER does not name the issuer of ${part}`);
+    const issuer = named ?? (issuers[0] as string);
+    if (value === '' || values.has(issuer)) throw new Error(`${variable}: ${issuer} needs exactly one value`);
+    values.set(issuer, value);
+  }
+  return values;
+}

@@ -1,0 +1,64 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
+
+/** A key of a provider; `alg` and `kid` are there. */
+export type SigningKey = JWK & { alg: string; kid: string };
+
+export async function newKey(kid: string, alg = 'EdDSA'): Promise<SigningKey> {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true });
+  return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
+}
+
+/** The key set that proves what these keys sign. */
+export function keySet(...keys: readonly JWK[]): { keys: JWK[] } {
+  const secrets = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']);
+  const open = (key: JWK) => Object.fromEntries(Object.entries(key).filter(([name]) => !secrets.has(name)));
+  return { keys: keys.map((key) => open(key) as JWK) };
+}
+
+/** Signs a token that is good for an hour unless its claims say otherwise; `undefined` leaves a claim out. */
+export async function sign(key: SigningKey, claims: JWTPayload, header: object = {}): Promise<string> {
+  const exp = Math.floor(Date.now() / 1_000) + 3_600;
+  const payload = Object.entries({ sub: 'ann', aud: 'podcast-sync', exp, ...claims });
+  return new SignJWT(Object.fromEntries(payload.filter(([, value]) => value !== undefined)))
+    .setProtectedHeader({ alg: key.alg, kid: key.kid, ...header })
+    .sign(await importJWK(key, key.alg));
+}
+
+/** A server that publishes a key set and its discovery document, and counts who asks for keys. */
+export class KeyProvider {
+  /** How often the key set was asked for. */
+  asked = 0;
+  /** Keys that are published from now on. */
+  keys: readonly JWK[] = [];
+  /** The status of every answer. */
+  status = 200;
+  /** Whom the discovery document names, if not this one. */
+  impostor: string | undefined;
+
+  readonly port: number;
+  readonly url: string;
+
+  private constructor(private readonly server: Server) {
+    this.port = (server.address() as AddressInfo).port;
+    this.url = `http://127.0.0.1:${this.port}`;
+    server.on('request', (request, response) => {
+      const isKeySet = request.url === '/jwks';
+      if (isKeySet) this.asked++;
+      const document = { issuer: this.impostor ?? this.url, jwks_uri: `${this.url}/jwks` };
+      response.writeHead(this.status, { 'content-type': 'application/json', connection: 'close' });
+      response.end(JSON.stringify(isKeySet ? keySet(...this.keys) : document));
+    });
+  }
+
+  static async start(port = 0): Promise<KeyProvider> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    return new KeyProvider(server);
+  }
+
+  async stop(): Promise<void> {
+    await new Promise<unknown>((resolve) => this.server.close(resolve));
+  }
+}

@@ -1,0 +1,43 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type KnownKey, TokenIssuer } from '#embedded';
+
+const usage = `Usage: npm run -s keys -- list [--data DIR]
+       npm run -s keys -- rotate [--now] [--data DIR]
+
+rotate signs with a new key; the old one proves its tokens until they have expired.
+With --now they end at once, as after a leak.`;
+
+/** Shows or rotates the keys of the built-in issuer, and prints those that are in use. */
+async function main(): Promise<void> {
+  const { command, data, now } = readArguments();
+  const issuer = await TokenIssuer.open(join(data, 'keys'));
+  const keys = command === 'rotate' ? await issuer.rotate({ now }) : issuer.keys();
+  for (const key of keys) process.stdout.write(`${line(key)}\n`);
+}
+
+function line({ kid, signs, until }: KnownKey): string {
+  const last = until === undefined ? 'no tokens' : `tokens until ${new Date(until * 1_000).toISOString()}`;
+  return `${kid}  ${signs ? 'signs' : 'replaced'}  ${last}`;
+}
+
+function readArguments() {
+  const { values, positionals } = parseArgs({
+    options: { data: { type: 'string', default: '.data' }, now: { type: 'boolean', default: false } },
+    allowPositionals: true,
+  });
+  const [command, ...others] = positionals;
+  if ((command !== 'list' && command !== 'rotate') || others.length > 0)
+    throw new TypeError('either list or rotate is needed');
+  if (values.now && command === 'list') throw new TypeError('--now goes with rotate');
+  return { command, ...values };
+}
+
+try {
+  await main();
+} catch (error) {
+  // What can't be understood is a TypeError, as of Node's argument parser.
+  const misused = error instanceof TypeError;
+  process.stderr.write(`keys: ${(error as Error).message}\n${misused ? `${usage}\n` : ''}`);
+  process.exitCode = misused ? 2 : 1;
+}
