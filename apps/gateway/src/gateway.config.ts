@@ -4,6 +4,17 @@ import { trustedIssuers } from './auth/trusted.issuers.js';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
+/** `requests/seconds`, e.g. 600/60. */
+const rateLimit = z
+  .string()
+  .regex(/^[1-9]\d{0,8}\/[1-9]\d{0,5}$/, 'must look like 600/60: requests/seconds')
+  .transform((limit) => limit.split('/').map(Number) as [number, number])
+  .transform(([quota, seconds]) => ({ quota, seconds }))
+  .optional();
+
+/** An address, or all that share so many leading bits. */
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'must be addresses or address/bits' });
+
 /** The configuration of the gateway. */
 export const gatewayConfig = z
   .object({
@@ -58,6 +69,22 @@ export const gatewayConfig = z
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe('Web origins that may call: `https://app.example,…`. Not set: none.'),
+    TRUSTED_PROXIES: z
+      .string()
+      .transform((list) => list.split(',').map((proxy) => proxy.trim()))
+      .pipe(z.array(network))
+      .optional()
+      .describe(
+        'Proxies whose `X-Forwarded-*` headers say who asks and by which URL: `address,address/bits,…`. Not set: none.',
+      ),
+    RATE_LIMIT_PER_USER: rateLimit.describe('Requests of one user, as `requests/seconds`. Not set: no limit.'),
+    RATE_LIMIT_PER_ADDRESS: rateLimit.describe(
+      'Requests from one address (of IPv6, one /64), as `requests/seconds`. Not set: no limit.',
+    ),
+    MAX_CONNECTIONS: integer(1, 1_000_000).default(10_000).describe('Connections at the same time; others are closed.'),
+    MAX_HEADER_BYTES: integer(4_096, 1_048_576).default(16_384).describe('Bytes in the head of a request.'),
+    HEAD_SECONDS: integer(1, 600).default(10).describe('How long a client may take to send the head of a request.'),
+    REQUEST_SECONDS: integer(1, 3_600).default(60).describe('How long a client may take to send a whole request.'),
     MAX_ENTRIES: integer(1, 100_000).default(1_000).describe('Entries in one batch.'),
     MAX_BODY_BYTES: integer(1_024, 1_073_741_824).default(2_097_152).describe('Bytes in one request body.'),
     MAX_PER_PAGE: integer(1, 100_000).default(1_000).describe('Rows on one page.'),

@@ -10,6 +10,8 @@ import { Authenticator } from './auth/authenticator.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
 import { createFastify } from './http/fastify.js';
+import { Gate } from './http/gate.js';
+import { RateLimits } from './http/rate.limits.js';
 import { createOpenApi } from './openapi.js';
 
 /** Starts the gateway; it serves from here on until it is stopped. */
@@ -23,7 +25,9 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   });
   traceCalls(client);
   await client.connect();
-  const adapter = createFastify(config, authenticator, log);
+  const limits = new RateLimits(config, log);
+  await limits.opened();
+  const adapter = await createFastify(config, new Gate(authenticator, limits, log), log);
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(config, client, log), adapter, {
     logger: nestLogger(log),
     bodyParser: false,
@@ -43,6 +47,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
       await setTimeout(config.DRAIN_SECONDS * 1_000);
       await app.close();
       await client.close();
+      limits.close();
     },
   };
 }

@@ -11,7 +11,7 @@ export interface DeviceAnswer<Body = Record<string, unknown>> {
 export class Device {
   constructor(
     private readonly baseUrl: string,
-    private readonly token: string,
+    readonly token: string,
     readonly user: string,
   ) {}
 

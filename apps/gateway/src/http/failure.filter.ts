@@ -3,7 +3,7 @@ import { Failure } from '#contracts';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { repeatedAnswer } from './write.answers.js';
-import { answerFor, send } from './fastify.js';
+import { answerFor, send } from './answers.js';
 
 /** Turns whatever a handler throws into the interface's error answers. */
 @Catch()

@@ -1,0 +1,34 @@
+import { Failure } from '#contracts';
+import type { Log } from '#runtime';
+import type { FastifyReply } from 'fastify';
+import { type ErrorAnswer, errorBody, failureAnswers, httpAnswers } from './failure.responses.js';
+import { RateLimited } from './rate.limits.js';
+
+/** The answer to anything that was thrown on the way; what is a fault of ours is logged. */
+export function answerFor(error: unknown, log: Log, sentCredential = false): ErrorAnswer {
+  if (error instanceof Failure) {
+    if (failureAnswers[error.code].status >= 500)
+      log[error.code === 'unavailable' ? 'debug' : 'error']({ err: error }, error.code);
+    if (error.code === 'unauthorized' && sentCredential) {
+      return { ...failureAnswers.unauthorized, headers: { 'www-authenticate': 'Bearer error="invalid_token"' } };
+    }
+    return failureAnswers[error.code];
+  }
+  if (error instanceof RateLimited)
+    return { ...(httpAnswers[429] as ErrorAnswer), headers: { 'retry-after': String(error.retryAfter) } };
+  const { statusCode, status = statusCode } = error as { statusCode?: number; status?: number };
+  const known = httpAnswers[status ?? 500];
+  if (known && status !== 400) return known;
+  // What Fastify and Nest call a bad request or an unsupported media type is input that could not be validated.
+  if (status !== undefined && status >= 400 && status < 500) return failureAnswers.invalid;
+  log.error({ err: error }, 'a request failed on a fault of ours');
+  return failureAnswers.internal;
+}
+
+export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
+  return reply
+    .code(answer.status)
+    .headers(answer.headers ?? {})
+    .type('application/json; charset=utf-8')
+    .send(errorBody(answer));
+}

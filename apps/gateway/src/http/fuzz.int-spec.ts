@@ -1,0 +1,112 @@
+import { type AppProcess, AppStack, type Device } from '#testing';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type HostileRequest, hostileRequests, type HostileWorld } from '../../testing/hostile.requests.js';
+import { exchange, type RawAnswer } from '../../testing/raw.http.js';
+import { errorBody, failureAnswers, httpAnswers } from './failure.responses.js';
+
+const full = Boolean(process.env.TEST_FULL);
+const cases = full ? 10_000 : 400;
+const seed = Number(process.env.FUZZ_SEED ?? Math.trunc(Math.random() * 0x7fff_ffff));
+/** Cases that are made at a time, and sent side by side. */
+const [batch, sideBySide] = [100, 4];
+
+const answers = [...Object.values(failureAnswers), ...Object.values(httpAnswers)];
+const bodies = new Map(answers.map((answer) => [answer.status, JSON.stringify(errorBody(answer))]));
+
+let stack: AppStack;
+let apps: AppProcess[];
+let device: Device;
+let world: HostileWorld;
+beforeAll(async () => {
+  stack = await AppStack.open();
+  apps = await stack.start(['gateway', 'subscription', 'episode', 'deletion-worker'], { OPS_PORT: '0' });
+  device = await stack.device(apps[0] as AppProcess);
+  world = { token: device.token, guid: await subscribed() };
+}, 120_000);
+afterAll(() => stack?.close());
+
+async function subscribed(): Promise<string> {
+  const { body } = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
+    body: { subscriptions: [{ feed_url: 'https://feeds.example/known.xml' }] },
+  });
+  return body.success[0]?.guid ?? '';
+}
+
+const port = () => Number(apps[0]?.facts['port']);
+
+/** What is wrong with an answer, if anything: success, or an error of the client's with its body to the letter. */
+function fault(request: HostileRequest, answer: RawAnswer | undefined): string | undefined {
+  if (!answer) return request.mayEndEarly ? undefined : 'no answer';
+  const { status, headers, body } = answer;
+  if (!(status >= 200 && status < 500)) return `status ${status}`;
+  // To what is not HTTP one can't answer as to HEAD.
+  if (request.head) return body === '' || status === 400 ? undefined : 'HEAD with a body';
+  if (status === 304) return body === '' ? undefined : '304 with a body';
+  if (status >= 400) return body === bodies.get(status) ? undefined : `the body of ${status} is ${body}`;
+  if (!headers.get('content-type')?.startsWith('application/json')) return `type ${headers.get('content-type')}`;
+  if (headers.has('content-encoding')) return undefined;
+  try {
+    JSON.parse(body);
+    return undefined;
+  } catch {
+    return `no JSON: ${body}`;
+  }
+}
+
+/** Sends a request. @returns the status, 0 where the connection was closed without an answer, and what is wrong. */
+async function outcome(request: HostileRequest): Promise<{ status: number; wrong?: string | undefined }> {
+  try {
+    const answer = await exchange(port(), request);
+    return { status: answer?.status ?? 0, wrong: fault(request, answer) };
+  } catch (error) {
+    return { status: 0, wrong: (error as Error).message };
+  }
+}
+
+function one(counts: Record<string, number>, what: string | number): void {
+  counts[what] = (counts[what] ?? 0) + 1;
+}
+
+/** Bytes on the heap of all processes together. */
+async function heap(): Promise<number> {
+  const sizes = apps.map(async ({ facts }) => {
+    const metrics = await (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text();
+    return Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1]);
+  });
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+describe('hostile requests', () => {
+  it(`get success or the body of an error, never 5xx: ${cases} cases`, { timeout: 600_000 }, async () => {
+    const counts: Record<string, number> = {};
+    const statuses: Record<string, number> = {};
+    const [faults, heaps]: [string[], number[]] = [[], []];
+    for (let done = 0; done < cases; done += batch) {
+      const queue = fc.sample(hostileRequests(world), { seed: seed + done, numRuns: batch }).values();
+      const sendAll = async () => {
+        for (const request of queue) {
+          const { status, wrong } = await outcome(request);
+          one(counts, request.kind);
+          one(statuses, status);
+          const sent = request.bytes.toString('latin1').slice(0, 2_000);
+          if (wrong !== undefined) faults.push(`${request.kind}: ${wrong}: ${JSON.stringify(sent)}`);
+        }
+      };
+      await Promise.all(Array.from({ length: sideBySide }, sendAll));
+      heaps.push(await heap());
+    }
+    // The lowest of several looks is nearest to what is left after a garbage collection.
+    const fifth = Math.max(Math.floor(heaps.length / 5), 1);
+    const [before, after] = [Math.min(...heaps.slice(0, fifth * 2)), Math.min(...heaps.slice(-fifth * 2))];
+    console.log(
+      `fuzz: seed ${seed}, ${cases} cases: ${JSON.stringify(counts)}; ` +
+        `statuses ${JSON.stringify(statuses)} (0: closed without an answer); ` +
+        `heap ${Math.round(before / 2 ** 20)} MiB, then ${Math.round(after / 2 ** 20)} MiB`,
+    );
+    expect(faults.slice(0, 10)).toEqual([]);
+    expect(apps.filter(({ hasExited }) => hasExited)).toEqual([]);
+    expect(after).toBeLessThan(before * 1.5 + 32 * 2 ** 20);
+    expect((await device.send('GET', '/subscriptions')).status).toBe(200);
+  });
+});

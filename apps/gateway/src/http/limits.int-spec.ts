@@ -1,0 +1,174 @@
+import { connect } from 'node:net';
+import { TokenIssuer } from '#embedded';
+import { AppProcess, eventually, freshUser, startRedisServer, type TestServer } from '#testing';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { errorBody, httpAnswers, type ErrorAnswer } from './failure.responses.js';
+
+let redis: TestServer;
+let keys: string;
+let issuer: TokenIssuer;
+const gateways: AppProcess[] = [];
+beforeAll(async () => {
+  keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
+  [redis, issuer] = await Promise.all([startRedisServer(), TokenIssuer.open(keys)]);
+});
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.kill()));
+});
+afterAll(async () => {
+  await redis.dispose();
+  rmSync(keys, { recursive: true });
+});
+
+/** A gateway without services: what it refuses by itself needs none. */
+async function gateway(variables: Record<string, string>): Promise<AppProcess> {
+  const started = await AppProcess.start('gateway', {
+    ...{ PORT: '0', OPS_PORT: '0', REDIS_URL: redis.url, AUTH_JWKS_FILE: issuer.keySetFile },
+    ...{ AUTH_ISSUER: TokenIssuer.issuer, AUTH_AUDIENCE: TokenIssuer.audience },
+    ...variables,
+  });
+  gateways.push(started);
+  return started;
+}
+
+/** A path that every gateway answers by itself, behind the credential. */
+async function ask(at: AppProcess, user?: string, headers: Record<string, string> = {}): Promise<Response> {
+  const credential: Record<string, string> =
+    user === undefined ? {} : { authorization: `Bearer ${await issuer.issue(user)}` };
+  return fetch(`http://127.0.0.1:${String(at.facts['port'])}/nothing`, { headers: { ...credential, ...headers } });
+}
+
+async function metric(at: AppProcess, name: string): Promise<string[]> {
+  const text = await (await fetch(`http://127.0.0.1:${String(at.facts['opsPort'])}/metrics`)).text();
+  return text.split('\n').filter((line) => line.startsWith(name));
+}
+
+/** Sends the pieces of a request, one each time the server would wait for more, and reads all that comes back. */
+async function slowly(at: AppProcess, first: string, drop: string): Promise<{ text: string; tookMs: number }> {
+  const start = performance.now();
+  const socket = connect(Number(at.facts['port']), '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write(first);
+  const drip = setInterval(() => socket.write(drop), 100);
+  let text = '';
+  for await (const chunk of socket.setEncoding('utf8')) text += String(chunk);
+  clearInterval(drip);
+  return { text, tookMs: performance.now() - start };
+}
+
+function expectTimedOut(text: string): void {
+  expect(text).toMatch(/^HTTP\/1\.1 408 /);
+  expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toEqual(errorBody(httpAnswers[408] as ErrorAnswer));
+}
+
+describe('a limit of requests', () => {
+  it('is off unless configured', async () => {
+    const at = await gateway({});
+    const { headers } = await ask(at, freshUser());
+    expect([headers.get('ratelimit'), headers.get('ratelimit-policy')]).toEqual([null, null]);
+  });
+
+  it('for each user is counted by all gateways together, and tells what is left', async () => {
+    const both = [await gateway({ RATE_LIMIT_PER_USER: '4/60' }), await gateway({ RATE_LIMIT_PER_USER: '4/60' })];
+    const [ann, bob] = [freshUser(), freshUser()];
+    const left = [];
+    for (const at of [...both, ...both]) {
+      const { status, headers } = await ask(at, ann);
+      expect([status, headers.get('ratelimit-policy')]).toEqual([404, '"user";q=4;w=60']);
+      left.push(/^"user";r=(\d+);t=\d+$/.exec(headers.get('ratelimit') ?? '')?.[1]);
+    }
+    expect(left).toEqual(['3', '2', '1', '0']);
+    for (const at of both) {
+      const refused = await ask(at, ann);
+      expect([refused.status, await refused.json()]).toEqual([429, { code: '429', message: 'Too many requests' }]);
+      const wait = Number(refused.headers.get('retry-after'));
+      expect(wait).toBeGreaterThan(0);
+      expect(wait).toBeLessThanOrEqual(60);
+      expect((await ask(at, bob)).status).toBe(404);
+      expect(await metric(at, 'podcast_sync_rate_limit_total')).toEqual([
+        'podcast_sync_rate_limit_total{policy="user",outcome="limited"} 1',
+      ]);
+    }
+  });
+
+  it('for each address comes before the credential, and believes only trusted proxies about the address', async () => {
+    const open = await gateway({ RATE_LIMIT_PER_ADDRESS: '2/60', TRUSTED_PROXIES: '127.0.0.1/32' });
+    const from = (address: string) => ask(open, undefined, { 'x-forwarded-for': address });
+    const statuses = [];
+    for (const last of ['1', '2', '2', '2', '1']) statuses.push((await from(`2001:db8:0:${last}::1`)).status);
+    expect(statuses).toEqual([401, 401, 401, 429, 401]);
+    expect((await from('2001:db8:0:2:ffff::9')).status).toBe(429);
+
+    const direct = await gateway({ RATE_LIMIT_PER_ADDRESS: '2/60' });
+    const claimed = [];
+    for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.3'])
+      claimed.push((await ask(direct, undefined, { 'x-forwarded-for': address })).status);
+    expect(claimed).toEqual([401, 401, 429]);
+  });
+
+  it('lets requests through while Redis is away or silent, counts them, and counts again when it is back', async () => {
+    const at = await gateway({ RATE_LIMIT_PER_USER: '1/60' });
+    const ann = freshUser();
+    redis.pause();
+    try {
+      for (let count = 0; count < 3; count++) expect((await ask(at, ann)).status).toBe(404);
+    } finally {
+      redis.resume();
+    }
+    expect(await metric(at, 'podcast_sync_rate_limit_total{policy="user",outcome="unchecked"}')).toHaveLength(1);
+    await eventually(async () => expect((await ask(at, ann)).status).toBe(429));
+    await redis.stop();
+    for (let count = 0; count < 3; count++) expect((await ask(at, freshUser())).status).toBe(404);
+    await redis.start();
+    const bob = freshUser();
+    await eventually(async () => expect((await ask(at, bob)).status).toBe(429));
+    expect(at.output.match(/requests are let through without rate limits/g)).toHaveLength(2);
+  });
+});
+
+describe('a client that never comes to an end', () => {
+  const secondsMs = 1_000;
+
+  it.each([
+    ['with the head', 'GET /nothing HTTP/1.1\r\nHost: a.example\r\n', 'X: y\r\n'],
+    ['with the first line', 'G', ''],
+  ])('%s is 408', async (_, first, drop) => {
+    const { text, tookMs } = await slowly(await gateway({ HEAD_SECONDS: '1' }), first, drop);
+    expectTimedOut(text);
+    console.log(`408 after ${Math.round(tookMs)} ms, of 1000 allowed`);
+    expect(tookMs).toBeLessThan(10 * secondsMs);
+  });
+
+  it('with the body is 408', async () => {
+    const head = [
+      ...['POST /subscriptions HTTP/1.1', 'Host: a.example', `Authorization: Bearer ${await issuer.issue('ann')}`],
+      ...['Content-Type: application/json', 'Content-Length: 1000', '', ''],
+    ];
+    const { text, tookMs } = await slowly(await gateway({ REQUEST_SECONDS: '1' }), head.join('\r\n'), ' ');
+    expectTimedOut(text);
+    expect(tookMs).toBeLessThan(10 * secondsMs);
+  });
+
+  it('keeps nobody else from being served', async () => {
+    const at = await gateway({ HEAD_SECONDS: '2' });
+    const slow = Array.from({ length: 200 }, () => slowly(at, 'GET / HTTP/1.1\r\n', 'X: y\r\n'));
+    expect((await ask(at)).status).toBe(401);
+    for (const { text } of await Promise.all(slow)) expectTimedOut(text);
+  });
+});
+
+it('connections beyond the limit are closed', async () => {
+  const at = await gateway({ MAX_CONNECTIONS: '1' });
+  const slow = slowly(at, 'GET / HTTP/1.1\r\n', '');
+  await eventually(() => expect(ask(at)).rejects.toThrow());
+  expectTimedOut((await slow).text);
+});
+
+it('a head beyond the limit is 431', async () => {
+  const at = await gateway({ MAX_HEADER_BYTES: '4096' });
+  const answer = await ask(at, undefined, { 'x-large': 'x'.repeat(5_000) });
+  expect([answer.status, await answer.json()]).toEqual([431, { code: '431', message: 'Request header is too large' }]);
+});

@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { connectRedis, type Log, rateLimitMetrics } from '#runtime';
+import type { Cluster, Redis } from 'ioredis';
+import type { FastifyReply } from 'fastify';
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { GatewayConfig } from '../gateway.config.js';
+import { networkOf } from './network.rule.js';
+
+/** Whose requests a limit counts. */
+type Policy = 'address' | 'user';
+
+/** How long Redis may take to count a request, in milliseconds. */
+const countLimitMs = 250;
+const openLimitMs = 2_000;
+
+/** There were more requests than a limit allows. */
+export class RateLimited extends Error {
+  /** @param retryAfter seconds until there is room again. */
+  constructor(readonly retryAfter: number) {
+    super('too many requests');
+    this.name = 'RateLimited';
+  }
+}
+
+/**
+ * Limits of requests for each address and each user, counted in Redis for all gateways together. Off unless
+ * configured.
+ * - A request that can't be counted, as Redis is away or slow, is let through, and that is counted in a metric.
+ * - Whoever is over the limit is not asked about in Redis again until there is room.
+ */
+export class RateLimits {
+  private readonly redis: Redis | Cluster | undefined;
+  private readonly limiters = new Map<Policy, RateLimiterRedis>();
+  private readonly count = rateLimitMetrics();
+  private away = false;
+
+  constructor(
+    config: GatewayConfig,
+    private readonly log: Log,
+  ) {
+    const policies = { address: config.RATE_LIMIT_PER_ADDRESS, user: config.RATE_LIMIT_PER_USER };
+    if (!policies.address && !policies.user) return;
+    this.redis = connectRedis(config, { commandTimeout: countLimitMs });
+    // What it means for a request is seen, and said, where the request is.
+    this.redis.on('error', () => {});
+    for (const [policy, limit] of Object.entries(policies) as [Policy, (typeof policies)[Policy]][]) {
+      if (limit) this.limiters.set(policy, limiter(this.redis, policy, limit));
+    }
+  }
+
+  /** Settles when requests can be counted, or soon without that: a gateway starts while Redis is away, too. */
+  async opened(): Promise<void> {
+    if (this.redis && this.redis.status !== 'ready')
+      await once(this.redis, 'ready', { signal: AbortSignal.timeout(openLimitMs) }).catch(() => {});
+  }
+
+  /** @throws RateLimited when this address has sent too many requests. */
+  ofAddress(address: string, reply: FastifyReply): Promise<void> {
+    return this.check('address', networkOf(address), reply);
+  }
+
+  /** @throws RateLimited when this user has sent too many requests. */
+  ofUser(userId: string, reply: FastifyReply): Promise<void> {
+    return this.check('user', userId, reply);
+  }
+
+  close(): void {
+    this.redis?.disconnect();
+  }
+
+  private async check(policy: Policy, key: string, reply: FastifyReply): Promise<void> {
+    const limit = this.limiters.get(policy);
+    if (!limit) return;
+    try {
+      tell(reply, policy, limit, await limit.consume(key));
+      this.seen(true);
+    } catch (outcome) {
+      if (!(outcome instanceof RateLimiterRes)) {
+        this.count(policy, 'unchecked');
+        this.seen(false, outcome);
+        return;
+      }
+      this.count(policy, 'limited');
+      tell(reply, policy, limit, outcome);
+      throw new RateLimited(seconds(outcome));
+    }
+  }
+
+  /** Says once that Redis went away, and once that it is back. */
+  private seen(counted: boolean, error?: unknown): void {
+    if (this.away !== counted) return;
+    this.away = !counted;
+    if (counted) this.log.info('requests are counted for the rate limits again');
+    else this.log.warn({ err: error }, 'requests are let through without rate limits, as Redis is away');
+  }
+}
+
+function limiter(
+  redis: Redis | Cluster,
+  policy: Policy,
+  { quota, seconds: window }: { quota: number; seconds: number },
+) {
+  return new RateLimiterRedis({
+    storeClient: redis,
+    keyPrefix: `podcast-sync:rate-limit:${policy}`,
+    points: quota,
+    duration: window,
+    inMemoryBlockOnConsumed: quota + 1,
+  });
+}
+
+/** The fields of draft-ietf-httpapi-ratelimit-headers: a list with an item for each limit that was looked at. */
+function tell(reply: FastifyReply, policy: Policy, limit: RateLimiterRedis, result: RateLimiterRes): void {
+  const add = (field: string, item: string) => {
+    const before = reply.getHeader(field);
+    void reply.header(field, before === undefined ? item : `${String(before)}, ${item}`);
+  };
+  add('ratelimit-policy', `"${policy}";q=${limit.points};w=${limit.duration}`);
+  add('ratelimit', `"${policy}";r=${Math.max(result.remainingPoints, 0)};t=${seconds(result)}`);
+}
+
+function seconds(result: RateLimiterRes): number {
+  return Math.max(Math.ceil(result.msBeforeNext / 1_000), 1);
+}

@@ -1,0 +1,287 @@
+import fc from 'fast-check';
+import { hostileValue, spoilt, treacherousNames } from './hostile.json.js';
+import type { RawRequest } from './raw.http.js';
+
+/** What the requests are made of: a credential that is good, and a subscription that is there. */
+export interface HostileWorld {
+  readonly token: string;
+  readonly guid: string;
+}
+
+/** A request with its kind, for the counts. */
+export type HostileRequest = RawRequest & { readonly kind: string };
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH', 'LOCK'];
+
+/** Requests of every kind that a stranger, or a client gone wrong, may send. */
+export function hostileRequests(world: HostileWorld): fc.Arbitrary<HostileRequest> {
+  const kinds = {
+    'a body': { weight: 8, arbitrary: bodies(world) },
+    'a body of any bytes': { weight: 2, arbitrary: anyBodies(world) },
+    'a path': { weight: 5, arbitrary: paths(world) },
+    'a header': { weight: 3, arbitrary: headers(world) },
+    'a credential': { weight: 2, arbitrary: credentials() },
+    'no HTTP': { weight: 2, arbitrary: noHttp() },
+  };
+  return fc.oneof(
+    ...Object.entries(kinds).map(([kind, { weight, arbitrary }]) => ({
+      weight,
+      arbitrary: arbitrary.map((request) => ({ ...request, kind })),
+    })),
+  );
+}
+
+function request(method: string, target: string | Buffer, fields: readonly string[], body?: Buffer): RawRequest {
+  const length = body === undefined ? [] : [`Content-Length: ${body.length}`];
+  const lines = ['Host: sync.example', 'Connection: close', ...fields, ...length];
+  const bytes = Buffer.concat([
+    Buffer.from(`${method} `, 'latin1'),
+    typeof target === 'string' ? Buffer.from(target, 'latin1') : target,
+    Buffer.from(` HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`, 'latin1'),
+    body ?? Buffer.alloc(0),
+  ]);
+  return { bytes, mayEndEarly: false, head: method === 'HEAD' };
+}
+
+const json = 'Content-Type: application/json';
+const bearer = ({ token }: HostileWorld) => `Authorization: Bearer ${token}`;
+
+const status = { value: true, timestamp: '2023-02-23T14:00:00Z' };
+/** A good body of each write. */
+function documents(guid: string): [method: string, path: string, document: unknown][] {
+  const feed_url = 'https://feeds.example/1.xml';
+  const episode = {
+    ...{ podcast_guid: guid, sync_id: '5c1f0a4e-6c0f-4d5e-9b6e-2f1f8c3f7a10', episode_guid: 'e', title: 't' },
+    ...{
+      publish_date: '2023-02-23T14:00:00Z',
+      enclosure_url: 'https://m.example/1',
+      episode_url: 'https://e.example/1',
+    },
+    ...{ playback_position: { value: 1, timestamp: '2023-02-23T14:00' }, played_status: status, new_status: status },
+    ...{ download_status: status, favorite_status: status, temporary_id: 'x' },
+  };
+  return [
+    ['POST', '/subscriptions', { subscriptions: [{ feed_url }, { feed_url, guid }] }],
+    ['PATCH', `/subscriptions/${guid}`, { new_feed_url: feed_url, new_guid: guid, is_subscribed: true }],
+    ['POST', '/v1/episodes', { episodes: [episode, { podcast_guid: guid, sync_id: episode.sync_id }] }],
+  ];
+}
+
+function bodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
+  const writes = documents(world.guid).map(([method, path, document]) =>
+    spoilt(document).map((body) => request(method, path, [bearer(world), json], body)),
+  );
+  return fc.oneof(...writes);
+}
+
+/** On every operation, also on those that take none. */
+function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
+  const operation = fc.constantFrom(
+    ...documents(world.guid),
+    ...[['GET', '/subscriptions'] as const, ['GET', '/episodes'] as const, ['GET', '/deletions/1'] as const],
+    ...[['GET', `/subscriptions/${world.guid}`] as const, ['DELETE', '/subscriptions/x'] as const],
+  );
+  const type = fc.constantFrom(
+    json,
+    'Content-Type: text/plain',
+    'Content-Type: application/json; charset=utf-16',
+    'X: 1',
+  );
+  const coding = fc.constantFrom('X-Coding: none', 'Content-Encoding: gzip', 'Content-Encoding: br', 'X: 1');
+  const body = fc.oneof(
+    fc.uint8Array({ maxLength: 300 }).map((raw) => Buffer.from(raw)),
+    hostileValue,
+  );
+  return fc
+    .tuple(operation, type, coding, body)
+    .map(([[method, path], contentType, encoding, raw]) =>
+      request(method, path, [bearer(world), contentType, encoding], raw),
+    );
+}
+
+function paths(world: HostileWorld): fc.Arbitrary<RawRequest> {
+  const escapes = [
+    '%',
+    '%z',
+    '%zz',
+    '%00',
+    '%0',
+    '%ff%fe',
+    '%c0%af',
+    '%c3%28',
+    '%ed%a0%80',
+    '%2f',
+    '%5c',
+    '%2e%2e',
+    '%25',
+    '%3f',
+  ];
+  const odd = [
+    '..',
+    '.',
+    '',
+    '\\',
+    ';x',
+    ':',
+    '*',
+    '\xff',
+    '\x80',
+    '~',
+    '|',
+    '^',
+    '"',
+    '<>',
+    '`',
+    '{}',
+    '%F0%9F%8E%99',
+    'a'.repeat(9_000),
+  ];
+  const segment = fc.oneof(
+    fc.constantFrom('subscriptions', 'episodes', 'deletions', 'v1', world.guid, '1', 'openapi.json', '.well-known'),
+    fc.constantFrom(...escapes, ...odd),
+    fc.constantFrom(
+      ...['1e9', '-1', '0x1', '9007199254740992', '00', '1.0', world.guid.toUpperCase(), `${world.guid}%20`],
+    ),
+    fc.constantFrom(...treacherousNames.slice(0, 8)),
+  );
+  const name = fc.constantFrom('since', 'page', 'per_page', 'cursor', 'since[]', 'page[a]', '__proto__', '', '%zz');
+  const value = fc.oneof(
+    fc.constantFrom(
+      ...escapes,
+      '',
+      '-1',
+      '0',
+      '1e9',
+      'NaN',
+      '9'.repeat(300),
+      '2023-02-23T14:00:00+01:00',
+      'null',
+      '1,2',
+    ),
+    fc.base64String({ maxLength: 60 }),
+  );
+  const query = fc.array(
+    fc.tuple(name, value).map(([key, sent]) => `${key}=${sent}`),
+    { maxLength: 5 },
+  );
+  const start = fc.constantFrom(
+    '/',
+    '/v1/',
+    '//',
+    '/subscriptions/',
+    '/v1/subscriptions/',
+    '/deletions/',
+    'http://x.example/',
+    '',
+  );
+  return fc
+    .tuple(fc.constantFrom(...methods), start, fc.array(segment, { maxLength: 3 }), query)
+    .filter(([, first, segments]) => first !== '' || segments.length > 0)
+    .map(([method, first, segments, pairs]) => {
+      const search = pairs.length > 0 ? `?${pairs.join('&')}` : '';
+      return request(method, `${first}${segments.join('/')}${search}`, [bearer(world)]);
+    });
+}
+
+function headers(world: HostileWorld): fc.Arbitrary<RawRequest> {
+  const names = [
+    ...['If-None-Match', 'Idempotency-Key', 'Accept', 'Accept-Encoding', 'Content-Type', 'Content-Encoding', 'Expect'],
+    ...['Range', 'Origin', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'Host', 'Cookie', 'Upgrade'],
+    ...['traceparent', 'tracestate', 'X-Request-Id', 'X-HTTP-Method-Override', 'Transfer-Encoding', '__proto__', 'TE'],
+  ];
+  const value = fc.oneof(
+    fc.constantFrom(
+      '',
+      '*',
+      'W/"x"',
+      '"',
+      ',,,',
+      'gzip;q=x',
+      'br',
+      'identity;q=0',
+      'a\tb',
+      '\xff',
+      '00-0-0-00',
+      'chunked',
+      'h2c',
+    ),
+    fc.constantFrom(
+      'application/json',
+      '{}',
+      'x'.repeat(3_000),
+      'bytes=0-',
+      '::1',
+      '256.1.1.1',
+      'a b',
+      '[',
+      'evil.example:99999',
+    ),
+    fc.string({ unit: 'grapheme-ascii', maxLength: 50 }),
+  );
+  const fields = fc.array(
+    fc.tuple(fc.constantFrom(...names), value).map(([name, sent]) => `${name}: ${sent}`),
+    {
+      minLength: 1,
+      maxLength: 4,
+    },
+  );
+  const target = fc.constantFrom(
+    ...[
+      ['GET', '/subscriptions'] as const,
+      ['GET', '/v1/episodes?per_page=1'] as const,
+      ['HEAD', '/episodes'] as const,
+    ],
+    ...[
+      ['OPTIONS', '/subscriptions'] as const,
+      ['DELETE', '/subscriptions/x'] as const,
+      ['GET', '/openapi.json'] as const,
+    ],
+  );
+  return fc.tuple(target, fields).map(([[method, path], sent]) => {
+    // Such a request may have no end: a body in chunks that never come, another protocol.
+    const mayEndEarly = sent.some((field) => /^(transfer-encoding|upgrade|expect)/i.test(field));
+    return { ...request(method, path, [bearer(world), ...sent]), mayEndEarly };
+  });
+}
+
+function credentials(): fc.Arbitrary<RawRequest> {
+  const part = fc.oneof(
+    fc.base64String({ maxLength: 80 }).map((value) => value.replace(/=/g, '')),
+    fc.jsonValue({ maxDepth: 2 }).map((value) => Buffer.from(JSON.stringify(value)).toString('base64url')),
+    fc
+      .record({
+        alg: fc.constantFrom('none', 'HS256', 'EdDSA', 'RS256', 'x', null, 1),
+        kid: fc.jsonValue({ maxDepth: 1 }),
+      })
+      .map((value) => Buffer.from(JSON.stringify(value)).toString('base64url')),
+    fc.constantFrom('', 'e30', Buffer.from('{"iss":"urn:podcast-sync:standalone"}').toString('base64url')),
+  );
+  const credential = fc.oneof(
+    fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => `Bearer ${parts.join('.')}`),
+    fc.constantFrom(
+      'Bearer',
+      'bearer  ',
+      'Basic YTpi',
+      'Bearer a b',
+      'Bearer \xff',
+      `Bearer ${'a'.repeat(12_000)}`,
+      '',
+    ),
+  );
+  return fc.tuple(fc.constantFrom(...methods), credential).map(([method, sent]) => {
+    return request(method, '/subscriptions', [`Authorization: ${sent}`]);
+  });
+}
+
+function noHttp(): fc.Arbitrary<RawRequest> {
+  const line = fc.constantFrom(
+    'GET / HTTP/1.1\r\n',
+    'POST /subscriptions HTTP/1.1\r\nHost: a\r\n',
+    'PRI * HTTP/2.0\r\n\r\n',
+  );
+  return fc.tuple(fc.option(line, { nil: '' }), fc.uint8Array({ maxLength: 400 })).map(([first, raw]) => ({
+    bytes: Buffer.concat([Buffer.from(first), Buffer.from(raw)]),
+    mayEndEarly: true,
+    head: false,
+  }));
+}
