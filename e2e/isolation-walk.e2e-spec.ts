@@ -1,0 +1,122 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Answer, expectError, send } from './http.js';
+import type { EpisodePage, SubscriptionPage } from './interface.js';
+import { episode, feed, newGuid } from './samples.js';
+import { User } from './user.js';
+
+/** Everything of the first user that a second one could get hold of. */
+interface Loot {
+  guid: string;
+  former: string;
+  sync_id: string;
+  deletion: number;
+  key: string;
+  cursors: { subscriptions: string; episodes: string };
+  etags: { subscriptions: string; episodes: string };
+}
+
+async function riches(ann: User): Promise<Loot> {
+  const [former, guid, sync_id, key] = [newGuid(), newGuid(), newGuid(), newGuid()];
+  await ann.subscribed(feed(1), former);
+  await ann.update(former, { new_guid: guid });
+  const other = await ann.subscribed(feed(2));
+  for (const n of [1, 2]) await ann.uploaded(episode(guid, n, n === 1 ? { sync_id } : {}));
+  const deletion = await ann.requestDeletion(await ann.subscribed(feed(3)));
+  await ann.ended(deletion);
+  const body = { episodes: [episode(other, 3)] };
+  expect((await ann.post('/episodes', body, { 'idempotency-key': key })).status).toBe(200);
+  const subscriptions = await ann.get<SubscriptionPage>('/subscriptions?per_page=1');
+  const episodes = await ann.get<EpisodePage>('/episodes?per_page=1');
+  const cursor = (next?: string) => new URL(next ?? '').searchParams.get('cursor') ?? '';
+  return {
+    ...{ guid, former, sync_id, deletion, key },
+    cursors: { subscriptions: cursor(subscriptions.body.next), episodes: cursor(episodes.body.next) },
+    etags: { subscriptions: etag(subscriptions), episodes: etag(episodes) },
+  };
+}
+
+const etag = ({ headers }: Answer) => headers.get('etag') ?? '';
+const state = async (user: User) => ({ ...(await user.subscriptions()), ...(await user.episodes()) });
+
+let [ann, bob]: User[] = [];
+let loot: Loot;
+let before: unknown;
+let bobs: string;
+beforeEach(async () => {
+  [ann, bob] = [await User.fresh(), await User.fresh()];
+  loot = await riches(ann);
+  before = await state(ann);
+  bobs = await bob.subscribed('https://feeds.example/of-bob.xml');
+  await bob.uploaded(episode(bobs, 9));
+});
+
+/** Each operation as the second user, with what is the first one's wherever something can be put. */
+const walk: Record<string, (user: User) => Promise<void>> = {
+  'GET /subscriptions': (user) => seesOwnListOnly(user, 'subscriptions'),
+  'GET /episodes': (user) => seesOwnListOnly(user, 'episodes'),
+  'GET /subscriptions/{guid}': async (user) => {
+    for (const guid of [loot.guid, loot.former]) expectError(await user.get(`/subscriptions/${guid}`), 404);
+  },
+  'PATCH /subscriptions/{guid}': async (user) => {
+    for (const guid of [loot.guid, loot.former])
+      expectError(await user.patch(`/subscriptions/${guid}`, { is_subscribed: false, new_guid: newGuid() }), 404);
+    // Guids and feeds of others are free to be taken, and take nothing along.
+    await user.update(bobs, { new_guid: loot.guid, new_feed_url: feed(1) });
+    expect((await user.episodes()).total).toBe(1);
+  },
+  'DELETE /subscriptions/{guid}': async (user) => {
+    for (const guid of [loot.guid, loot.former]) expectError(await user.delete(`/subscriptions/${guid}`), 404);
+  },
+  'GET /deletions/{id}': async (user) => expectError(await user.get(`/deletions/${loot.deletion}`), 404),
+  'POST /subscriptions': async (user) => {
+    const headers = { 'idempotency-key': loot.key };
+    const subscriptions = [{ feed_url: feed(1), guid: loot.guid }];
+    const { body } = await user.post('/subscriptions', { subscriptions }, headers);
+    expect(body).toMatchObject({ success: [{ guid: loot.guid }], failure: [] });
+    expect([(await user.subscriptions()).total, (await user.episodes()).total]).toEqual([2, 1]);
+  },
+  'POST /episodes': async (user) => {
+    await user.refused(episode(loot.guid, 1, { sync_id: loot.sync_id }));
+    const [headers, episodes] = [{ 'idempotency-key': loot.key }, [episode(bobs, 1, { sync_id: loot.sync_id })]];
+    const { body } = await user.post('/episodes', { episodes }, headers);
+    expect(body).toMatchObject({ success: [{ sync_id: loot.sync_id, podcast_guid: bobs }], failure: [] });
+    expect((await user.episodes()).total).toBe(2);
+  },
+};
+
+async function seesOwnListOnly(user: User, list: 'subscriptions' | 'episodes'): Promise<void> {
+  const own = await user.get<Record<string, unknown>>(`/${list}`);
+  const foreign = await user.get<Record<string, unknown>>(`/${list}?cursor=${encodeURIComponent(loot.cursors[list])}`);
+  expect([foreign.status, foreign.body]).toEqual([200, own.body]);
+  expect(foreign.headers.get('ignored-parameters')).toBe('cursor');
+  expect((await user.get(`/${list}?per_page=1`, { 'if-none-match': loot.etags[list] })).status).toBe(200);
+}
+
+describe("with the first user's guids, ids, cursors, keys and ETags a second one gets 404 or nothing", () => {
+  test.each(Object.keys(walk))('%s', async (operation) => {
+    await walk[operation]?.(bob as User);
+    expect(await state(ann as User)).toEqual(before);
+  });
+
+  test('and no operation is left out', async () => {
+    const { body } = await send<{ paths: Record<string, Record<string, unknown>> }>('GET', '/openapi.json');
+    const operations = Object.entries(body.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(operations.sort()).toEqual(Object.keys(walk).sort());
+  });
+});
+
+test('a tampered cursor counts as not sent', async () => {
+  const user = ann as User;
+  const first = await user.get('/subscriptions?per_page=1');
+  const cursor = loot.cursors.subscriptions;
+  for (const place of [0, 1, Math.floor(cursor.length / 2), cursor.length - 1]) {
+    const letter = cursor[place] === 'A' ? 'B' : 'A';
+    const tampered = cursor.slice(0, place) + letter + cursor.slice(place + 1);
+    const answer = await user.get<SubscriptionPage>(`/subscriptions?per_page=1&cursor=${encodeURIComponent(tampered)}`);
+    const { subscriptions, page } = first.body as SubscriptionPage;
+    expect(answer.body).toMatchObject({ subscriptions, page });
+    expect(answer.headers.get('ignored-parameters')).toBe('cursor');
+  }
+});
