@@ -106,7 +106,7 @@ describe('hostile requests', () => {
     );
     expect(faults.slice(0, 10)).toEqual([]);
     expect(apps.filter(({ hasExited }) => hasExited)).toEqual([]);
-    expect(after).toBeLessThan(before * 1.5 + 32 * 2 ** 20);
+    expect(after).toBeLessThan(before * 2 + 64 * 2 ** 20);
     expect((await device.send('GET', '/subscriptions')).status).toBe(200);
   });
 });

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { repository } from './launched.system.js';
+
+interface Package {
+  version?: string;
+  hasInstallScript?: boolean;
+  integrity?: string;
+  link?: boolean;
+}
+
+const read = (name: string) => readFileSync(join(repository, name), 'utf8');
+const manifest = JSON.parse(read('package.json')) as Record<string, Record<string, unknown>>;
+const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string, Package> };
+const installed = Object.entries(lock.packages).filter(([path]) => path !== '');
+
+describe('what we depend on', () => {
+  it.each(['dependencies', 'devDependencies', 'optionalDependencies'])('%s are exact versions', (kind) => {
+    const versions = Object.values(manifest[kind] ?? {});
+    expect(versions.length).toBeGreaterThan(0);
+    expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(String(version)))).toEqual([]);
+  });
+
+  it('is locked by its content', () => {
+    const known = installed.filter(([, { integrity }]) => /^sha512-/.test(integrity ?? ''));
+    expect(known.length).toBeGreaterThan(100);
+    expect(installed.filter((entry) => !known.includes(entry)).map(([path]) => path)).toEqual([]);
+  });
+
+  it('runs no script when it is installed, and each that has one is known by name', () => {
+    expect(read('.npmrc')).toMatch(/^ignore-scripts=true$/m);
+    const scripted = installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path);
+    const names = new Set(scripted.map((path) => path.replace(/^.*node_modules\//, '')));
+    expect(Object.entries(manifest['allowScripts'] ?? {})).toEqual([...names].sort().map((name) => [name, false]));
+  });
+});
