@@ -1,7 +1,9 @@
 // Copies what a built program loads, and nothing else, into a folder: the files of its image (apps/Dockerfile).
 //   node apps/trace.mjs PROGRAM FOLDER   gateway, or standalone/token for another program than `main` of an app
+// Adds sbom.cdx.json: which packages those are files of, as CycloneDX.
 // Prints what they weigh, and fails where that is more than an image may add to its base.
-import { cpSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { nodeFileTrace } from '@vercel/nft';
 
@@ -19,14 +21,19 @@ const unseen = app === 'gateway' ? [...assets, 'swagger-ui.css', 'favicon-16x16.
 const { fileList } = await nodeFileTrace([entry], { ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path) });
 const files = [...fileList, 'package.json', ...unseen.map((name) => `node_modules/swagger-ui-dist/${name}`)];
 const weights = new Map();
+const packages = new Set();
 for (const file of new Set(files)) {
   mkdirSync(dirname(join(folder, file)), { recursive: true });
   cpSync(file, join(folder, file), { verbatimSymlinks: true });
   const [, owner = 'its own'] = /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file) ?? [];
   weights.set(owner, (weights.get(owner) ?? 0) + statSync(file).size);
+  const [root] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? [];
+  if (root !== undefined) packages.add(root);
 }
 // An image starts with no shell that could put the name of its program into a command.
 writeFileSync(join(folder, 'main.js'), `import './${entry}';\n`);
+
+writeFileSync(join(folder, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials([...packages]), undefined, 2)}\n`);
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 const total = [...weights.values()].reduce((sum, bytes) => sum + bytes, 0);
@@ -36,3 +43,21 @@ process.stdout.write(
   `${program}: ${megabytes(total)} of at most ${budget} MB in ${files.length} files (${parts}, …)\n`,
 );
 if (total > budget * 1e6) process.exitCode = 1;
+
+/** What npm knows of everything that is locked, cut to the packages of this image. */
+function billOfMaterials(roots) {
+  // Not `--omit dev`: npm then also leaves out what is a peer of something for development, such as jose.
+  const sbom = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'];
+  const all = JSON.parse(execFileSync('npm', sbom, { encoding: 'utf8', maxBuffer: 2 ** 26 }));
+  const manifests = roots.map((root) => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')));
+  const refs = new Set(manifests.map(({ name, version }) => `${name}@${version}`));
+  const components = all.components.filter((component) => refs.has(component['bom-ref']));
+  const found = new Set(components.map((component) => component['bom-ref']));
+  const unknown = [...refs].filter((ref) => !found.has(ref));
+  if (unknown.length > 0) throw new Error(`npm sbom does not know ${unknown.join(', ')}`);
+  const image = { ...all.metadata.component, type: 'application', name: `podcast-sync/${program}` };
+  const dependencies = all.dependencies
+    .filter(({ ref }) => refs.has(ref) || ref === image['bom-ref'])
+    .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((other) => refs.has(other)) }));
+  return { ...all, metadata: { ...all.metadata, component: image }, components, dependencies };
+}

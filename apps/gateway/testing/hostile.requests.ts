@@ -26,7 +26,7 @@ export function hostileRequests(world: HostileWorld): fc.Arbitrary<HostileReques
   return fc.oneof(
     ...Object.entries(kinds).map(([kind, { weight, arbitrary }]) => ({
       weight,
-      arbitrary: arbitrary.map((request) => ({ ...request, kind })),
+      arbitrary: arbitrary.map((made) => ({ ...made, kind })),
     })),
   );
 }
@@ -188,6 +188,7 @@ function headers(world: HostileWorld): fc.Arbitrary<RawRequest> {
     ...['If-None-Match', 'Idempotency-Key', 'Accept', 'Accept-Encoding', 'Content-Type', 'Content-Encoding', 'Expect'],
     ...['Range', 'Origin', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'Host', 'Cookie', 'Upgrade'],
     ...['traceparent', 'tracestate', 'X-Request-Id', 'X-HTTP-Method-Override', 'Transfer-Encoding', '__proto__', 'TE'],
+    ...['Authorization', 'Content-Length', 'Access-Control-Request-Method', 'Forwarded', 'Connection'],
   ];
   const value = fc.oneof(
     fc.constantFrom(
@@ -238,8 +239,10 @@ function headers(world: HostileWorld): fc.Arbitrary<RawRequest> {
     ],
   );
   return fc.tuple(target, fields).map(([[method, path], sent]) => {
-    // Such a request may have no end: a body in chunks that never come, another protocol.
-    const mayEndEarly = sent.some((field) => /^(transfer-encoding|upgrade|expect)/i.test(field));
+    // Such a request may have no end: a body that never comes, another protocol, a connection that stays.
+    const mayEndEarly = sent.some((field) =>
+      /^(transfer-encoding|content-length|upgrade|expect|connection)/i.test(field),
+    );
     return { ...request(method, path, [bearer(world), ...sent]), mayEndEarly };
   });
 }

@@ -68,9 +68,8 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
   fastify.addHook('onRequest', async (request, reply) => protect(request, reply));
   if (config.CORS_ORIGINS) {
     const origin = config.CORS_ORIGINS;
-    // An OPTIONS that is no preflight is a method like any other.
     fastify.register(cors, () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
-      use(null, { ...corsOptions, origin, preflight: request.headers['access-control-request-method'] !== undefined });
+      use(null, { ...corsOptions, origin, preflight: isPreflight(request) });
     });
   }
   // After CORS, so that a browser can read a refusal, and preflights need no credential.
@@ -81,6 +80,11 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
     if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], withoutLength].flat();
   });
   return adapter;
+}
+
+/** What a browser asks on its own (Fetch, 3.2.2); any other OPTIONS is a method like any other. */
+function isPreflight({ headers }: FastifyRequest): boolean {
+  return Boolean(headers.origin && headers['access-control-request-method']);
 }
 
 /** Of an answer that GET may compress, HEAD can't tell the length (RFC 9110, 8.6), so it tells none. */

@@ -16,7 +16,7 @@ beforeAll(async () => {
   [redis, issuer] = await Promise.all([startRedisServer(), TokenIssuer.open(keys)]);
 });
 afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.kill()));
+  await Promise.all(gateways.splice(0).map((started) => started.kill()));
 });
 afterAll(async () => {
   await redis.dispose();
@@ -164,7 +164,7 @@ describe('a client that never comes to an end', () => {
 it('connections beyond the limit are closed', async () => {
   const at = await gateway({ MAX_CONNECTIONS: '1', HEAD_SECONDS: '2' });
   const slow = slowly(at, 'GET / HTTP/1.1\r\n', '');
-  await eventually(() => expect(ask(at)).rejects.toThrow());
+  await eventually(() => expect(ask(at)).rejects.toThrow('fetch failed'));
   expectTimedOut((await slow).text);
 });
 
