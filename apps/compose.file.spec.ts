@@ -48,6 +48,13 @@ describe('docker-compose.yml', () => {
     expect(services[app]?.volumes).toEqual([`secrets-${app}:/run/secrets:ro`]);
   });
 
+  it('lets the tool that signs tokens note their expiries, as the maker of the key', () => {
+    expect(services['token']).toMatchObject({
+      user: services['secrets']?.['user'],
+      volumes: ['secrets-tokens:/data/keys'],
+    });
+  });
+
   it('lets only the gateway be reached', () => {
     expect(byDefault.filter(([, { ports }]) => ports).map(([name]) => name)).toEqual(['gateway']);
     const open = byDefault.filter(([, service]) => service.networks?.some((name) => !networks[name]?.internal));

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { TokenIssuer } from '#embedded';
 
@@ -13,12 +13,15 @@ const services = {
 const database = 'podcast_sync';
 const owner = 'podcast_sync';
 
+/** How the key of the issuer is replaced: tokens of the old one stay good until they expire, or end `now`. */
+export type Rotation = 'gently' | 'now';
+
 /**
  * Makes the secrets of a system whose parts run in containers beside a Postgres called `postgres`: in `directory`, a
  * folder for each part with the files that this part alone may see. A file is named after the variable whose value it
- * holds. What is there already stays, so that running it again changes nothing.
+ * holds. What is there already stays, so that running it again changes nothing but what a rotation asks for.
  */
-export async function makeContainerSecrets(directory: string): Promise<void> {
+export async function makeContainerSecrets(directory: string, rotation?: Rotation): Promise<void> {
   const file = (part: string, name: string) => join(directory, part, name);
   const ownerPassword = kept(file('postgres', 'POSTGRES_PASSWORD'));
   const redisPassword = kept(file('redis', 'REDIS_PASSWORD'));
@@ -31,9 +34,10 @@ export async function makeContainerSecrets(directory: string): Promise<void> {
     write(file(service, 'REDIS_PASSWORD'), redisPassword);
     write(file('migrate', variable), url);
   }
-  const { keySetFile } = await TokenIssuer.open(join(directory, 'tokens'));
+  const issuer = await TokenIssuer.open(join(directory, 'tokens'));
+  if (rotation) await issuer.rotate({ now: rotation === 'now' });
   chmodSync(file('tokens', 'signing-key.json'), 0o444);
-  write(file('gateway', 'jwks.json'), readFileSync(keySetFile, 'utf8'));
+  write(file('gateway', 'jwks.json'), readFileSync(issuer.keySetFile, 'utf8'));
 }
 
 function databaseUrl(user: string, password: string): string {
@@ -46,10 +50,11 @@ function kept(path: string): string {
   return readFileSync(path, 'utf8');
 }
 
-/** Who may mount the folder may read the file: the parts run as users of their own, unknown here. */
+/** Whole or not at all. Who may mount the folder may read the file: the parts run as users of their own, unknown here. */
 function write(path: string, content: string): void {
   mkdirSync(dirname(path), { recursive: true });
   if (existsSync(path) && readFileSync(path, 'utf8') === content) return;
-  writeFileSync(path, content);
-  chmodSync(path, 0o444);
+  writeFileSync(`${path}.new`, content);
+  chmodSync(`${path}.new`, 0o444);
+  renameSync(`${path}.new`, path);
 }
