@@ -12,7 +12,7 @@ const many = process.env.TEST_FULL ? 200 : 40;
 let stack: DeletionStack;
 beforeAll(async () => {
   // Room for everything that one test holds at once.
-  stack = await DeletionStack.open({ DELETION_CONCURRENCY: '8' });
+  stack = await DeletionStack.open({ DELETION_CONCURRENCY: '8' }, true);
 });
 afterAll(async () => {
   await stack.close();

@@ -68,9 +68,13 @@ export class Subscriber {
     return { subscription: status, episodes: (body['episodes'] as Row[]).map((one) => String(one['title'])) };
   }
 
+  /** What is prepared is sent again when the machine is too busy, as every client does. */
   private async post(path: string, body: unknown): Promise<DeviceAnswer> {
-    const answer = await this.device.send('POST', path, { body });
-    if (answer.status !== 200) throw new Error(`POST ${path} was answered with ${answer.status}`);
-    return answer;
+    const key = randomUUID();
+    return eventually(async () => {
+      const answer = await this.device.send('POST', path, { body, key });
+      if (answer.status !== 200) throw new Error(`POST ${path} was answered with ${answer.status}`);
+      return answer;
+    });
   }
 }
