@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { failureCodes } from '#contracts';
+import { AppStack, type Device, eventually } from '#testing';
+import { expressionProblems, type Metrics, readMetrics } from './testing/expression.check.js';
+
+interface Rule {
+  alert: string;
+  expr: string;
+  labels: { severity: string };
+  annotations: { summary: string; runbook: string };
+}
+interface Panel {
+  title: string;
+  targets?: { expr: string; legendFormat: string }[];
+}
+
+const folder = 'k8s/components/monitoring';
+const rulesFile = `${folder}/rules.yaml`;
+const read = (file: string) => readFileSync(file, 'utf8');
+const { spec } = parse(read(rulesFile)) as { spec: { groups: { rules: Rule[] }[] } };
+const rules = spec.groups.flatMap((group) => group.rules);
+const { panels } = JSON.parse(read(`${folder}/dashboards/podcast-sync.json`)) as { panels: Panel[] };
+const targets = panels.flatMap(({ title, targets: all = [] }) => all.map((target) => ({ title, ...target })));
+
+const apps = ['gateway', 'subscription', 'episode', 'deletion-worker'] as const;
+/** What a scrape adds to every metric, by prometheus.yml as by service-monitor.yaml. */
+const scraped = { job: ['podcast-sync-ops'], app: apps, instance: [] };
+
+let stack: AppStack;
+let texts: string[];
+let metrics: Metrics;
+
+beforeAll(async () => {
+  stack = await AppStack.open();
+  const processes = await stack.start(apps, { OPS_PORT: '0' });
+  await someTraffic(await stack.device(processes[0]!));
+  texts = await Promise.all(
+    processes.map(async ({ facts }) => (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text()),
+  );
+  // Outcomes that this traffic has no reason to have.
+  const outcomes = failureCodes.map((code) => `podcast_sync_rpc_handler_duration_seconds_count{outcome="${code}"} 0`);
+  metrics = readMetrics([...texts, ...outcomes], scraped);
+});
+afterAll(() => stack.close());
+
+/** One request of each kind, and a deletion to its end. */
+async function someTraffic(device: Device): Promise<void> {
+  const body = { subscriptions: [{ feed_url: 'https://podcast.example/1' }] };
+  const added = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', { body });
+  const path = `/subscriptions/${added.body.success[0]?.guid}`;
+  await device.send('GET', '/episodes');
+  const { body: accepted } = await device.send<{ deletion_id: number }>('DELETE', path);
+  await eventually(async () =>
+    expect((await device.send('GET', `/deletions/${accepted.deletion_id}`)).body).toMatchObject({ status: 'SUCCESS' }),
+  );
+}
+
+describe('alerts and dashboard', () => {
+  it.each(rules)('$alert asks for what the apps show', ({ expr, annotations }) => {
+    expect(expressionProblems(expr, metrics, Object.values(annotations))).toEqual([]);
+  });
+
+  it.each(targets)('the panel $title asks for what the apps show: $legendFormat', ({ expr, legendFormat }) => {
+    expect(expressionProblems(expr, metrics, [legendFormat])).toEqual([]);
+  });
+
+  it.each([
+    ['sum(rate(podcast_sync_http_requests_total[5m]))', 'there is no metric podcast_sync_http_requests_total'],
+    ['podcast_sync_deletions_pending{queue="x"}', 'podcast_sync_deletions_pending has no label queue'],
+    ['sum by (route) (podcast_sync_deletions_pending)', 'podcast_sync_deletions_pending has no label route'],
+    ['podcast_sync_postgres_connections{state="wating"}', 'the label state is never wating'],
+    ['up{app="worker"} == 0', 'the label app is never worker'],
+    ['sum(podcast_sync_deletions_pending', 'is no PromQL at ""'],
+    ['sum by (job) (up)', 'shows the label app, which its result does not have'],
+  ])('a mistake is found: %s', (expression, problem) => {
+    expect(expressionProblems(expression, metrics, ['{{app}}'])).toContain(problem);
+  });
+
+  it('no label of a metric is one that the scrape would rename', () => {
+    const own = readMetrics(texts, {});
+    // The build says its app as the scrape does.
+    const clashes = [...own].flatMap(([name, labels]) =>
+      [...labels.keys()].filter((label) => label in scraped && name !== 'podcast_sync_build_info'),
+    );
+    expect(clashes).toEqual([]);
+  });
+});
+
+describe('the runbook', () => {
+  it('has a section for every alert, and each alert leads to its own', () => {
+    const headings = [...read('docs/operations.md').matchAll(/^### (PodcastSync\w+)$/gm)].map(([, name]) => name);
+    expect(headings.sort()).toEqual(rules.map(({ alert }) => alert).sort());
+    for (const { alert, annotations } of rules)
+      expect(annotations.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+  });
+
+  it('lists every metric of the apps, and no other', () => {
+    const own = new Set(
+      [...texts.join('\n').matchAll(/^# TYPE (podcast_sync_\w+) /gm)].map(([, name]) => name as string),
+    );
+    const listed = [...read('docs/operations.md').matchAll(/^\| `(podcast_sync_\w+)/gm)].map(([, name]) => name);
+    expect(listed.sort()).toEqual([...own].sort());
+  });
+});
+
+describe('docker-compose', () => {
+  it("gives the same rules to its Prometheus, in Prometheus' own form", () => {
+    const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
+      services: { prometheus: { entrypoint: string[] } };
+    };
+    const place = mkdtempSync(join(tmpdir(), 'compose-rules-'));
+    const script = services.prometheus.entrypoint[2]!.replaceAll('$$', '$')
+      .replaceAll('/etc/prometheus/rules.yaml', rulesFile)
+      .replaceAll('/tmp/', `${place}/`)
+      .replace('exec prometheus', 'echo');
+    try {
+      expect(execFileSync('sh', ['-c', script, 'prometheus', '--flag'], { encoding: 'utf8' })).toBe('--flag\n');
+      expect(parse(read(join(place, 'rules.yml')))).toEqual(spec);
+      const { rule_files: files } = parse(read(`${folder}/compose/prometheus.yml`)) as { rule_files: string[] };
+      expect(files).toEqual(['/tmp/rules.yml']);
+    } finally {
+      rmSync(place, { recursive: true });
+    }
+  });
+});
