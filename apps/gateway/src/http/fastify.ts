@@ -2,7 +2,7 @@ import compress from '@fastify/compress';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { Log } from '#runtime';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import type { FastifyError, FastifyReply, FastifyRequest, onSendAsyncHookHandler } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onSendAsyncHookHandler } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
 import { answerBrokenHttp, answerOddities } from './broken.http.js';
@@ -61,6 +61,7 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
   fastify.server.maxConnections = config.MAX_CONNECTIONS;
   answerOddities(fastify.server);
   recordRequests(fastify, log);
+  closeConnections(fastify);
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
     readJson(body),
@@ -80,6 +81,22 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
     if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], withoutLength].flat();
   });
   return adapter;
+}
+
+/**
+ * Once the server closes, every answer ends its connection. Fastify sees to it for requests that come after that; one that
+ * was begun before would leave a connection which keeps the server open for as long as an idle one is kept.
+ */
+function closeConnections(fastify: FastifyInstance): void {
+  let closing = false;
+  fastify.addHook('preClose', (done) => {
+    closing = true;
+    done();
+  });
+  fastify.addHook('onSend', (_request, reply, _payload, done) => {
+    if (closing) reply.header('connection', 'close');
+    done();
+  });
 }
 
 /** What a browser asks on its own (Fetch, 3.2.2); any other OPTIONS is a method like any other. */

@@ -1,0 +1,76 @@
+import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { AppProcess } from '#testing';
+
+/** How often gateways are asked whether they are ready, in milliseconds: many times within their drain. */
+const lookMs = 50;
+
+interface Backend {
+  readonly gateway: AppProcess;
+  isReady: boolean;
+}
+
+/**
+ * A load balancer in front of gateways, as simple as one can be: it keeps its connections to them alive, sends each
+ * request to one that was ready at the last look, and never tries one again.
+ */
+export class Balancer {
+  private readonly agent = new Agent({ keepAlive: true });
+  private readonly backends = new Map<number, Backend>();
+  private readonly server: Server = createServer((incoming, outgoing) => this.forward(incoming, outgoing));
+  private timer: NodeJS.Timeout | undefined;
+  private turn = 0;
+
+  /** Starts to listen. @returns its base URL. */
+  async open(): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    this.timer = setInterval(() => void this.look(), lookMs);
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  async add(...gateways: AppProcess[]): Promise<void> {
+    for (const gateway of gateways) this.backends.set(gateway.pid, { gateway, isReady: false });
+    await this.look();
+  }
+
+  remove(gateway: AppProcess): void {
+    this.backends.delete(gateway.pid);
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+    this.agent.destroy();
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+
+  private async look(): Promise<void> {
+    await Promise.all(
+      [...this.backends.values()].map(async (backend) => {
+        const readyz = `http://127.0.0.1:${String(backend.gateway.facts['opsPort'])}/readyz`;
+        backend.isReady = await fetch(readyz).then(
+          async (answer) => (await answer.text(), answer.ok),
+          () => false,
+        );
+      }),
+    );
+  }
+
+  private forward(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const ready = [...this.backends.values()].filter(({ isReady }) => isReady);
+    const chosen = ready[this.turn++ % ready.length];
+    if (!chosen) return void outgoing.writeHead(502).end('no gateway is ready');
+    const { method, url: path, headers } = incoming;
+    const port = chosen.gateway.facts['port'] as number;
+    const upstream = request({ agent: this.agent, host: '127.0.0.1', port, method, path, headers }, (answer) => {
+      const { connection: _, ...kept } = answer.headers;
+      outgoing.writeHead(answer.statusCode ?? 502, kept);
+      answer.pipe(outgoing);
+    });
+    upstream.on('error', (error) => {
+      if (outgoing.headersSent) outgoing.destroy();
+      else outgoing.writeHead(502).end(error.message);
+    });
+    incoming.pipe(upstream);
+  }
+}
