@@ -1,0 +1,76 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { breaks, record, type Recorded } from '../testing/recorded.messages.js';
+import * as contracts from './index.js';
+
+type Parts = Record<string, z.ZodType>;
+
+/** Everything that one process writes and another one reads, which may be of another release. */
+const messages: Record<string, Parts> = Object.fromEntries([
+  ...Object.values(contracts)
+    .filter((value) => value !== null && typeof value === 'object' && 'pattern' in value)
+    .map(({ pattern, request, reply }) => [pattern, { request, reply }] as [string, Parts]),
+  ['queue.deletion', { job: contracts.deletionQueue.job }],
+  ['failure', { failure: contracts.failureSchema }],
+]);
+
+const folder = fileURLToPath(new URL('../messages', import.meta.url));
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+const fileOf = (release: string, name: string) => `${folder}/${release}/${name}.json`;
+const read = (file: string) => JSON.parse(readFileSync(file, 'utf8')) as Record<string, Recorded>;
+const recordAll = (parts: Parts) => Object.fromEntries(Object.entries(parts).map(([part, of]) => [part, record(of)]));
+
+// TEST_RECORD=1 records what this build writes and reads, as its version's.
+if (process.env.TEST_RECORD) {
+  mkdirSync(`${folder}/${version}`, { recursive: true });
+  for (const [name, parts] of Object.entries(messages))
+    writeFileSync(fileOf(version, name), `${JSON.stringify(recordAll(parts), null, 2)}\n`);
+}
+
+const releases = readdirSync(folder);
+const recorded = releases.flatMap((release) =>
+  readdirSync(`${folder}/${release}`).map((file) => ({ release, name: file.replace(/\.json$/, '') })),
+);
+
+describe('the messages', () => {
+  it.each(recorded)('$name: this build and $release understand each other', ({ release, name }) => {
+    const problems = Object.entries(read(fileOf(release, name))).flatMap(([part, then]) => {
+      const now = messages[name]?.[part];
+      return now ? breaks(then, now).map((problem) => `${part}: ${problem}`) : [`${part}: is not there any more`];
+    });
+    expect(problems, `${name} breaks processes of ${release} (docs/teams.md, "A message changes")`).toEqual([]);
+  });
+
+  it.each(Object.keys(messages))('%s is recorded as this version writes and reads it', (name) => {
+    const file = fileOf(version, name);
+    const text = `${name} has changed since it was recorded for ${version}: TEST_RECORD=1 npx vitest run --project unit libs/contracts, under a new version if ${version} is out`;
+    expect(existsSync(file) ? read(file) : undefined, text).toEqual(recordAll(messages[name]!));
+  });
+});
+
+describe('a change that breaks the other release is told', () => {
+  const then = z.object({ guid: z.guid(), title: z.string().optional(), status: z.enum(['PENDING', 'SUCCESS']) });
+  const status = then.shape.status;
+
+  it.each([
+    ['a field that is needed and was not there', then.extend({ url: z.string() }), /refuses what it was sent.*url: /],
+    ['a field that may be left out and was needed', then.partial({ guid: true }), /sends: .*property 'guid'/],
+    ['a field that is needed and could be left out', then.required({ title: true }), /refuses what .*title: /],
+    ['a field that is gone', then.omit({ title: true }), /drops or changes .*title/],
+    ['a field of another name', then.omit({ guid: true }).extend({ id: z.guid() }), /refuses what .*id: /],
+    ['a field of another type', then.extend({ title: z.int().optional() }), /refuses what .*title: /],
+    ['a field that takes less', then.extend({ title: z.string().min(1).optional() }), /refuses what .*title: /],
+    ['a new value', then.extend({ status: z.enum([...status.options, 'FAILURE']) }), /sends: .*status must be equal/],
+    ['a value that is gone', then.extend({ status: status.exclude(['PENDING']) }), /refuses what .*status: /],
+  ])('%s', (_change, now, problem) => {
+    expect(breaks(record(then), now).join('\n')).toMatch(problem);
+  });
+
+  it('and a new field that may be left out is no such change', () => {
+    expect(breaks(record(then), then.extend({ url: z.string().optional() }))).toEqual([]);
+  });
+});

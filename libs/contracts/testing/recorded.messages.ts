@@ -1,0 +1,116 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { z } from 'zod';
+
+/** What was written and read of one message by the release that recorded it. */
+export interface Recorded {
+  /** What it read. */
+  readonly schema: JsonSchema;
+  /** What it wrote: the message in each of its forms. */
+  readonly messages: readonly unknown[];
+}
+
+interface JsonSchema {
+  type?: string | string[];
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  additionalProperties?: JsonSchema | boolean;
+  items?: JsonSchema;
+  format?: string;
+  pattern?: string;
+  minimum?: number;
+  exclusiveMinimum?: number;
+}
+
+/** Records a message as this build reads and writes it. The same build records the same. */
+export function record(message: z.ZodType): Recorded {
+  // As it is read: a field that the reader does not know is no fault. A format says what its long pattern would.
+  const schema = z.toJSONSchema(message, {
+    io: 'input',
+    override: ({ jsonSchema }) => void (jsonSchema.format && delete jsonSchema.pattern),
+  }) as JsonSchema;
+  return { schema, messages: forms(schema) };
+}
+
+/** What keeps a release and this build from talking to each other, either of them writing; none where they can. */
+export function breaks(release: Recorded, message: z.ZodType): string[] {
+  const ajv = new Ajv2020({ strict: false });
+  formats.default(ajv);
+  const readsThen = ajv.compile(release.schema);
+  const writtenNow = record(message).messages;
+  return [
+    ...release.messages.flatMap((written) => {
+      const { success, data, error } = message.safeParse(written);
+      if (!success) return [`this build refuses what it was sent then: ${told(error)} in ${JSON.stringify(written)}`];
+      return isDeepStrictEqual(data, written)
+        ? []
+        : [`this build drops or changes a part of what it was sent then: ${JSON.stringify(written)}`];
+    }),
+    ...writtenNow
+      .filter((written) => !readsThen(written))
+      .map((written) => {
+        readsThen(written);
+        return `it refuses what this build sends: ${ajv.errorsText(readsThen.errors)} in ${JSON.stringify(written)}`;
+      }),
+  ];
+}
+
+const told = ({ issues }: z.ZodError) => issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+
+/** The values of a schema that differ in form: the smallest first, the fullest last. */
+function forms(schema: JsonSchema): unknown[] {
+  if ('const' in schema) return [schema.const];
+  if (schema.enum) return schema.enum;
+  const alternatives = schema.anyOf ?? schema.oneOf;
+  if (alternatives) return alternatives.flatMap(forms);
+  if (Array.isArray(schema.type)) return schema.type.flatMap((type) => forms({ ...schema, type }));
+  switch (schema.type) {
+    case 'object':
+      return objects(schema);
+    case 'array':
+      return [[], forms(schema.items ?? {})];
+    case 'string':
+      return strings(schema);
+    case 'integer':
+    case 'number':
+      return numbers(schema);
+    case 'boolean':
+      return [false, true];
+    case 'null':
+      return [null];
+    case undefined:
+      // Whatever a client sent.
+      return [null, { any: ['thing'] }];
+    default:
+      throw new Error(`no form is known of a value of type ${schema.type}`);
+  }
+}
+
+/** With nothing that may be left out, with everything, and with everything and each further form of a field. */
+function objects({ properties = {}, required = [], additionalProperties }: JsonSchema): unknown[] {
+  if (typeof additionalProperties === 'object') return [{}, { name: forms(additionalProperties).at(-1) }];
+  const fields = Object.entries(properties).map(([name, field]) => ({ name, values: forms(field) }));
+  const bare = fields.filter(({ name }) => required.includes(name)).map(({ name, values }) => [name, values[0]]);
+  const full = Object.fromEntries(fields.map(({ name, values }) => [name, values.at(-1)])) as object;
+  const others = fields.flatMap(({ name, values }) =>
+    values.slice(required.includes(name) ? 1 : 0, -1).map((value) => ({ ...full, [name]: value })),
+  );
+  return [Object.fromEntries(bare), ...others, full];
+}
+
+function strings({ format, pattern }: JsonSchema): unknown[] {
+  if (format === 'uuid') return ['00000000-0000-0000-0000-000000000000', 'ad9fd16d-2a4f-5c3c-8f2c-9a8b7c6d5e4f'];
+  if (format === 'date-time') return ['0001-01-01T00:00:00.000Z', '2023-02-23T14:00:00.123Z'];
+  if (pattern) return ['0001-01-01T00:00', '2023-02-23T14:00'].filter((text) => new RegExp(pattern).test(text));
+  return ['', 'ä "text"'];
+}
+
+function numbers({ type, minimum, exclusiveMinimum }: JsonSchema): unknown[] {
+  const least = minimum ?? (exclusiveMinimum ?? -2) + 1;
+  return [least, type === 'number' ? 90.5 : Math.max(least, 0) + 1];
+}
