@@ -47,8 +47,10 @@ describe('the messages', () => {
 
   it.each(Object.keys(messages))('%s is recorded as this version writes and reads it', (name) => {
     const file = fileOf(version, name);
-    const text = `${name} has changed since it was recorded for ${version}: TEST_RECORD=1 npx vitest run --project unit libs/contracts, under a new version if ${version} is out`;
-    expect(existsSync(file) ? read(file) : undefined, text).toEqual(recordAll(messages[name]!));
+    expect(
+      existsSync(file) ? read(file) : undefined,
+      `${name} has changed since it was recorded for ${version}: TEST_RECORD=1 npx vitest run --project unit libs/contracts, under a new version if ${version} is out`,
+    ).toEqual(recordAll(messages[name]!));
   });
 });
 

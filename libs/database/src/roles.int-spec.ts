@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, freshUser, type TestDatabase } from '#testing';
 import type { DataSource } from 'typeorm';
+import { allowedOn, relationsOf } from '../testing/rights.js';
 import { createDataSource } from './data-source.js';
 import { ensureGroups, ensureLogin, groups } from './roles.js';
 
@@ -49,6 +50,36 @@ const makeEpisode = `INSERT INTO episode.episodes
   (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
   VALUES ('${userId}', 1, 'epoch', 'epoch', gen_random_uuid(), '', '', 'https://u.example', 'https://u.example')`;
 const makeDeletion = `INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ('${userId}', 1, 'epoch')`;
+/** What each login may do with the rows of which table, view and sequence. */
+const rights: Record<string, Record<string, string>> = {
+  subscription: {
+    'subscription.subscriptions': 'SELECT INSERT UPDATE',
+    'subscription.guids': 'SELECT INSERT UPDATE',
+    'subscription.former_guids': 'SELECT INSERT',
+    'subscription.feed_urls': 'SELECT INSERT UPDATE',
+    'subscription.subscription_id': 'nextval',
+  },
+  episode: {
+    'episode.episodes': 'SELECT INSERT UPDATE DELETE',
+    'episode.sync_ids': 'SELECT INSERT UPDATE DELETE',
+    'episode.episode_id': 'nextval',
+    'subscription.named_subscriptions': 'SELECT',
+    'subscription.current_guids': 'SELECT',
+  },
+  deletion: {
+    'deletion.deletions': 'SELECT INSERT UPDATE',
+    'deletion.deletion_id': 'nextval',
+    'episode.episodes': 'SELECT DELETE',
+    'episode.sync_ids': 'SELECT DELETE',
+    'subscription.subscriptions': 'SELECT UPDATE(is_subscribed, subscription_changed, deleted, changed)',
+    'subscription.named_subscriptions': 'SELECT',
+  },
+};
+const ofAll = {
+  'sync.user_clock': 'SELECT INSERT UPDATE',
+  'sync.request': 'SELECT INSERT UPDATE DELETE',
+  'sync.migrations': 'SELECT',
+};
 const merge = `SELECT episode.merge_subscription('${userId}', 1, 2, now())`;
 
 describe('the login of', () => {
@@ -74,48 +105,86 @@ describe('the login of', () => {
   it.each(['subscription', 'episode', 'deletion'])('%s may lock and advance clocks and keep answers', async (role) => {
     expect(await outcome(role, `SELECT sync.begin_write('${userId}', 'r')`)).toBe('done');
     expect(await outcome(role, `INSERT INTO sync.request VALUES ('${userId}', 'r', 'p', '{}')`)).toBe('done');
-    expect(await outcome(role, 'DELETE FROM sync.request')).toBe('done');
-    expect(await outcome(role, 'DELETE FROM sync.user_clock')).toBe(refused);
-    expect(await outcome(role, 'SELECT * FROM sync.migrations')).toBe('done');
-    expect(await outcome(role, 'DELETE FROM sync.migrations')).toBe(refused);
   });
 
-  it.each([
-    ['subscription', makeEpisode],
-    ['subscription', makeDeletion],
-    ['subscription', 'SELECT 1 FROM episode.episodes'],
-    ['subscription', 'SELECT 1 FROM deletion.deletions'],
-    ['subscription', 'DELETE FROM subscription.subscriptions'],
-    ['episode', makeSubscription],
-    ['episode', makeDeletion],
-    ['episode', merge],
-    ['episode', 'SELECT 1 FROM subscription.subscriptions'],
-    ['episode', 'SELECT 1 FROM subscription.guids'],
-    ['episode', 'UPDATE subscription.current_guids SET guid = gen_random_uuid()'],
-    ['episode', 'SELECT 1 FROM deletion.deletions'],
-    ['deletion', makeSubscription],
-    ['deletion', makeEpisode],
-    ['deletion', merge],
-    ['deletion', "UPDATE episode.episodes SET title = ''"],
-    ['deletion', "UPDATE subscription.subscriptions SET feed_url = ''"],
-    ['deletion', 'DELETE FROM subscription.subscriptions'],
-    ['deletion', 'DELETE FROM deletion.deletions'],
-    ['subscription', 'CREATE TABLE subscription.mine ()'],
-    ['episode', 'CREATE TABLE sync.mine ()'],
-    ['deletion', 'CREATE SCHEMA mine'],
-    ['episode', 'CREATE TABLE public.mine ()'],
-  ])('%s is refused what it does not own: %s', async (role, sql) => {
-    expect(await outcome(role, sql)).toBe(refused);
+  it.each(Object.entries(rights))('%s has these rights to rows and no others', async (role, listed) => {
+    const relations = await relationsOf(owner);
+    const found: Record<string, string> = {};
+    for (const relation of relations) {
+      const allowed = await allowedOn(relation, (sql) => outcome(role, sql));
+      if (allowed) found[relation.name] = allowed;
+    }
+    expect(found).toEqual({ ...listed, ...ofAll });
   });
 
-  it('nobody else may merge: the function is not for the public', async () => {
-    const [row] = await owner.query<{ granted: string }[]>(
-      `SELECT string_agg(a.grantee::regrole::text, ', ' ORDER BY 1) AS granted FROM pg_proc p, aclexplode(p.proacl) a
-       WHERE p.proname = 'merge_subscription' AND a.grantee <> p.proowner`,
+  it.each(Object.keys(rights))('%s owns nothing, so that it can make, change and remove nothing', async (role) => {
+    const relations = (await relationsOf(owner)).map(({ name }) => name);
+    const schemas = ['public', ...new Set(relations.map((name) => name.split('.')[0]!))];
+    const done = await doneOf(role, [
+      ...schemas.flatMap((name) => [`CREATE TABLE ${name}.mine ()`, `DROP SCHEMA ${name} CASCADE`]),
+      ...schemas.map((name) => `CREATE FUNCTION ${name}.mine() RETURNS int LANGUAGE sql RETURN 1`),
+      ...relations.map((name) => `ALTER TABLE ${name} OWNER TO CURRENT_USER`),
+      ...relations.map((name) => `ALTER TABLE ${name} RENAME TO mine`),
+      ...['CREATE SCHEMA mine', 'CREATE ROLE mine', 'CREATE EXTENSION pgcrypto'],
+    ]);
+    expect(done).toEqual([]);
+  });
+
+  it.each(Object.keys(rights))('%s can become nobody else, but for its own group', async (role) => {
+    const roles = await owner.query<{ name: string }[]>('SELECT quote_ident(rolname) AS name FROM pg_roles');
+    const own = groups[role as keyof typeof groups];
+    const login = `podcast_sync_${role}`;
+    const names = roles.map(({ name }) => name);
+    // Postgres' own roles can't be altered by anybody, and nobody can be made a member of this one.
+    const alterable = names.filter((name) => !name.startsWith('pg_'));
+    const joinable = names.filter((name) => name !== 'pg_database_owner');
+    const done = await doneOf(role, [
+      ...names.map((name) => `SET ROLE ${name}`),
+      ...alterable.map((name) => `ALTER ROLE ${name} SUPERUSER`),
+      ...joinable.map((name) => `GRANT ${name} TO ${login}`),
+    ]);
+    expect(done.sort()).toEqual([`SET ROLE ${login}`, `SET ROLE ${own}`].sort());
+  });
+
+  it.each(Object.keys(rights))('%s reaches neither secrets nor the machine', async (role) => {
+    const done = await doneOf(role, [
+      'SELECT * FROM pg_authid',
+      "SELECT pg_read_file('PG_VERSION')",
+      "COPY (SELECT 1) TO PROGRAM 'true'",
+      "COPY (SELECT 1) TO '/tmp/mine'",
+      'SELECT pg_reload_conf()',
+    ]);
+    expect(done).toEqual([]);
+  });
+
+  it('gains rights by no function but one that is its own', async () => {
+    const definers = await owner.query<{ name: string; search: string; granted: string }[]>(
+      `SELECT p.oid::regprocedure::text AS name, p.proconfig::text AS search,
+         (SELECT string_agg(a.grantee::regrole::text, ', ') FROM aclexplode(p.proacl) a WHERE a.grantee <> p.proowner) AS granted
+       FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+       WHERE p.prosecdef AND n.nspname !~ '^(pg_|information_schema)'`,
     );
-    expect(row?.granted).toBe(groups.subscription);
+    expect(definers).toEqual([
+      {
+        name: 'episode.merge_subscription(uuid,bigint,bigint,timestamp with time zone)',
+        search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
+        granted: groups.subscription,
+      },
+    ]);
+    expect(await Promise.all(Object.keys(rights).map((role) => outcome(role, merge)))).toEqual([
+      'done',
+      refused,
+      refused,
+    ]);
   });
 });
+
+/** Those of some statements that a login is not refused. */
+async function doneOf(role: string, statements: string[]): Promise<string[]> {
+  const done: string[] = [];
+  for (const sql of statements) if ((await outcome(role, sql)) !== refused) done.push(sql);
+  return done;
+}
 
 describe('making roles', () => {
   it('again changes nothing', async () => {

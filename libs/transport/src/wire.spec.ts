@@ -27,6 +27,15 @@ describe('a request on the wire', () => {
     expect(decodeEntry('1700000000000-0', encodeRequest(request))?.request).toEqual(request);
   });
 
+  it('is written as 0.1.0 reads it, and the reverse', () => {
+    const meta = '{"requestId":"r"}';
+    const then = {
+      ...{ pattern: 'episode.list', data: request.data, budget: '5000', until: '1700000004900', meta },
+      ...{ channel: 'rpc:replies:x', id: '1' },
+    };
+    expect(encodeRequest(request)).toEqual(Object.entries(then).flat());
+  });
+
   it('has no reply when it is an event', () => {
     const event = { ...request, reply: undefined };
     expect(decodeEntry('1700000000000-0', encodeRequest(event))?.request).toEqual(event);
@@ -64,6 +73,11 @@ describe('replies on the wire', () => {
 
   it.each(verdicts)('come back: %j', (verdict) => {
     expect(decode(encodeReply('1z', encodeVerdict(verdict)))).toEqual([['1z', verdict]]);
+  });
+
+  it('are written as 0.1.0 reads them, and the reverse', () => {
+    const replies = [encodeReply('1', encodeVerdict({ value: [1] })), encodeReply('2', encodeVerdict({ error: {} }))];
+    expect(joinReplies(replies)).toBe('1\n{"value":[1]}\n2\n{"error":{}}');
   });
 
   it('come back in one message', () => {

@@ -1,0 +1,55 @@
+import type { DataSource } from 'typeorm';
+
+/** A table, view or sequence. */
+export interface Relation {
+  /** With its schema, quoted where needed. */
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly isSequence: boolean;
+}
+
+/** Everything with rows or numbers outside of Postgres' own schemas. */
+export async function relationsOf(owner: DataSource): Promise<Relation[]> {
+  return owner.query<Relation[]>(
+    `SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind = 'S' AS "isSequence",
+       ARRAY(SELECT quote_ident(a.attname) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
+         AND NOT a.attisdropped ORDER BY a.attnum) AS columns
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
+  );
+}
+
+/** SQLSTATEs of what a login may not do, and of what nobody can do: write through a view of two tables, empty a view. */
+const refusals = ['42501', '55000', '42809'];
+
+/**
+ * What a login may do with the rows of a relation, found out by trying: `SELECT INSERT UPDATE(a, b)`; empty for nothing.
+ *
+ * @param outcome tries a statement. @returns its SQLSTATE, or something else when there was no error.
+ */
+export async function allowedOn(relation: Relation, outcome: (sql: string) => Promise<string>): Promise<string> {
+  const { name, columns, isSequence } = relation;
+  const may = async (sql: string) => !refusals.includes(await outcome(sql));
+  const tries: [right: string, sql: string][] = isSequence
+    ? [
+        ['nextval', `SELECT nextval('${name}')`],
+        ['setval', `SELECT setval('${name}', 1)`],
+        ['SELECT', `SELECT last_value FROM ${name}`],
+      ]
+    : [
+        ['SELECT', `SELECT * FROM ${name} LIMIT 0`],
+        ['INSERT', `INSERT INTO ${name} DEFAULT VALUES`],
+        ['UPDATE', `UPDATE ${name} SET ${columns.map((column) => `${column} = DEFAULT`).join(', ')} WHERE false`],
+        ['DELETE', `DELETE FROM ${name} WHERE false`],
+        ['TRUNCATE', `TRUNCATE ${name}`],
+      ];
+  const allowed: string[] = [];
+  for (const [right, sql] of tries) if (await may(sql)) allowed.push(right);
+  if (!isSequence && !allowed.includes('UPDATE')) {
+    const some: string[] = [];
+    for (const column of columns)
+      if (await may(`UPDATE ${name} SET ${column} = DEFAULT WHERE false`)) some.push(column);
+    if (some.length > 0) allowed.push(`UPDATE(${some.join(', ')})`);
+  }
+  return allowed.join(' ');
+}
