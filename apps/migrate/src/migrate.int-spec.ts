@@ -73,6 +73,14 @@ describe('migrate', () => {
     await expect(run()).rejects.toThrow(/differs from the entities:[^]*title/);
   });
 
+  it('leaves a schema alone that a later release has brought further', async () => {
+    await run();
+    await query(url, 'ALTER TABLE episode.episodes ADD COLUMN chapter text');
+    await query(url, "INSERT INTO sync.migrations (timestamp, name) VALUES (9000000000000, 'AddChapter9000000000000')");
+    await run();
+    expect(await query(url, 'SELECT chapter FROM episode.episodes')).toEqual([]);
+  });
+
   it('as a process exits with 0 once the database is ready', async () => {
     const { PATH } = process.env;
     await promisify(execFile)(process.execPath, [app], { env: { PATH, DATABASE_URL: url } });

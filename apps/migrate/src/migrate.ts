@@ -1,5 +1,6 @@
 import { createDataSource, ensureGroups, ensureLogin, groups } from '#database';
 import type { Log } from '#runtime';
+import type { DataSource } from 'typeorm';
 import type { z } from 'zod';
 import type { migrateConfig } from './migrate.config.js';
 
@@ -8,9 +9,10 @@ const advisoryLock = 5_067_220_841;
 
 /**
  * Brings the database to the state this build knows: group roles, schema, logins. Running it again changes nothing,
- * and several may run at once.
+ * and several may run at once. A schema that a later release has brought further stays as it is, so that one can go
+ * back to an earlier one.
  *
- * @throws Error when the schema then differs from the entities.
+ * @throws Error when the schema then differs from the entities, unless it is a later release's.
  */
 export async function migrate(config: z.output<typeof migrateConfig>, log: Log): Promise<void> {
   const dataSource = createDataSource({
@@ -32,6 +34,8 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       [groups.deletion]: config.DELETION_DATABASE_URL,
     };
     for (const [group, url] of Object.entries(logins)) if (url) await ensureLogin(lock, group, url);
+    const newer = await newerMigrations(dataSource);
+    if (newer.length > 0) return log.warn({ migrations: newer }, 'the schema is that of a later release');
     const drift = await dataSource.driver.createSchemaBuilder().log();
     if (drift.upQueries.length > 0) {
       throw new Error(`the schema differs from the entities:\n${drift.upQueries.map(({ query }) => query).join('\n')}`);
@@ -40,4 +44,11 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
     await lock.release();
     await dataSource.destroy();
   }
+}
+
+/** The migrations that are applied and that this build does not know. */
+async function newerMigrations(dataSource: DataSource): Promise<string[]> {
+  const applied = await dataSource.query<{ name: string }[]>('SELECT name FROM sync.migrations ORDER BY id');
+  const known = new Set(dataSource.migrations.map((migration) => migration.constructor.name));
+  return applied.map(({ name }) => name).filter((name) => !known.has(name));
 }

@@ -29,11 +29,20 @@ export class AppProcess {
     this.ended = new Promise((resolve) => child.once('close', () => resolve()));
   }
 
-  /** Starts an app with this configuration and nothing else, and waits until it serves. */
-  static async start(app: App, environment: Readonly<Record<string, string>>): Promise<AppProcess> {
-    const main = join(repository, 'dist', 'apps', app, 'src', 'main.js');
+  /**
+   * Starts an app with this configuration and nothing else, and waits until it serves.
+   *
+   * @param root where the built repository is.
+   */
+  static async start(
+    app: App,
+    environment: Readonly<Record<string, string>>,
+    root: string = repository,
+  ): Promise<AppProcess> {
+    const main = join(root, 'dist', 'apps', app, 'src', 'main.js');
     if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
     const child = fork(main, [], {
+      cwd: root,
       env: { PATH: process.env.PATH, ...environment },
       execArgv: [],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

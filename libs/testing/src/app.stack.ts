@@ -49,16 +49,20 @@ export class AppStack {
     return new AppStack(postgres, redis, queue ?? redis, await TokenIssuer.open(keys), keys, options);
   }
 
-  /** Starts apps, each with the same variables beside the usual ones, and waits until they serve. */
-  start(apps: readonly App[], environment: Readonly<Record<string, string>> = {}): Promise<AppProcess[]> {
+  /**
+   * Starts apps, each with the same variables beside the usual ones, and waits until they serve.
+   *
+   * @param root where their built repository is; default: this one.
+   */
+  start(
+    apps: readonly App[],
+    environment: Readonly<Record<string, string>> = {},
+    root?: string,
+  ): Promise<AppProcess[]> {
     return Promise.all(
       apps.map(async (app) => {
-        const process = await AppProcess.start(app, {
-          LOG_LEVEL: 'info',
-          ...this.environmentOf(app),
-          ...this.options.environment,
-          ...environment,
-        });
+        const own = { LOG_LEVEL: 'info', ...this.environmentOf(app), ...this.options.environment, ...environment };
+        const process = await AppProcess.start(app, own, root);
         this.processes.push(process);
         return process;
       }),
