@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeContainerSecrets } from '../apps/standalone/src/container.secrets.js';
 import { availabilityProblems } from './testing/availability.check.js';
 import { environmentProblems } from './testing/environment.check.js';
+import { networkProblems } from './testing/network.check.js';
 import { findKustomize, type Manifest, type Overlay, overlays, render, title } from './testing/overlay.js';
 import { referenceProblems } from './testing/reference.check.js';
 import { schemaProblems } from './testing/schema.check.js';
@@ -49,6 +50,7 @@ function problems(manifests: Manifest[]): string[] {
     ...referenceProblems(manifests, secretKeys),
     ...environmentProblems(manifests, secrets),
     ...availabilityProblems(manifests),
+    ...networkProblems(manifests, secrets),
     ...securityProblems(manifests),
   ];
 }
@@ -210,6 +212,28 @@ const mistakes: Mistake[] = [
   ['a stop cut short', gateway, `${pod}.terminationGracePeriodSeconds`, 60, /terminationGracePeriodSeconds/],
   ['replicas on one node', gateway, `${pod}.topologySpreadConstraints`, [], /not spread over kubernetes.io\/hostname/],
   ['the Job of another release', 'Job/migrate-0.1.0', 'metadata.name', 'migrate-0.0.9', /is not named migrate-0.1.0/],
+
+  [
+    'no way out to a collector',
+    'NetworkPolicy/podcast-sync-traces',
+    'spec.egress.0.ports.0.port',
+    4317,
+    /deletion-worker: is not let out to the port 4318 of OTEL_EXPORTER_OTLP_ENDPOINT/,
+  ],
+  [
+    'no way out to Postgres',
+    'NetworkPolicy/podcast-sync-to-postgres',
+    'spec.podSelector.matchExpressions.0.values',
+    ['episode'],
+    /subscription: is not let out to the port 5432 of DATABASE_URL_FILE/,
+  ],
+  [
+    'no way in for Prometheus',
+    'NetworkPolicy/podcast-sync-metrics',
+    'spec.ingress.0.ports.0.port',
+    'http',
+    /episode: lets nobody in to its port ops/,
+  ],
 
   ['root', gateway, `${pod}.securityContext.runAsUser`, 0, /gateway: runs as root/],
   ['any system call', gateway, `${pod}.securityContext.seccompProfile`, undefined, /has no seccomp profile/],

@@ -75,7 +75,7 @@ export function environmentProblems(manifests: readonly Manifest[], secrets: str
 }
 
 /** What a container is given, ConfigMaps included. */
-function containerEnvironment(container: V1Container, manifests: readonly Manifest[]): Record<string, string> {
+export function containerEnvironment(container: V1Container, manifests: readonly Manifest[]): Record<string, string> {
   const maps = ofKind<{ data?: Record<string, string> }>(manifests, 'ConfigMap');
   const shared = (container.envFrom ?? []).map(
     ({ configMapRef }) => maps.find(({ metadata }) => metadata.name === configMapRef?.name)?.data,
