@@ -9,7 +9,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', sequence: { groupOrder: 0 }, include: ['{apps,libs}/**/*.spec.ts'] } },
+      { extends: true, test: { name: 'unit', sequence: { groupOrder: 0 }, include: ['{apps,libs,k8s}/**/*.spec.ts'] } },
       {
         extends: true,
         test: {
