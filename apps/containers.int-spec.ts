@@ -107,6 +107,12 @@ describe.skipIf(reason)('the images', () => {
     expect(await answers(requests)).toEqual(statuses);
   });
 
+  it('have what operators do with deletions beside the worker', async () => {
+    const [worker = ''] = await containersOf('deletion-worker');
+    const list = ['node', 'dist/apps/deletion-worker/src/deletions.js', 'list', '--json'];
+    expect(JSON.parse(await docker('exec', worker, ...list))).toBeInstanceOf(Array);
+  });
+
   it.each(programs)(
     'run %s as nobody in particular, without capabilities, on a root that can not be written',
     async (program) => {

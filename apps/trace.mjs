@@ -18,7 +18,10 @@ const budget = app === 'gateway' ? 120 : 80;
 const assets = ['bundle.js', 'standalone-preset.js'].map((name) => `swagger-ui-${name}`);
 const unseen = app === 'gateway' ? [...assets, 'swagger-ui.css', 'favicon-16x16.png', 'favicon-32x32.png'] : [];
 
-const { fileList } = await nodeFileTrace([entry], { ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path) });
+/** What operators run beside the worker, in its container. */
+const tools = program === 'deletion-worker' ? ['dist/apps/deletion-worker/src/deletions.js'] : [];
+
+const { fileList } = await nodeFileTrace([entry, ...tools], { ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path) });
 const files = [...fileList, 'package.json', ...unseen.map((name) => `node_modules/swagger-ui-dist/${name}`)];
 const weights = new Map();
 const packages = new Set();
