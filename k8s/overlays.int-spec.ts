@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeContainerSecrets } from '../apps/standalone/src/container.secrets.js';
 import { availabilityProblems } from './testing/availability.check.js';
+import { connectionProblems } from './testing/connection.check.js';
 import { environmentProblems } from './testing/environment.check.js';
 import { networkProblems } from './testing/network.check.js';
 import { findKustomize, type Manifest, type Overlay, overlays, render, title } from './testing/overlay.js';
@@ -51,6 +52,7 @@ function problems(manifests: Manifest[]): string[] {
     ...environmentProblems(manifests, secrets),
     ...availabilityProblems(manifests),
     ...networkProblems(manifests, secrets),
+    ...connectionProblems(manifests),
     ...securityProblems(manifests),
   ];
 }
@@ -270,5 +272,11 @@ describe.skipIf(!kustomize)('a mistake is caught', () => {
     const manifests = structuredClone(production);
     spoil(manifests, object, path, value);
     expect(problems(manifests).join('\n')).toMatch(said);
+  });
+
+  it('more replicas than Postgres has connections for', () => {
+    const manifests = rendered('local');
+    spoil(manifests, 'HorizontalPodAutoscaler/episode', 'spec.maxReplicas', 11);
+    expect(problems(manifests).join('\n')).toMatch(/postgres: has 300 connections for the 307 that may be wanted/);
   });
 });
