@@ -1,9 +1,13 @@
+import assert from 'node:assert/strict';
 import { Queue } from 'bullmq';
 import pg from 'pg';
 import { deletionQueue, type DeletionJob } from '#contracts';
-import { AppStack, type AppProcess } from '#testing';
+import { AppStack, type AppProcess, eventually } from '#testing';
 import { Gate, gates, type Moment } from './gate.js';
 import { Subscriber } from './subscriber.js';
+
+/** What each app answers a user of whom nothing is known. */
+const probes = { subscription: '/subscriptions', episode: '/episodes', worker: '/deletions/1' };
 
 /**
  * The whole system as built processes, on a Postgres, a Redis and a Redis for the queue of its own, with what faults of
@@ -67,10 +71,13 @@ export class DeletionStack {
     return new Subscriber(await this.stack.device(this.gateway));
   }
 
-  /** Starts an app's process anew, after it was killed or stopped. */
+  /** Starts an app's process anew, after it was killed or stopped, and waits until the gateway has found it. */
   async restart(app: keyof DeletionStack['running'], environment: Readonly<Record<string, string>> = {}) {
     const [started] = await this.stack.start([app === 'worker' ? 'deletion-worker' : app], environment);
     this.running[app] = started!;
+    const { device } = await this.subscriber();
+    const found = async () => assert.notEqual((await device.send('GET', probes[app])).status, 503);
+    await eventually(found, { timeout: 20_000 });
   }
 
   /** Kills an app's process and starts it anew; one crash after another. */
