@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { baseUrl, tokenFor } from '#testing';
+import { baseUrl, token as tokenOf } from './stack.js';
 import { describe, expect, it } from 'vitest';
 
 /** The console sessions of the README: each command and what it shows below it. */
@@ -23,13 +23,13 @@ const withoutStamps = (text: string) => text.replace(/"(subscription_changed)":"
 
 describe('the README', () => {
   it('shows five calls that print what it shows', async () => {
-    const token = await tokenFor(`readme-${crypto.randomUUID()}`);
+    const token = await tokenOf({ sub: `readme-${crypto.randomUUID()}` });
     const [base, makeToken, define, ...rest] = calls();
     expect(base?.command).toMatch(/^BASE=/);
     expect(makeToken?.command).toMatch(/^TOKEN=/);
     expect(rest).toHaveLength(5);
     for (const { command, output } of rest) {
-      const script = `BASE='${baseUrl()}'; TOKEN='${token}'; ${define?.command}; ${command}`;
+      const script = `BASE='${baseUrl}'; TOKEN='${token}'; ${define?.command}; ${command}`;
       const printed = execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trimEnd();
       expect(withoutStamps(printed)).toBe(withoutStamps(output));
     }
