@@ -1,0 +1,86 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDatabase, type TestDatabase } from '#testing';
+
+/** Tables that hold nothing of a user: what they have is on every node. */
+const tablesOfNobody = {
+  'sync.migrations': 'which migrations this database has, kept by the tool that runs them',
+};
+
+/** Indexes that are looked into for all users at once; a node looks into its own part. */
+const indexesOfAll = {
+  'sync.request_created_at': 'old answers of all users are removed by age',
+  'deletion.deletions_due': 'the relays look for what is due of all users',
+};
+
+/** Every key, unique index and foreign key, and the columns it has on each side. */
+const keys = `
+  SELECT x.conrelid::regclass::text AS "table", x.conname AS name, x.contype AS kind,
+    ARRAY(SELECT a.attname::text FROM unnest(x.conkey) WITH ORDINALITY k (n, place)
+      JOIN pg_attribute a ON a.attrelid = x.conrelid AND a.attnum = k.n ORDER BY k.place) AS columns,
+    ARRAY(SELECT a.attname::text FROM unnest(x.confkey) WITH ORDINALITY k (n, place)
+      JOIN pg_attribute a ON a.attrelid = x.confrelid AND a.attnum = k.n ORDER BY k.place) AS referenced
+  FROM pg_constraint x JOIN pg_namespace n ON n.oid = x.connamespace
+  WHERE x.contype IN ('p', 'u', 'x', 'f') AND n.nspname = ANY ($1)`;
+
+/** Every index, unique or not, and its columns; an expression is one without a name. */
+const indexes = `
+  SELECT i.indrelid::regclass::text AS "table", n.nspname || '.' || c.relname AS name, i.indisunique AS unique,
+    ARRAY(SELECT coalesce(a.attname::text, '') FROM unnest(i.indkey::int[]) WITH ORDINALITY k (n, place)
+      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n AND k.n > 0 ORDER BY k.place) AS columns
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = ANY ($1)`;
+
+type Key = { table: string; name: string; kind: 'p' | 'u' | 'x' | 'f'; columns: string[]; referenced: string[] };
+type Index = { table: string; name: string; unique: boolean; columns: string[] };
+
+let database: TestDatabase;
+let client: pg.Client;
+
+async function read<Row extends object>(statement: string): Promise<Row[]> {
+  const { rows } = await client.query<Row>(statement, [['sync', 'subscription', 'episode', 'deletion']]);
+  return rows;
+}
+
+beforeAll(async () => {
+  database = await createDatabase();
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+});
+
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** Tables can be distributed by user on a cluster, or partitioned by user, where all this holds. */
+describe('tables can be distributed by user', () => {
+  it('every key and unique index starts with user_id, except those of nobody', async () => {
+    const unique = [
+      ...(await read<Key>(keys)).filter(({ kind }) => kind !== 'f'),
+      ...(await read<Index>(indexes)).filter((index) => index.unique),
+    ];
+    const without = unique.filter(({ columns }) => columns[0] !== 'user_id');
+    expect([...new Set(without.map(({ table }) => table))]).toEqual(Object.keys(tablesOfNobody));
+  });
+
+  it('every foreign key has user_id first on both sides: it stays on one node', async () => {
+    const foreign = (await read<Key>(keys)).filter(({ kind }) => kind === 'f');
+    expect(foreign.map(({ name }) => name)).toContain('guids_subscription_id_fkey');
+    expect(foreign.filter((key) => key.columns[0] !== 'user_id' || key.referenced[0] !== 'user_id')).toEqual([]);
+  });
+
+  it('every other index starts with user_id, except those that look for all users', async () => {
+    const other = (await read<Index>(indexes)).filter(({ unique }) => !unique);
+    const without = other.filter(({ columns }) => columns[0] !== 'user_id').map(({ name }) => name);
+    expect(without.toSorted()).toEqual(Object.keys(indexesOfAll).toSorted());
+  });
+
+  it('every table but those of nobody has user_id', async () => {
+    const tables = await read<{ table: string; owned: boolean }>(`
+      SELECT c.oid::regclass::text AS "table", EXISTS (
+        SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'user_id' AND a.attnotnull) AS owned
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND n.nspname = ANY ($1)`);
+    expect(tables.filter(({ owned }) => !owned).map(({ table }) => table)).toEqual(Object.keys(tablesOfNobody));
+  });
+});
