@@ -8,21 +8,14 @@ import { fileURLToPath } from 'node:url';
 import { removePostgres, removeRedis, startPostgres, TokenIssuer } from '#embedded';
 import pg from 'pg';
 
-const standalone = fileURLToPath(new URL('../../dist/apps/standalone/src/main.js', import.meta.url));
+const standalone = fileURLToPath(new URL('../dist/apps/standalone/src/main.js', import.meta.url));
 
 /** The whole built system on a Postgres that survives a crash, as one that serves does. All is gone after `stop`. */
-export async function startSystem(say) {
+export async function startSystem(say, { replicas = 1 } = {}) {
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-bench-'));
   chmodSync(root, 0o711);
   const data = join(root, 'data');
   const postgres = await startPostgres({ directory: join(root, 'postgres'), database: 'bench', progress: say });
-  say('Starting the system ...');
-  const child = fork(standalone, ['--data', data, '--port', '0'], {
-    env: { ...process.env, POSTGRES_URL: postgres.url, LOG_LEVEL: 'warn' },
-    execArgv: [],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
-  const ended = once(child, 'close');
   const connections = [];
   const connect = async () => {
     const client = new pg.Client({ connectionString: postgres.url });
@@ -30,24 +23,49 @@ export async function startSystem(say) {
     await client.connect();
     return client;
   };
+  let apps;
   const stop = async () => {
     await Promise.all(connections.map((client) => client.end()));
-    child.kill('SIGTERM');
-    await ended;
+    await apps?.stop();
     await postgres.stop();
     await removePostgres(join(root, 'postgres'));
     await removeRedis(join(data, 'redis'));
     rmSync(root, { recursive: true, force: true });
   };
   try {
-    const message = await Promise.race([once(child, 'message').then(([said]) => said), ended.then(() => undefined)]);
-    if (!message) throw new Error('the system did not start');
-    const client = new Client(message.facts.baseUrl, await TokenIssuer.open(join(data, 'keys')));
-    return Object.assign(client, { owner: await connect(), clock: await connect(), stop });
+    say('Starting the system ...');
+    apps = await startApps(data, postgres.url, replicas);
+    const client = new Client(apps.baseUrl, await TokenIssuer.open(join(data, 'keys')));
+    /** Stops the apps and starts as many of each service on the same data; tokens stay good. */
+    const restart = async (count) => {
+      await apps.stop();
+      apps = await startApps(data, postgres.url, count);
+      Object.assign(client, { baseUrl: apps.baseUrl, pid: apps.pid });
+    };
+    const { url: postgresUrl, pid: postgresPid } = postgres;
+    const servers = { owner: await connect(), clock: await connect(), postgresUrl, postgresPid };
+    return Object.assign(client, servers, { pid: apps.pid, restart, stop });
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** Redis and all apps, as children of one process. */
+async function startApps(data, postgresUrl, replicas) {
+  const child = fork(standalone, ['--data', data, '--port', '0', '--replicas', String(replicas)], {
+    env: { ...process.env, POSTGRES_URL: postgresUrl, LOG_LEVEL: 'warn' },
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const ended = once(child, 'close');
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+  const message = await Promise.race([once(child, 'message').then(([said]) => said), ended.then(() => undefined)]);
+  if (!message) throw new Error('the system did not start');
+  return { pid: child.pid, baseUrl: message.facts.baseUrl, stop };
 }
 
 /** The API as clients call it. */

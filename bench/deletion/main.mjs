@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { loadSubscription } from './listener.mjs';
 import { Probes } from './probes.mjs';
-import { startSystem } from './system.mjs';
+import { startSystem } from '../running.system.mjs';
 
 const deletionSizes = process.argv.slice(2).map(Number);
 if (deletionSizes.length === 0) deletionSizes.push(1_000, 10_000, 100_000);

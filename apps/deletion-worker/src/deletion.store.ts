@@ -24,7 +24,7 @@ export interface Taken {
   origin: Record<string, string> | null;
 }
 
-const find = statement(
+export const find = statement(
   'deletion.find',
   `SELECT n.subscription_id AS "subscriptionId", d.id AS "deletionId", d.requested < n.added AS overtaken
    FROM subscription.named_subscriptions n
@@ -33,7 +33,7 @@ const find = statement(
    WHERE n.user_id = $1 AND n.guid = $2 AND n.live`,
 );
 
-const insert = statement(
+export const insert = statement(
   'deletion.insert',
   'INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin) VALUES ($1, $2, $3, $4) RETURNING id',
 );
@@ -42,14 +42,14 @@ const insert = statement(
 const age = 'greatest(extract(epoch FROM clock_timestamp() - d.requested), 0)::float8 AS age';
 
 /** The one way a record ends, from the states that may become the new one. */
-const end = statement(
+export const end = statement(
   'deletion.end',
   `UPDATE deletion.deletions d SET status = $3, cause = $4, finished = clock_timestamp()
    WHERE d.user_id = $1 AND d.id = $2 AND d.status = ANY ($5)
    RETURNING ${age}`,
 );
 
-const read = statement('deletion.read', 'SELECT status FROM deletion.deletions WHERE user_id = $1 AND id = $2');
+export const read = statement('deletion.read', 'SELECT status FROM deletion.deletions WHERE user_id = $1 AND id = $2');
 
 const countAttempt = statement(
   'deletion.count_attempt',
@@ -57,9 +57,9 @@ const countAttempt = statement(
    WHERE user_id = $1 AND id = $2 AND status = 'PENDING' RETURNING attempts`,
 );
 
-const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
+export const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
 
-const claim = statement(
+export const claim = statement(
   'deletion.claim',
   `SELECT d.status, d.subscription_id AS "subscriptionId",
      coalesce(s.deleted IS NULL AND s.merged_into IS NULL AND s.added <= d.requested, false) AS stands, ${age}
@@ -69,7 +69,7 @@ const claim = statement(
    FOR UPDATE OF d`,
 );
 
-const cascade = statement(
+export const cascade = statement(
   'deletion.cascade',
   `WITH clock AS (SELECT sync.advance_clock($1) AS stamp),
    episodes AS (
@@ -86,7 +86,7 @@ const cascade = statement(
  * Takes what was never sent, and what was sent or looked at a while ago and is not finished; rows that another relay is
  * just taking are left to it. What was never sent, or is to be sent anew, gets the number of a new job.
  */
-const take = statement(
+export const take = statement(
   'deletion.take',
   `WITH due AS (
      SELECT user_id, id, sent_at IS NULL AS fresh FROM deletion.deletions

@@ -45,7 +45,7 @@ const sameTitle = `e.title <> '' AND sync.digest(e.title) = sync.digest(x.title)
 const sameUrl = `sync.digest(e.episode_url) = sync.digest(x."episodeUrl")`;
 
 /** $1 user, $2 entries, $3 sync_ids, $4 the number of entries. Finds what an entry could mean; the rules decide in memory. */
-const load = statement(
+export const load = statement(
   'episode.load',
   `WITH entries AS MATERIALIZED (
      SELECT e.*, n.subscription_id
@@ -113,7 +113,7 @@ const statusTypes = statusNames
   )
   .join(', ');
 
-const save = statement(
+export const save = statement(
   'episode.save',
   `WITH rows AS (
      INSERT INTO episode.episodes (
@@ -133,7 +133,7 @@ const save = statement(
    ON CONFLICT (user_id, sync_id) DO UPDATE SET episode_id = excluded.episode_id`,
 );
 
-const list = listing('episode.list', {
+export const list = listing('episode.list', {
   id: 'e.id',
   columns: `e.id, g.guid AS "podcastGuid", ${metadataColumns}, e.publish_date AS "publishDate", ${statusesAs(toTheMinute)}`,
   from: `episode.episodes e

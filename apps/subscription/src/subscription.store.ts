@@ -7,7 +7,7 @@ const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed", s.subscription_changed AS "subscriptionChanged",
   s.added, s.guid_changed AS "guidChanged", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
 
-const load = statement(
+export const load = statement(
   'subscription.load',
   `WITH g AS (SELECT guid, subscription_id FROM subscription.guids WHERE user_id = $1 AND guid = ANY ($2::uuid[])),
      u AS (
@@ -37,7 +37,7 @@ const absorb = statement(
    SELECT episode.merge_subscription($1, $2, $3, $4)`,
 );
 
-const save = statement(
+export const save = statement(
   'subscription.save',
   `WITH rows AS (
      INSERT INTO subscription.subscriptions AS s (
@@ -70,7 +70,7 @@ const save = statement(
    SELECT $1, (f ->> 0)::bigint, $6, (f ->> 1)::uuid FROM json_array_elements($5) f`,
 );
 
-const byGuid = statement(
+export const byGuid = statement(
   'subscription.by_guid',
   `SELECT ${columns}, g.attached
    FROM subscription.guids g JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id
@@ -81,7 +81,7 @@ const byGuid = statement(
  * One row for each subscription that changed. "guid" is the guid it had at "since" (the first one it ever had when
  * that is omitted); a merged one shows its survivor, and is left out when that has its guid.
  */
-const list = listing('subscription.list', {
+export const list = listing('subscription.list', {
   id: 'r.id',
   columns: `r.id, seen.guid, coalesce(s.guid, r.guid) AS "newGuid",
     CASE WHEN s.id IS NULL THEN r.guid_changed ELSE greatest(r.merged_at, s.guid_changed) END AS "guidChanged",

@@ -24,12 +24,12 @@ export interface Transaction {
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
 }
 
-const beginWrite = statement(
+export const beginWrite = statement(
   'sync.begin_write',
   'SELECT stamp, previous, pattern, answer FROM sync.begin_write($1, $2)',
 );
 
-const storeAnswer = statement(
+export const storeAnswer = statement(
   'sync.store_answer',
   `INSERT INTO sync.request AS r (user_id, request_id, pattern, answer) VALUES ($1, $2, $3, $4)
    ON CONFLICT (user_id, request_id)

@@ -12,7 +12,7 @@ export interface Listing {
 }
 
 const clockOf = '(SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1)';
-const readClock = statement('sync.read_clock', `SELECT coalesce(${clockOf}, 'epoch') AS clock`);
+export const readClock = statement('sync.read_clock', `SELECT coalesce(${clockOf}, 'epoch') AS clock`);
 
 /** $3 boundary id, $4 rows at most, $5 rows to skip, $6 the total if it is known. One statement: one snapshot. */
 export function listing(name: string, parts: { id: string; columns: string; from: string; where: string }): Listing {

@@ -1,0 +1,135 @@
+// What the system is measured against: one process of bare Fastify and pg that runs the same SQL and answers with the same
+// JSON, and does nothing else. No Nest, no Redis, no validation, no rules: whatever is sent is taken for good, and whose
+// it is is read from the token unchecked. Statements are the services' own, so that the two never differ.
+import { randomUUID } from 'node:crypto';
+import Fastify from 'fastify';
+import * as deletions from '../../dist/apps/deletion-worker/src/deletion.store.js';
+import * as episodes from '../../dist/apps/episode/src/episode.store.js';
+import { encodeCursor } from '../../dist/apps/gateway/src/list/cursor.js';
+import { podcastGuid } from '../../dist/apps/subscription/src/podcast-guid.rule.js';
+import { urlKey } from '../../dist/apps/subscription/src/known-subscriptions.js';
+import * as subscriptions from '../../dist/apps/subscription/src/subscription.store.js';
+import { beginWrite, storeAnswer } from '#database';
+import { Transactions } from './transactions.mjs';
+import { episodeAnswer, episodeItem, episodeRow, subscriptionItem, subscriptionRow } from './rows.mjs';
+
+const database = new Transactions(process.env.DATABASE_URL);
+const app = Fastify();
+const userOf = ({ headers }) =>
+  JSON.parse(Buffer.from(headers.authorization.split('.')[1], 'base64url').toString('utf8')).sub;
+
+/** A list from its start. */
+function list(path, { statements, name, item }) {
+  app.get(path, async (request, reply) => {
+    const userId = userOf(request);
+    const { since, per_page: asked = '50' } = request.query;
+    const perPage = Number(asked);
+    const values = [userId, since ?? '-infinity', 0, perPage + 1, 0, null];
+    const { rows } = await database.query(statements.forward, values);
+    const { clock, total, id } = rows[0];
+    const items = id === null ? [] : rows.slice(0, perPage);
+    reply.header('sync-timestamp', clock);
+    const last = items.at(-1);
+    const cursor = last && { direction: 'after', boundary: last.id, syncTimestamp: clock, total };
+    const scope = { userId, list: name, since };
+    const next =
+      rows.length > perPage &&
+      `http://${request.headers.host}${path}?per_page=${perPage}&page=2&cursor=${encodeCursor(cursor, scope)}`;
+    return { total, page: 1, per_page: perPage, ...(next && { next }), [name]: items.map(item) };
+  });
+}
+
+/** A write under the user's clock that stores its answer. */
+function write(userId, pattern, run) {
+  const requestId = randomUUID();
+  return database.transaction(async (query, commit) => {
+    const { rows } = await query(beginWrite, [userId, requestId]);
+    const reply = await run(query, rows[0].stamp);
+    await commit(storeAnswer, [userId, requestId, pattern, JSON.stringify({ reply })]);
+    return reply;
+  });
+}
+
+list('/subscriptions', { statements: subscriptions.list, name: 'subscriptions', item: subscriptionItem });
+list('/episodes', { statements: episodes.list, name: 'episodes', item: episodeItem });
+
+app.post('/subscriptions', (request) => {
+  const userId = userOf(request);
+  const urls = request.body.subscriptions.map((entry) => entry.feed_url);
+  const guids = urls.map(podcastGuid);
+  const keys = urls.map(urlKey);
+  return write(userId, 'subscription.subscribe', async (query, stamp) => {
+    const hashes = keys.map((key) => Buffer.from(key, 'hex'));
+    const { rows } = await query(subscriptions.load, [userId, guids, hashes, urls.length]);
+    const ids = rows[0].newIds;
+    const made = urls.map((url, n) => subscriptionRow(ids[n], url, guids[n], stamp));
+    const names = [guids.map((guid, n) => [guid, ids[n]]), keys.map((key, n) => [key, ids[n]]), []];
+    await query(subscriptions.save, [userId, ...[made, ...names].map((set) => JSON.stringify(set)), stamp]);
+    const success = made.map((row) => subscriptionItem({ ...row, newGuid: row.guid }));
+    return { success, failure: [] };
+  });
+});
+
+app.patch('/subscriptions/:guid', (request) => {
+  const userId = userOf(request);
+  const { is_subscribed: isSubscribed } = request.body;
+  return write(userId, 'subscription.update', async (query, stamp) => {
+    const { rows } = await query(subscriptions.load, [userId, [request.params.guid], [], 0]);
+    const row = { ...rows[0].rows[0], isSubscribed, subscriptionChanged: stamp, changed: stamp };
+    await query(subscriptions.save, [userId, JSON.stringify([row]), '[]', '[]', '[]', stamp]);
+    return { is_subscribed: isSubscribed, subscription_changed: stamp };
+  });
+});
+
+app.post('/episodes', (request) => {
+  const userId = userOf(request);
+  const entries = request.body.episodes;
+  const sought = entries.map((entry) => ({
+    podcastGuid: entry.podcast_guid,
+    episodeGuid: entry.episode_guid,
+    title: entry.title,
+    publishDate: entry.publish_date,
+    enclosureUrl: entry.enclosure_url,
+    episodeUrl: entry.episode_url,
+  }));
+  return write(userId, 'episode.upload', async (query, stamp) => {
+    const syncIds = entries.map((entry) => entry.sync_id);
+    const { rows } = await query(episodes.load, [userId, JSON.stringify(sought), syncIds, entries.length]);
+    const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
+    const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));
+    await query(episodes.save, [userId, JSON.stringify(saved), '[]']);
+    return { success: saved.map((row, n) => episodeAnswer(row, entries[n])), failure: [] };
+  });
+});
+
+app.delete('/subscriptions/:guid', async (request, reply) => {
+  const userId = userOf(request);
+  const deletionId = await write(userId, 'deletion.request', async (query, stamp) => {
+    const { rows } = await query(deletions.find, [userId, request.params.guid]);
+    const made = await query(deletions.insert, [userId, rows[0].subscriptionId, stamp, '{}']);
+    return made.rows[0].id;
+  });
+  void cascade(userId, deletionId);
+  reply.code(202);
+  return { deletion_id: deletionId, message: 'Deletion request was received and will be processed' };
+});
+
+/** In the transaction and with the statements of the deletion worker's job. */
+function cascade(userId, deletionId) {
+  return database.transaction(async (query, commit) => {
+    await query(deletions.lockClock, [userId]);
+    const { rows } = await query(deletions.claim, [userId, deletionId]);
+    await query(deletions.cascade, [userId, rows[0].subscriptionId]);
+    await commit(deletions.end, [userId, deletionId, 'SUCCESS', null, ['PENDING']]);
+  });
+}
+
+app.get('/deletions/:id', (request) => {
+  const id = Number(request.params.id);
+  const found = database.query(deletions.read, [userOf(request), id]);
+  return found.then(({ rows }) => ({ deletion_id: id, status: rows[0].status }));
+});
+
+process.on('disconnect', () => process.exit(0));
+await app.listen({ host: '127.0.0.1', port: 0 });
+process.send({ url: `http://127.0.0.1:${app.server.address().port}` });

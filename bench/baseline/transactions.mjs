@@ -1,0 +1,36 @@
+import pg from 'pg';
+
+const { TIMESTAMPTZ, INT8 } = pg.types.builtins;
+pg.types.setTypeParser(INT8, Number);
+pg.types.setTypeParser(TIMESTAMPTZ, (text) => new Date(text).toISOString());
+
+/** As many as the subscription and the episode service have together. */
+const connections = 20;
+
+const bound = (statement, values) => ({ name: statement.name, text: statement.text, values });
+
+/** Statements and transactions as the services send them: prepared, the first and the last ones in one go. */
+export class Transactions {
+  constructor(url) {
+    this.pool = new pg.Pool({ connectionString: url, max: connections, pipeline: true });
+  }
+
+  query(statement, values) {
+    return this.pool.query(bound(statement, values));
+  }
+
+  async transaction(run) {
+    const client = await this.pool.connect();
+    const query = (statement, values) => client.query(bound(statement, values));
+    const commit = (statement, values) => Promise.all([query(statement, values), client.query('COMMIT')]);
+    try {
+      client.query('BEGIN; SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 5000').catch(() => undefined);
+      return await run(query, commit);
+    } catch (error) {
+      await client.query('ROLLBACK');
+      throw error;
+    } finally {
+      client.release();
+    }
+  }
+}

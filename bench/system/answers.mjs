@@ -1,0 +1,34 @@
+import { deepEqual } from 'node:assert/strict';
+import { cases } from './cases.mjs';
+
+/**
+ * A baseline that answers less would make its ratios worthless: each case is answered alike, values of writes apart,
+ * which stamp and name what they make.
+ *
+ * @throws AssertionError with the difference.
+ */
+export async function compareAnswers(baseline, system, user) {
+  for (const [name, request] of Object.entries(cases)) {
+    const answers = [];
+    for (const { baseUrl } of [baseline, system]) {
+      const { method, path, body } = request(user);
+      const headers = { authorization: `Bearer ${user.token}`, 'content-type': 'application/json' };
+      const response = await fetch(baseUrl + path, { method, headers, body });
+      const answer = JSON.parse((await response.text()).replaceAll(baseUrl, ''));
+      answers.push([response.status, method === 'GET' ? withoutOrder(answer) : shape(answer)]);
+    }
+    deepEqual(answers[0], answers[1], `"${name}" is answered differently`);
+  }
+}
+
+/** The query of a link may name its parameters in any order. */
+function withoutOrder({ next, ...page }) {
+  const link = next && new URL(next, 'http://any');
+  return { ...page, ...(link && { next: [link.pathname, ...[...link.searchParams].map(String).sort()] }) };
+}
+
+function shape(value) {
+  if (Array.isArray(value)) return value.map(shape);
+  if (value === null || typeof value !== 'object') return typeof value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shape(inner)]));
+}

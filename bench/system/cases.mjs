@@ -1,0 +1,28 @@
+import { randomUUID } from 'node:crypto';
+
+const json = (method, path, body) => ({ method, path, body: JSON.stringify(body) });
+const feed = () => ({ feed_url: `https://podcast.example/shows/${randomUUID()}/feed.xml` });
+
+/** Later than whatever was sent before, by any connection. */
+let uploads = 0;
+function status() {
+  uploads += 1;
+  const timestamp = new Date(Date.UTC(2021, 0) + uploads * 1_000).toISOString();
+  return { playback_position: { value: uploads, timestamp } };
+}
+
+/** What is measured: each request of a user, made anew each time so that every write changes something. */
+export const cases = {
+  'poll, nothing new': () => ({ method: 'GET', path: '/episodes?since=2026-01-01T00:00:00.000Z' }),
+  'page of 50 subscriptions': () => ({ method: 'GET', path: '/subscriptions?per_page=50' }),
+  'page of 50 episodes': () => ({ method: 'GET', path: '/episodes?per_page=50' }),
+  'POST of 1 subscription': () => json('POST', '/subscriptions', { subscriptions: [feed()] }),
+  'POST of 100 subscriptions': () =>
+    json('POST', '/subscriptions', { subscriptions: Array.from({ length: 100 }, feed) }),
+  'POST of 30 episodes': ({ episodes }) =>
+    json('POST', '/episodes', { episodes: episodes.map((episode) => ({ ...episode, ...status() })) }),
+  PATCH: ({ guids }) => json('PATCH', `/subscriptions/${guids[1]}`, { is_subscribed: Math.random() < 0.5 }),
+};
+
+/** One more case, of several requests each: until the deletion has ended. */
+export const deletion = 'DELETE to SUCCESS';

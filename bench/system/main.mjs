@@ -1,0 +1,100 @@
+// What the system costs beside a bare server that does the same work: `npm run bench`, with `-- --quick` for a run that
+// only shows that it works, `-- --rounds 5` for medians, `-- --seconds 2` for how long each measurement takes and
+// `-- --at 16` for the requests in flight. Needs Linux, whose /proc says what each process used.
+import { parseArgs } from 'node:util';
+import { circumstances, say } from '../report.mjs';
+import { startSystem } from '../running.system.mjs';
+import { compareAnswers } from './answers.mjs';
+import { cases, deletion } from './cases.mjs';
+import { measure, startBaseline, startLoad } from './measured.mjs';
+import { report } from './system.report.mjs';
+import { seedSubscriptions, seedUsers } from './seed.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '1' },
+    seconds: { type: 'string' },
+    at: { type: 'string', default: '1,16,64' },
+  },
+});
+const seconds = Number(options.seconds ?? (options.quick ? 1 : 3));
+const rounds = Number(options.rounds);
+const concurrencies = options.at.split(',').map(Number);
+
+/** More than are ever in flight, so that no request waits for another of the same user. */
+const userCount = 200;
+/** Deletions in a second that no machine of this size gets through. */
+const mostDeletions = 600;
+
+/** Every case with as many users of its own as reads and writes need to leave each other alone. */
+async function prepare(system) {
+  say(`Seeding ${userCount * 2} users ...`);
+  const size = { users: userCount, subscribed: 60, uploaded: 100 };
+  const [readers, writers] = [await seedUsers(system, size), await seedUsers(system, size)];
+  await system.owner.query('ANALYZE');
+  const isRead = (name) => /^(poll|page)/.test(name);
+  return async (name) => {
+    if (name !== deletion) return isRead(name) ? readers : writers;
+    return seedSubscriptions(system, writers, Math.ceil((mostDeletions * seconds) / userCount));
+  };
+}
+
+/** One round: each case at each concurrency, the baseline right beside the system. */
+async function round(targets, system, load, usersOf, tell) {
+  const found = [];
+  for (const name of [...Object.keys(cases), deletion])
+    for (const connections of concurrencies)
+      for (const [label, target] of targets) {
+        const users = await usersOf(name);
+        const job = { name, connections, seconds, users };
+        const one = await measure(load, target, system.postgresPid, job);
+        tell(`${name}, ${connections} in flight, ${label}`, one);
+        found.push({ name, connections, label, ...one });
+      }
+  return found;
+}
+
+/** Nothing is measured that runs for the first time: it also connects, plans and compiles. */
+async function warmUp(targets, load, usersOf) {
+  say('Warming up ...');
+  for (const name of [...Object.keys(cases), deletion])
+    for (const [, { baseUrl: url }] of targets)
+      await load.run({ name, connections: 16, seconds, users: await usersOf(name), url });
+}
+
+const system = await startSystem(say);
+const [baseline, load] = await Promise.all([startBaseline(system.postgresUrl), startLoad()]);
+try {
+  const header = await circumstances(system.owner, [
+    'fastify',
+    '@nestjs/core',
+    'pg',
+    'bullmq',
+    'ioredis',
+    'autocannon',
+  ]);
+  const usersOf = await prepare(system);
+  const total = 3 * rounds * concurrencies.length * (Object.keys(cases).length + 1);
+  const all = [];
+  let done = 0;
+  const tell = (what, { rate, cpu }) => {
+    done += 1;
+    say(`${done} of ${total}: ${what}: ${rate.toFixed(0)} requests/s, ${cpu.total.toFixed(0)} µs of CPU each`);
+  };
+  for (const replicas of [1, 2]) {
+    if (replicas > 1) await system.restart(replicas);
+    const label = `${replicas} replica${replicas > 1 ? 's' : ''}`;
+    const targets = [...(replicas === 1 ? [['baseline', baseline]] : []), [label, system]];
+    if (replicas === 1) await compareAnswers(baseline, system, (await usersOf('PATCH'))[0]);
+    await warmUp(targets, load, usersOf);
+    for (let n = 0; n < rounds; n += 1) all.push(...(await round(targets, system, load, usersOf, tell)));
+  }
+  console.log(`${header}${rounds} round${rounds > 1 ? 's' : ''} of ${seconds} s a case\n`);
+  console.log(report(all));
+} finally {
+  say('Stopping ...');
+  load.stop();
+  baseline.stop();
+  await system.stop();
+}

@@ -1,0 +1,56 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { cpuTimes } from './cpu.mjs';
+
+const program = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+/** A child of the bench that is gone with it; resolves with what it says first. */
+async function launch(path, environment = {}) {
+  const env = { PATH: process.env.PATH, ...environment };
+  const child = fork(program(path), [], { env, execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  return { child, said: await heard(child) };
+}
+
+/** The next message of a child. */
+async function heard(child) {
+  const done = new AbortController();
+  const exit = once(child, 'exit', done).then(() =>
+    Promise.reject(new Error('a process of the bench ended by itself')),
+  );
+  try {
+    const [message] = await Promise.race([once(child, 'message', done), exit]);
+    return message;
+  } finally {
+    done.abort();
+  }
+}
+
+/** The baseline on the database of a system. */
+export async function startBaseline(postgresUrl) {
+  const { child, said } = await launch('../baseline/main.mjs', { DATABASE_URL: postgresUrl });
+  return { baseUrl: said.url, pid: child.pid, stop: () => child.kill() };
+}
+
+/** The process that sends the requests. */
+export async function startLoad() {
+  const { child } = await launch('load.mjs');
+  const run = (job) => {
+    child.send(job);
+    return heard(child);
+  };
+  return { run, stop: () => child.kill() };
+}
+
+/**
+ * Loads one of the two and answers what came of it: requests a second, milliseconds, errors, and microseconds of CPU per
+ * request of all processes that took part, by part.
+ */
+export async function measure(load, target, postgresPid, job) {
+  const roots = [target.pid, postgresPid];
+  const before = cpuTimes(roots);
+  const { requests, seconds, errors, p50, p99 } = await load.run({ ...job, url: target.baseUrl });
+  const after = cpuTimes(roots);
+  const each = Object.keys(after).map((part) => [part, (after[part] - (before[part] ?? 0)) / (requests || Number.NaN)]);
+  return { rate: requests / seconds, p50, p99, errors, cpu: Object.fromEntries(each) };
+}
