@@ -1,0 +1,92 @@
+import pg from 'pg';
+import type { Statement } from '#database';
+
+/** What Postgres did for a statement. */
+export interface Plan {
+  /** Rows that came back. */
+  readonly rows: number;
+  /** Pages of 8 KiB that were looked at, in memory or not. */
+  readonly buffers: number;
+  /** Indexes that were looked into, by name. */
+  readonly indexes: ReadonlySet<string>;
+  /** Tables that were read from end to end. */
+  readonly sequential: ReadonlySet<string>;
+  /** Rows of `episodes` that were read, also those that turned out not to be wanted. */
+  readonly episodesRead: number;
+}
+
+/** Whether a prepared statement is planned for these values or for any: a connection goes over to the latter by itself. */
+export const planModes = ['force_custom_plan', 'force_generic_plan'] as const;
+export type PlanMode = (typeof planModes)[number];
+
+interface Node {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Shared Hit Blocks': number;
+  readonly 'Shared Read Blocks': number;
+  readonly Plans?: readonly Node[];
+}
+
+/** Runs a statement as the services do, prepared, and undoes what it wrote. */
+export async function explain(
+  client: pg.Client,
+  { text }: Statement,
+  values: readonly unknown[],
+  mode: PlanMode,
+): Promise<Plan> {
+  await client.query(`BEGIN; SET LOCAL plan_cache_mode = ${mode}; PREPARE explained AS ${text}`);
+  try {
+    const run = `EXECUTE explained (${values.map(literal).join(', ')})`;
+    // The first run also looks into the catalog, which counts.
+    await client.query(`SAVEPOINT before; ${run}; ROLLBACK TO before`);
+    const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(
+      `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${run}`,
+    );
+    return read((rows[0] as (typeof rows)[number])['QUERY PLAN'][0].Plan);
+  } finally {
+    await client.query('ROLLBACK; DEALLOCATE explained');
+  }
+}
+
+function read(top: Node): Plan {
+  const nodes = [top];
+  for (const node of nodes) nodes.push(...(node.Plans ?? []));
+  const names = (found: (string | undefined)[]) => new Set(found.filter((name) => name !== undefined));
+  return {
+    rows: top['Actual Rows'],
+    buffers: nodes.reduce((sum, node) => sum + ownBuffers(node), 0),
+    indexes: names(nodes.map((node) => node['Index Name'])),
+    episodesRead: nodes.filter(isScanOfEpisodes).reduce((sum, node) => sum + rowsRead(node), 0),
+    sequential: names(nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])),
+  };
+}
+
+/** Without those of the nodes below it, which are counted in it; but for a CTE that only writes. */
+function ownBuffers(node: Node): number {
+  const buffers = (one: Node) => one['Shared Hit Blocks'] + one['Shared Read Blocks'];
+  return Math.max(0, buffers(node) - (node.Plans ?? []).reduce((sum, below) => sum + buffers(below), 0));
+}
+
+function isScanOfEpisodes(node: Node): boolean {
+  return node['Relation Name'] === 'episodes' && node['Node Type'].endsWith('Scan');
+}
+
+function rowsRead(node: Node): number {
+  return (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'];
+}
+
+function literal(value: unknown): string {
+  if (value === null) return 'NULL';
+  if (typeof value === 'number') return String(value);
+  return pg.escapeLiteral(
+    Array.isArray(value) ? `{${value.map((one) => JSON.stringify(plain(one))).join()}}` : plain(value),
+  );
+}
+
+function plain(value: unknown): string {
+  return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : String(value);
+}

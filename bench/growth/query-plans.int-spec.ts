@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beginWrite, readClock, storeAnswer, type Statement } from '#database';
+import { createDatabase, type TestDatabase } from '#testing';
+import * as deletions from '../../apps/deletion-worker/src/deletion.store.js';
+import * as episodes from '../../apps/episode/src/episode.store.js';
+import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
+import { explain, type Plan, planModes } from './plan.js';
+import { seedEpisodes, type SeededUser } from './seeded.episodes.js';
+
+const size = process.env.TEST_FULL ? 1_000_000 : 50_000;
+/** Each of two large users has a tenth of all; the others have 2,000 or less. */
+const large = size / 10;
+const usual = Math.min(2_000, size / 50);
+
+const ascending = randomUUID();
+const descending = randomUUID();
+
+let database: TestDatabase;
+let client: pg.Client;
+let user: SeededUser;
+let guids: string[];
+let stored: Record<string, unknown>[];
+const measured: object[] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  const started = performance.now();
+  const others = Array.from({ length: (size - 2 * large) / usual }, () => ({ id: randomUUID(), states: usual }));
+  const seeded = await seedEpisodes(client, [
+    { id: ascending, states: large },
+    { id: descending, states: large, descending: true },
+    ...others,
+  ]);
+  user = seeded.get(ascending) as SeededUser;
+  console.log(`${size} episode states seeded in ${((performance.now() - started) / 1_000).toFixed(1)} s`);
+  const found = await client.query<{ guid: string }>(
+    'SELECT guid FROM subscription.subscriptions WHERE user_id = $1 ORDER BY id',
+    [ascending],
+  );
+  guids = found.rows.map(({ guid }) => guid);
+  const rows = await client.query<Record<string, unknown>>(
+    'SELECT * FROM episode.episodes WHERE user_id = $1 ORDER BY id OFFSET $2 LIMIT 30',
+    [ascending, large / 2],
+  );
+  stored = rows.rows;
+}, 240_000);
+
+afterAll(async () => {
+  console.table(measured);
+  await client.end();
+  await database.drop();
+});
+
+/** When the n-th of a large user's uploads of a hundred was made. */
+const upload = (n: number) => new Date(Date.UTC(2025, 0) + n * 1_000).toISOString();
+const lastUpload = large / 100 - 1;
+
+/** A statement planned both for its values and for any: prepared ones go over from the first to the second. */
+async function plans(statement: Statement, values: readonly unknown[]): Promise<Plan[]> {
+  const found: Plan[] = [];
+  for (const mode of planModes) found.push(await explain(client, statement, values, mode));
+  return found;
+}
+
+/** What every hot statement has in common: indexes only, and pages by what it is about. */
+async function expectPlans(
+  statement: Statement,
+  values: readonly unknown[],
+  { uses, buffers }: { uses: string[]; buffers: number },
+): Promise<void> {
+  for (const plan of await plans(statement, values)) {
+    measured.push({ statement: statement.name, rows: plan.rows, buffers: plan.buffers, 'at most': buffers });
+    const about = `${statement.name}: ${plan.rows} rows, ${plan.buffers} buffers, ${[...plan.indexes].join(', ')}`;
+    expect([...plan.sequential], `${about}`).toEqual([]);
+    for (const index of uses) expect([...plan.indexes], `${about}`).toContain(index);
+    expect(plan.buffers, `${about}`).toBeLessThanOrEqual(buffers);
+  }
+}
+
+/** $2 since, $3 boundary, $4 rows, $5 rows to skip, $6 total. */
+const page = (id: string, since: string, boundary: number, total: number | null, perPage = 50) => [
+  ...[id, since, boundary, perPage + 1, 0, total],
+];
+
+describe(`query plans with ${size} episode states`, () => {
+  it('a page reached by a link reads its rows through the primary key, wherever in the list it is', async () => {
+    // Each row is a page of the table and one look-up of its subscription.
+    const most = { uses: ['episodes_pkey'], buffers: 51 * 6 };
+    const middle = Number(stored[0]?.['id']);
+    await expectPlans(episodes.list.forward, page(ascending, '-infinity', 0, large), most);
+    await expectPlans(episodes.list.forward, page(ascending, '-infinity', middle, large), most);
+    await expectPlans(episodes.list.backward, page(ascending, '-infinity', middle, large), most);
+  });
+
+  it('a first page counts in one pass over what the user has', async () => {
+    // More than ten rows are on a page of the table, and a user's rows are together.
+    await expectPlans(episodes.list.forward, page(ascending, '-infinity', 0, null), {
+      uses: ['episodes_pkey'],
+      buffers: 51 * 6 + large / 10,
+    });
+  });
+
+  it('a list of subscriptions reads its rows through the primary key', async () => {
+    await expectPlans(subscriptions.list.forward, page(ascending, '-infinity', 0, null), {
+      uses: ['subscriptions_pkey'],
+      buffers: 51 * 20,
+    });
+  });
+
+  it('a poll with If-None-Match reads the clock', async () => {
+    await expectPlans(readClock, [ascending], { uses: ['user_clock_pkey'], buffers: 8 });
+  });
+
+  it('a write begins and stores its answer with a few look-ups', async () => {
+    await expectPlans(beginWrite, [ascending, 'request'], { uses: [], buffers: 30 });
+    const answer = [ascending, 'request', 'pattern', '{}'];
+    await expectPlans(storeAnswer, answer, { uses: [], buffers: 30 });
+  });
+});
+
+describe(`query plans of writes with ${size} episode states`, () => {
+  const entry = (row: Record<string, unknown>) => ({
+    podcastGuid: guids[Number(row['subscription_id']) - user.subscriptionId],
+    episodeGuid: row['episode_guid'],
+    title: row['title'],
+    publishDate: row['publish_date'],
+    enclosureUrl: row['enclosure_url'],
+    episodeUrl: row['episode_url'],
+  });
+
+  it('an upload finds what it could mean by look-ups, each entry by every identifier', async () => {
+    const syncIds = stored.map((row) => row['sync_id']);
+    const values = [ascending, JSON.stringify(stored.map(entry)), syncIds, 30];
+    await expectPlans(episodes.load, values, {
+      uses: ['episodes_sync_id', 'episodes_guid', 'episodes_enclosure', 'episodes_date_and_url', 'episodes_pkey'],
+      buffers: 30 * 80,
+    });
+  });
+
+  it('an upload saves its rows with the look-ups of each one’s indexes', async () => {
+    const rows = stored.map((row) => ({ ...row, playback_position: 7, changed: '2026-01-02' }));
+    await expectPlans(episodes.save, [ascending, JSON.stringify(rows), '[]'], { uses: [], buffers: 30 * 80 });
+  });
+
+  it('a write of subscriptions finds what its names mean by look-ups', async () => {
+    await expectPlans(subscriptions.load, [ascending, guids.slice(0, 50), [], 50], {
+      uses: ['guids_pkey'],
+      buffers: 50 * 10,
+    });
+    await expectPlans(subscriptions.byGuid, [ascending, guids[0]], {
+      uses: ['guids_pkey', 'subscriptions_pkey'],
+      buffers: 16,
+    });
+  });
+
+  it('a deletion finds its subscription by look-ups, and reads and deletes the episodes of one subscription', async () => {
+    await expectPlans(deletions.find, [ascending, guids[0]], {
+      uses: ['guids_pkey', 'subscriptions_pkey'],
+      buffers: 24,
+    });
+    await expectPlans(deletions.take, [10, 1_000], { uses: ['deletions_due', 'deletions_pkey'], buffers: 10 * 40 });
+    await expectPlans(deletions.read, [ascending, 1], { uses: ['deletions_pkey'], buffers: 8 });
+    await expectPlans(deletions.claim, [ascending, 1], { uses: ['deletions_pkey'], buffers: 24 });
+    await expectPlans(deletions.cascade, [ascending, user.subscriptionId], {
+      uses: ['sync_ids_episode_id', 'subscriptions_pkey'],
+      buffers: 60 + (large / 100) * 24,
+    });
+  });
+});
+
+describe(`query plans of lists with since, ${size} episode states`, () => {
+  /** Each user and share of matches, and the id of the first page's last row. */
+  async function sinces() {
+    const found = [];
+    for (const id of [ascending, descending])
+      for (const share of [0, 0.001, 0.1, 0.5]) {
+        const since = share === 0 ? '2026-01-01' : upload(Math.floor(lastUpload * (1 - share)));
+        const { rows } = await client.query<{ id: number; matches: number }>(
+          `SELECT id::int, (count(*) OVER ())::int AS matches FROM episode.episodes WHERE user_id = $1 AND changed > $2
+           ORDER BY id OFFSET 49 LIMIT 1`,
+          [id, since],
+        );
+        const [{ matches = 0, id: lastId = 0 } = {}] = rows;
+        found.push({ id, since, matches, lastId, where: id === ascending ? 'highest' : 'lowest' });
+      }
+    return found;
+  }
+
+  async function readBy(values: readonly unknown[]): Promise<number> {
+    return Math.max(...(await plans(episodes.list.forward, values)).map(({ episodesRead }) => episodesRead));
+  }
+
+  // They do not yet: with a plan for any values, rows are read in the order of their ids until the page is full, which
+  // where few match is all that the user has. Whoever mends that takes ".fails" away.
+  it.fails('no page reads more than four times its rows, and the first one pass over the matches', async () => {
+    const read = [];
+    for (const { id, since, matches, lastId, where } of await sinces()) {
+      const first = await readBy(page(id, since, 0, null));
+      const second = matches > 50 ? await readBy(page(id, since, lastId, matches)) : 0;
+      read.push({ 'matches at ids': where, matches, first, second, has: large });
+    }
+    console.table(read);
+    for (const { matches, first, second } of read) {
+      expect(first).toBeLessThanOrEqual(4 * 51 + matches);
+      expect(second).toBeLessThanOrEqual(4 * 51);
+    }
+  });
+});

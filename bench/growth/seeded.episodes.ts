@@ -1,0 +1,76 @@
+import type pg from 'pg';
+
+/** A user with a hundred subscriptions, whose ids follow the first one's. */
+export interface SeededUser {
+  readonly id: string;
+  readonly subscriptionId: number;
+  readonly states: number;
+}
+
+const clocks = `INSERT INTO sync.user_clock SELECT id, '2026-01-01' FROM unnest($1::uuid[]) id`;
+
+const subscriptions = `
+  WITH made AS (
+    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+    SELECT u, 'https://podcast.example/' || n, md5(u::text || n)::uuid, true, '2025-01-01', '2025-01-01', '2025-01-01'
+    FROM unnest($1::uuid[]) u, generate_series(1, 100) n
+    RETURNING user_id, id, guid, feed_url
+  ), named AS (
+    INSERT INTO subscription.guids (user_id, guid, subscription_id, attached) SELECT user_id, guid, id, '2025-01-01' FROM made
+  ), reached AS (
+    INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
+    SELECT user_id, sync.sha256(feed_url), id FROM made
+  )
+  SELECT user_id, min(id)::int AS id FROM made GROUP BY user_id`;
+
+/** 100 are changed at a time; the later ones have the higher ids, or with $4 the lower. */
+const episodes = `
+  INSERT INTO episode.episodes (user_id, id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url,
+    episode_url, playback_position, playback_position_at)
+  SELECT u, nextval('episode.episode_id'), s + n % 100,
+    '2025-01-01'::timestamptz + ((CASE WHEN $4 THEN states - n ELSE n - 1 END) / 100) * interval '1 second',
+    '2020-01-01'::timestamptz + n * interval '1 minute', md5(u::text || n)::uuid, 'episode-' || n, 'Title ' || n,
+    'https://media.example/' || n || '.mp3', 'https://podcast.example/' || n, n, '2025-01-01'
+  FROM unnest($1::uuid[], $2::bigint[], $3::int[]) x (u, s, states), generate_series(1, states) n`;
+
+/** What is beside it in a database that serves: a plan for an almost empty table says nothing. */
+const beside = `
+  SET session_replication_role = replica;
+  INSERT INTO sync.user_clock SELECT gen_random_uuid(), '2026-01-01' FROM generate_series(1, 20000);
+  INSERT INTO sync.request (user_id, request_id, pattern, answer)
+    SELECT c.user_id, n, 'pattern', '{}' FROM sync.user_clock c, generate_series(1, 2) n;
+  INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
+    SELECT user_id, id, '2024-01-01', gen_random_uuid() FROM subscription.subscriptions;
+  INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
+    SELECT user_id, gen_random_uuid(), id FROM episode.episodes WHERE id % 5 = 0;
+  INSERT INTO deletion.deletions (user_id, subscription_id, requested, status, finished)
+    SELECT user_id, id, '2025-01-01', 'SUCCESS', '2025-01-01' FROM subscription.subscriptions, generate_series(1, 3);
+  INSERT INTO deletion.deletions (user_id, subscription_id, requested)
+    SELECT user_id, id, '2025-01-01' FROM subscription.subscriptions WHERE id % 100 = 7;
+  RESET session_replication_role`;
+
+/** Fills the database for users with as many episode states each; without the indexes meanwhile, which is faster. */
+export async function seedEpisodes(
+  owner: pg.Client,
+  users: readonly { id: string; states: number; descending?: boolean }[],
+): Promise<Map<string, SeededUser>> {
+  const ids = users.map(({ id }) => id);
+  await owner.query(clocks, [ids]);
+  const { rows } = await owner.query<{ user_id: string; id: number }>(subscriptions, [ids]);
+  const subscriptionOf = new Map(rows.map((row) => [row.user_id, row.id]));
+  const { rows: indexes } = await owner.query<{ name: string; definition: string }>(
+    `SELECT indexname AS name, indexdef AS definition FROM pg_indexes
+     WHERE schemaname = 'episode' AND tablename = 'episodes' AND indexname <> 'episodes_pkey'`,
+  );
+  for (const { name } of indexes) await owner.query(`DROP INDEX episode.${name}`);
+  for (const descending of [false, true]) {
+    const some = users.filter((user) => (user.descending ?? false) === descending);
+    const columns = [some.map(({ id }) => id), some.map(({ id }) => subscriptionOf.get(id)), some.map((u) => u.states)];
+    await owner.query(episodes, [...columns, descending]);
+  }
+  await owner.query(beside);
+  await owner.query("SET maintenance_work_mem = '256MB'");
+  for (const { definition } of indexes) await owner.query(definition);
+  await owner.query('VACUUM ANALYZE');
+  return new Map(users.map(({ id, states }) => [id, { id, states, subscriptionId: subscriptionOf.get(id) as number }]));
+}
