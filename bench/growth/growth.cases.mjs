@@ -1,0 +1,138 @@
+import { quantile } from '../report.mjs';
+import { sinceOf } from './copy.mjs';
+
+/** How often each request of a case is sent, unless that would take longer than `limitMs` for the whole case. */
+const times = 101;
+const limitMs = 6_000;
+
+/** The newest clock that the seed gives; nothing changed since. */
+const nothingNew = '2026-01-01T00:00:00.000Z';
+
+const count = (number) => number.toLocaleString('en');
+
+/** Requests over HTTP, one at a time; those that are compared take turns, so that what else the machine does hits all. */
+export class GrowthCases {
+  uploads = 0;
+
+  constructor(system, say) {
+    this.system = system;
+    this.say = say;
+  }
+
+  async warmUp(user) {
+    const upload = await this.upload(user);
+    await this.compare({ page: this.get(user, '/episodes'), upload });
+  }
+
+  /** Reads by what one user has. */
+  async readsByUser(users) {
+    const poll = await this.byUser(users, (user) => this.get(user, `/episodes?since=${nothingNew}`));
+    const page = await this.byUser(users, (user) => this.get(user, '/episodes?per_page=10'));
+    return [
+      ...lines('poll with nothing new, states of the user:', poll, 1.2),
+      ...lines('page of 10 with `total`, states of the user:', page, 5),
+    ];
+  }
+
+  /** Uploads by what one user has. To be measured after all lists: what they change is where no seed put it. */
+  async uploadsByUser(users) {
+    const upload = await this.byUser(users, (user) => this.upload(user));
+    return lines('POST of 30 episodes, states of the user:', upload);
+  }
+
+  async byUser(users, requestOf) {
+    const requests = await Promise.all(users.map(requestOf));
+    return this.compare(Object.fromEntries(users.map(({ states }, n) => [count(states), requests[n]])));
+  }
+
+  /** A page that was reached by links, beside the first one. */
+  async deepPage(user) {
+    const depth = Math.min(1_000, Math.floor(user.states / 50));
+    let path = '/episodes?per_page=50';
+    for (let page = 1; page < depth; page += 1) {
+      const { next } = await this.system.call(user, 'GET', path, 200);
+      if (page === 1) this.say(`Walking to page ${depth} ...`);
+      path = next.slice(this.system.baseUrl.length);
+    }
+    const found = await this.compare({
+      1: this.get(user, '/episodes?per_page=50'),
+      [count(depth)]: this.get(user, path),
+    });
+    return lines(`page of 50 of ${count(user.states)}, by its number:`, found, 1.2);
+  }
+
+  /** Lists with `since` by how much it matches: the first page counts, the second is told. */
+  async sinces(ascending, descending) {
+    const rows = [];
+    for (const [where, user] of [
+      ['highest', ascending],
+      ['lowest', descending],
+    ]) {
+      const [first, second] = [{}, {}];
+      for (const share of [0.001, 0.1, 0.5]) {
+        const path = `/episodes?per_page=50&since=${sinceOf(user.states, share)}`;
+        const { next, total } = await this.system.call(user, 'GET', path, 200);
+        const label = `${share * 100} % (${count(total)})`;
+        first[label] = this.get(user, path);
+        if (next) second[label] = this.get(user, next.slice(this.system.baseUrl.length));
+      }
+      rows.push(...lines(`since, first page, matches at the ${where} ids:`, await this.compare(first)));
+      rows.push(...lines(`since, second page, matches at the ${where} ids:`, await this.compare(second)));
+    }
+    return rows;
+  }
+
+  /** What may depend on how much all users have. */
+  async inTable(user) {
+    return this.compare({ page: this.get(user, '/episodes?per_page=50'), upload: await this.upload(user) });
+  }
+
+  tableGrown(empty, full, rows) {
+    const beside = (name) => ({ 'an empty one': empty[name], [count(rows)]: full[name] });
+    return [
+      ...lines('page of 50, rows of the table:', beside('page'), 1.3),
+      ...lines('POST of 30 episodes, rows of the table:', beside('upload'), 1.3),
+    ];
+  }
+
+  get(user, path) {
+    return () => this.system.call(user, 'GET', path, 200);
+  }
+
+  /** Sends the user's first episodes with a position that is new each time. */
+  async upload(user) {
+    const { episodes } = await this.system.call(user, 'GET', '/episodes?per_page=30', 200);
+    return () => {
+      this.uploads += 1;
+      const timestamp = new Date(Date.UTC(2025, 6) + this.uploads * 1_000).toISOString();
+      const position = { playback_position: { value: this.uploads, timestamp } };
+      return this.system.call(user, 'POST', '/episodes', 200, {
+        episodes: episodes.map((episode) => ({ ...episode, ...position })),
+      });
+    };
+  }
+
+  /** The median of each request in milliseconds. */
+  async compare(requests) {
+    const took = Object.fromEntries(Object.keys(requests).map((name) => [name, []]));
+    const started = performance.now();
+    for (let n = 0; n < times && (n < 3 || performance.now() < started + limitMs); n += 1)
+      for (const [name, send] of Object.entries(requests)) {
+        const begun = performance.now();
+        await send();
+        took[name].push(performance.now() - begun);
+      }
+    return Object.fromEntries(Object.entries(took).map(([name, all]) => [name, quantile(all, 0.5)]));
+  }
+}
+
+/** Lines of the report: each beside the first; the limit is for the last. */
+function lines(what, medians, most) {
+  const entries = Object.entries(medians);
+  return entries.map(([name, median], n) => {
+    const ratio = median / entries[0][1];
+    const verdict =
+      most === undefined || n < entries.length - 1 ? '' : `${most}: ${ratio <= most ? 'met' : '**MISSED**'}`;
+    return [`${what} ${name}`, median.toFixed(2), ratio.toFixed(2), verdict];
+  });
+}

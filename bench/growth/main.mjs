@@ -1,0 +1,92 @@
+// What requests cost that meet much history: `npm run bench:growth`, with `-- --small` for a run of a minute and a half,
+// `-- --users 10,1000,100000,1000000` for the episode states of the users that are compared and `-- --rows 100000000`
+// for those of the whole table.
+import { parseArgs } from 'node:util';
+import { circumstances, say, table } from '../report.mjs';
+import { startSystem } from '../running.system.mjs';
+import { seedUsers } from '../system/seed.mjs';
+import { copyEpisodes } from './copy.mjs';
+import { GrowthCases } from './growth.cases.mjs';
+import { progressBar } from './progress.mjs';
+import { bytesPer } from './storage.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    small: { type: 'boolean', default: false },
+    users: { type: 'string' },
+    rows: { type: 'string' },
+  },
+});
+const sizes = (options.users ?? (options.small ? '10,1000,100000' : '10,1000,100000,1000000')).split(',').map(Number);
+const tableRows = Number(options.rows ?? (options.small ? 1_000_000 : 10_000_000));
+/** What a user has who is not one of those compared. */
+const usual = { subscriptions: 50, states: 2_000 };
+/** Users made with one statement. */
+const batch = 500;
+
+/** The users that are compared, the largest once more with its latest changes at its first rows, and all the others. */
+async function seed(system) {
+  const compared = await makeUsers(system, [...sizes, sizes.at(-1)]);
+  const descending = Object.assign(compared.pop(), { descending: true });
+  const named = [...compared, descending];
+  const left = tableRows - named.reduce((sum, { states }) => sum + states, 0);
+  const others = await makeUsers(
+    system,
+    Array.from({ length: Math.max(0, Math.ceil(left / usual.states)) }, () => usual.states),
+  );
+  const all = [...named, ...others];
+  const rows = all.reduce((sum, { states }) => sum + states, 0);
+  const indexes = await copyEpisodes(system.owner, all, progressBar('Episode states', rows));
+  const built = progressBar('Indexes', indexes.length);
+  for (const [n, { definition }] of indexes.entries()) {
+    built(n);
+    await system.owner.query(definition);
+  }
+  built(indexes.length);
+  say('Vacuuming ...');
+  await system.owner.query('VACUUM ANALYZE');
+  return { compared, descending };
+}
+
+async function makeUsers(system, states) {
+  const made = [];
+  const told = progressBar('Users', states.length);
+  while (made.length < states.length) {
+    const users = Math.min(batch, states.length - made.length);
+    made.push(...(await seedUsers(system, { users, subscribed: usual.subscriptions, uploaded: 0 })));
+    told(made.length);
+  }
+  return made.map((user, n) => Object.assign(user, { states: states[n] }));
+}
+
+const system = await startSystem(say);
+try {
+  const header = await circumstances(system.owner, ['pg']);
+  const [probe] = await seedUsers(system, { users: 1, subscribed: usual.subscriptions, uploaded: 100 });
+  const cases = new GrowthCases(system, say);
+  await cases.warmUp(probe);
+  const empty = await cases.inTable(probe);
+  const seeded = await seed(system);
+  await cases.warmUp(probe);
+  const full = await cases.inTable(probe);
+  const rows = [
+    ...(await cases.readsByUser(seeded.compared)),
+    ...(await cases.deepPage(seeded.compared.at(-1))),
+    ...(await cases.sinces(seeded.compared.at(-1), seeded.descending)),
+    ...(await cases.uploadsByUser(seeded.compared)),
+    ...cases.tableGrown(empty, full, tableRows),
+  ];
+  const subscriptionTables = ['subscriptions', 'guids', 'feed_urls', 'former_guids'].map(
+    (name) => `subscription.${name}`,
+  );
+  const storage = [
+    ...(await bytesPer(system.owner, 'An episode state', ['episode.episodes', 'episode.sync_ids'])),
+    ...(await bytesPer(system.owner, 'A subscription', subscriptionTables)),
+  ];
+  console.log(`${header}${tableRows.toLocaleString('en')} episode states in the table\n`);
+  console.log(table(['case', 'p50 ms', 'to the first', 'at most'], rows));
+  console.log(`\n${table(['storage', 'bytes'], storage)}`);
+} finally {
+  say('Stopping ...');
+  await system.stop();
+}
