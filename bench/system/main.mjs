@@ -40,26 +40,28 @@ async function prepare(system) {
   };
 }
 
-/** One round: each case at each concurrency, the baseline right beside the system. */
-async function round(targets, system, load, usersOf, tell) {
+/** One round: each case at each concurrency, with the baseline right before it: what else the machine does hits both. */
+async function round(label, target, { baseline, system, load, usersOf, tell }) {
   const found = [];
   for (const name of [...Object.keys(cases), deletion])
-    for (const connections of concurrencies)
-      for (const [label, target] of targets) {
-        const users = await usersOf(name);
-        const job = { name, connections, seconds, users };
-        const one = await measure(load, target, system.postgresPid, job);
-        tell(`${name}, ${connections} in flight, ${label}`, one);
-        found.push({ name, connections, label, ...one });
-      }
+    for (const connections of concurrencies) {
+      const run = async (what, one) => {
+        const job = { name, connections, seconds, users: await usersOf(name) };
+        const measured = await measure(load, one, system.postgresPid, job);
+        tell(`${name}, ${connections} in flight, ${what}`, measured);
+        return { name, connections, label: what, ...measured };
+      };
+      const beside = await run('baseline', baseline);
+      found.push(beside, { ...(await run(label, target)), beside });
+    }
   return found;
 }
 
 /** Nothing is measured that runs for the first time: it also connects, plans and compiles. */
-async function warmUp(targets, load, usersOf) {
+async function warmUp(targets, { load, usersOf }) {
   say('Warming up ...');
   for (const name of [...Object.keys(cases), deletion])
-    for (const [, { baseUrl: url }] of targets)
+    for (const { baseUrl: url } of targets)
       await load.run({ name, connections: 16, seconds, users: await usersOf(name), url });
 }
 
@@ -75,20 +77,20 @@ try {
     'autocannon',
   ]);
   const usersOf = await prepare(system);
-  const total = 3 * rounds * concurrencies.length * (Object.keys(cases).length + 1);
+  const total = 4 * rounds * concurrencies.length * (Object.keys(cases).length + 1);
   const all = [];
   let done = 0;
   const tell = (what, { rate, cpu }) => {
     done += 1;
     say(`${done} of ${total}: ${what}: ${rate.toFixed(0)} requests/s, ${cpu.total.toFixed(0)} µs of CPU each`);
   };
+  const world = { baseline, system, load, usersOf, tell };
+  await compareAnswers(baseline, system, (await usersOf('PATCH'))[0]);
   for (const replicas of [1, 2]) {
     if (replicas > 1) await system.restart(replicas);
+    await warmUp([baseline, system], world);
     const label = `${replicas} replica${replicas > 1 ? 's' : ''}`;
-    const targets = [...(replicas === 1 ? [['baseline', baseline]] : []), [label, system]];
-    if (replicas === 1) await compareAnswers(baseline, system, (await usersOf('PATCH'))[0]);
-    await warmUp(targets, load, usersOf);
-    for (let n = 0; n < rounds; n += 1) all.push(...(await round(targets, system, load, usersOf, tell)));
+    for (let n = 0; n < rounds; n += 1) all.push(...(await round(label, system, world)));
   }
   console.log(`${header}${rounds} round${rounds > 1 ? 's' : ''} of ${seconds} s a case\n`);
   console.log(report(all));
