@@ -134,11 +134,11 @@ export const save = statement(
 );
 
 export const list = listing('episode.list', {
-  id: 'e.id',
+  row: 'e',
   columns: `e.id, g.guid AS "podcastGuid", ${metadataColumns}, e.publish_date AS "publishDate", ${statusesAs(toTheMinute)}`,
   from: `episode.episodes e
     LEFT JOIN subscription.current_guids g ON g.user_id = e.user_id AND g.subscription_id = e.subscription_id`,
-  where: 'e.user_id = $1 AND e.changed > $2',
+  matching: 'episode.episodes e',
 });
 
 type StatusFields = Record<StatusName, Status['value'] | null> & Record<`${StatusName}At`, string | null>;

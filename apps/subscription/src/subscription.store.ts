@@ -77,26 +77,30 @@ export const byGuid = statement(
    WHERE g.user_id = $1 AND g.guid = $2`,
 );
 
+/** Each row, what it shows of its survivor, and the guid that it was seen under. */
+const shownRows = `subscription.subscriptions r
+  LEFT JOIN subscription.subscriptions s ON s.user_id = r.user_id AND s.id = r.merged_into
+  CROSS JOIN LATERAL (
+    SELECT CASE WHEN r.guid_changed > $2 THEN coalesce(
+      (SELECT f.guid FROM subscription.former_guids f
+       WHERE f.user_id = r.user_id AND f.subscription_id = r.id AND f.replaced > $2
+       ORDER BY f.replaced LIMIT 1), r.guid) ELSE r.guid END AS guid
+  ) seen`;
+
 /**
  * One row for each subscription that changed. "guid" is the guid it had at "since" (the first one it ever had when
  * that is omitted); a merged one shows its survivor, and is left out when that has its guid.
  */
 export const list = listing('subscription.list', {
-  id: 'r.id',
+  row: 'r',
   columns: `r.id, seen.guid, coalesce(s.guid, r.guid) AS "newGuid",
     CASE WHEN s.id IS NULL THEN r.guid_changed ELSE greatest(r.merged_at, s.guid_changed) END AS "guidChanged",
     coalesce(s.feed_url, r.feed_url) AS "feedUrl", coalesce(s.is_subscribed, r.is_subscribed) AS "isSubscribed",
     coalesce(s.subscription_changed, r.subscription_changed) AS "subscriptionChanged",
     CASE WHEN s.id IS NULL THEN r.deleted ELSE s.deleted END AS deleted`,
-  from: `subscription.subscriptions r
-    LEFT JOIN subscription.subscriptions s ON s.user_id = r.user_id AND s.id = r.merged_into
-    CROSS JOIN LATERAL (
-      SELECT CASE WHEN r.guid_changed > $2 THEN coalesce(
-        (SELECT f.guid FROM subscription.former_guids f
-         WHERE f.user_id = r.user_id AND f.subscription_id = r.id AND f.replaced > $2
-         ORDER BY f.replaced LIMIT 1), r.guid) ELSE r.guid END AS guid
-    ) seen`,
-  where: 'r.user_id = $1 AND r.changed > $2 AND (s.id IS NULL OR seen.guid <> s.guid)',
+  from: shownRows,
+  matching: shownRows,
+  where: '(s.id IS NULL OR seen.guid <> s.guid)',
 });
 
 interface ListRow {

@@ -2,43 +2,104 @@ import type { ListRequest } from '#contracts';
 import type { Database } from './database.js';
 import { statement, type Statement } from './statement.js';
 
-/**
- * The statements of one list. Parameters of all: $1 user, $2 since. `from`, `where` and `columns` may use these two;
- * `columns` must include the row id as `id`.
- */
+/** The statements of one list. Parameters of all: $1 user, $2 since, $3 rows at most. */
 export interface Listing {
+  /** A page in the order of ids; $4 boundary id, $5 rows to skip, $6 the total if it is known. */
   readonly forward: Statement;
   readonly backward: Statement;
+  /** The page at which a walk with `since` begins; $4 rows to skip. */
+  readonly changed: Statement;
+  /** Pages beside it; $4 boundary id, $5 and $6 the span of the walk. */
+  readonly changedForward: Statement;
+  readonly changedBackward: Statement;
+}
+
+/** What a list is of. All parts may use $1 and $2. */
+interface ListParts {
+  /** The alias of the table whose row is an item. */
+  readonly row: string;
+  /** What an item has, the row's `id` among it. */
+  readonly columns: string;
+  /** The tables of the columns. */
+  readonly from: string;
+  /** Those of them that tell which rows match. */
+  readonly matching: string;
+  /** Which of the user's rows that changed match. Default: all. */
+  readonly where?: string;
 }
 
 const clockOf = '(SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1)';
 export const readClock = statement('sync.read_clock', `SELECT coalesce(${clockOf}, 'epoch') AS clock`);
 
-/** $3 boundary id, $4 rows at most, $5 rows to skip, $6 the total if it is known. One statement: one snapshot. */
-export function listing(name: string, parts: { id: string; columns: string; from: string; where: string }): Listing {
-  const text = (beyond: string, direction: string) => `
+/** Statements that read clock, total and rows each from one snapshot. */
+export function listing(name: string, { row, columns, from, matching, where = 'true' }: ListParts): Listing {
+  const match = `${row}.user_id = $1 AND ${row}.changed > $2 AND ${where}`;
+  const clock = `coalesce(${clockOf}, 'epoch') AS clock`;
+  const page = (beyond: string, direction: string) => `
     WITH page AS (
-      SELECT ${parts.columns} FROM ${parts.from}
-      WHERE ${parts.where} AND ${parts.id} ${beyond} $3
-      ORDER BY ${parts.id} ${direction} LIMIT $4 OFFSET $5
+      SELECT ${columns} FROM ${from}
+      WHERE ${match} AND ${row}.id ${beyond} $4
+      ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5
     )
-    SELECT head.clock, head.total, page.*
-    FROM (
-      SELECT coalesce(${clockOf}, 'epoch') AS clock,
-        coalesce($6::bigint, (SELECT count(*) FROM ${parts.from} WHERE ${parts.where})) AS total
-    ) head
+    SELECT head.*, page.*
+    FROM (SELECT ${clock}, coalesce($6::bigint, (SELECT count(*) FROM ${matching} WHERE ${match})) AS total) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
+  // First which rows, then what is in them: where Postgres sorts matches, it sorts nothing but their ids.
+  const items = (ids: string) => `
+    SELECT item.* FROM (${ids}) match
+    CROSS JOIN LATERAL (
+      SELECT ${columns} FROM ${from} WHERE ${row}.user_id = $1 AND ${row}.id = match.id OFFSET 0
+    ) item`;
+  // What matches is found by when it changed: few matches cost little, however much the user has. Nothing was changed
+  // later than the clock, so at a clock that has not moved on nothing is looked for.
+  const changed = `
+    WITH head AS MATERIALIZED (
+      SELECT ${clock}
+    ), matches AS MATERIALIZED (
+      SELECT ${row}.id FROM ${matching} WHERE (SELECT clock FROM head) > $2 AND ${match}
+    ), page AS (${items('SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4')})
+    SELECT head.*, span.*, page.*
+    FROM head
+    CROSS JOIN (SELECT count(*) AS total, min(id) AS "firstMatch", max(id) AS "lastMatch" FROM matches) span
+    LEFT JOIN page ON true
+    ORDER BY page.id`;
+  // Within the span, and in the order of ids: no index knows this form of the column, else Postgres may pass over all
+  // matches again and sort them.
+  const walked = match.replace(`${row}.changed`, `greatest(${row}.changed)`);
+  const changedPage = (beyond: string, direction: string) => `
+    WITH page AS (${items(`
+      SELECT ${row}.id FROM ${matching}
+      WHERE ${walked} AND ${row}.id ${beyond} $4 AND ${row}.id BETWEEN $5 AND $6
+      ORDER BY ${row}.id ${direction} LIMIT $3`)})
+    SELECT head.*, page.* FROM (SELECT ${clock}) head LEFT JOIN page ON true ORDER BY page.id ${direction}`;
   return {
-    forward: statement(`${name}.forward`, text('>', 'ASC')),
-    backward: statement(`${name}.backward`, text('<', 'DESC')),
+    forward: statement(`${name}.forward`, page('>', 'ASC')),
+    backward: statement(`${name}.backward`, page('<', 'DESC')),
+    changed: statement(`${name}.changed`, changed),
+    changedForward: statement(`${name}.changed_forward`, changedPage('>', 'ASC')),
+    changedBackward: statement(`${name}.changed_backward`, changedPage('<', 'DESC')),
   };
 }
 
 /** Beyond every row id. */
 const largestId = Number.MAX_SAFE_INTEGER;
 
-type Head = { clock: string; total: number; id: number | null };
+type Head = { clock: string; total?: number; firstMatch?: number; lastMatch?: number; id: number | null };
+
+/** The statement for a page, and its values. */
+function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
+  const { userId, since, perPage, position, total, span } = request;
+  const values = [userId, since ?? '-infinity', perPage + 1];
+  const backward = position.from === 'before';
+  if (position.from === 'page') {
+    const skip = Math.min((position.page - 1) * perPage, largestId);
+    return since === undefined ? [list.forward, [...values, 0, skip, null]] : [list.changed, [...values, skip]];
+  }
+  if (since !== undefined && span)
+    return [backward ? list.changedBackward : list.changedForward, [...values, position.id, span.first, span.last]];
+  return [backward ? list.backward : list.forward, [...values, position.id, 0, total ?? null]];
+}
 
 /**
  * Reads one page. A caller that knows the clock is answered by one read of it while it stands still.
@@ -51,23 +112,20 @@ export async function listPage<Row extends object, Item>(
   request: ListRequest,
   toItem: (row: Row) => Item,
 ) {
-  const { userId, since, perPage, position, total, knownClock } = request;
+  const { userId, perPage, position, knownClock } = request;
   if (knownClock !== undefined) {
     const [head] = await database.read<{ clock: string }>(readClock, [userId]);
     if (head?.clock === knownClock) return { unchanged: true as const, clock: knownClock };
   }
-  const backward = position.from === 'before';
-  const boundary = position.from === 'page' ? 0 : position.id;
-  const skip = position.from === 'page' ? Math.min((position.page - 1) * perPage, largestId) : 0;
-  const values = [userId, since ?? '-infinity', boundary, perPage + 1, skip, total ?? null];
-  const rows = await database.read<Row & Head>(backward ? list.backward : list.forward, values);
+  const rows = await database.read<Row & Head>(...selected(list, request));
   const head = rows[0] as Head;
   const page = head.id === null ? [] : rows.slice(0, perPage);
-  if (backward) page.reverse();
+  if (position.from === 'before') page.reverse();
   return {
     unchanged: false as const,
     clock: head.clock,
-    total: head.total,
+    total: head.total ?? request.total ?? 0,
+    ...(head.firstMatch && head.lastMatch && { span: { first: head.firstMatch, last: head.lastMatch } }),
     items: page.map(toItem),
     ...(page.length > 0 && { firstId: (page[0] as Head).id as number, lastId: (page.at(-1) as Head).id as number }),
     more: rows.length > perPage,

@@ -9,13 +9,14 @@ const scope: CursorScope = {
 
 describe('a cursor', () => {
   it('comes back as it was made', () => {
-    const any = fc.record<Cursor>({
+    const any: fc.Arbitrary<Cursor> = fc.record({
       direction: fc.constantFrom('after', 'before'),
       boundary: fc.maxSafeNat(),
       syncTimestamp: fc
         .date({ min: new Date(0), max: new Date('9999-01-01'), noInvalidDate: true })
         .map((date) => date.toISOString()),
       total: fc.maxSafeNat(),
+      span: fc.option(fc.record({ first: fc.maxSafeNat(), last: fc.maxSafeNat() }), { nil: undefined }),
     });
     fc.assert(
       fc.property(any, (made) => {

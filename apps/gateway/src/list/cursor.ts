@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { Span } from '#contracts';
 
 /** The end of the year 9999, the last that a stamp can show. */
 const lastStamp = 253_402_300_799_999;
@@ -9,6 +10,8 @@ const cursorSchema = z.tuple([
   z.int().min(0),
   z.int().min(0).max(lastStamp),
   z.int().min(0),
+  z.int().optional(),
+  z.int().optional(),
 ]);
 
 /** Where a linked walk goes on, and what its first page fixed. */
@@ -20,6 +23,8 @@ export interface Cursor {
   syncTimestamp: string;
   /** The total that the first page counted. */
   total: number;
+  /** Of a walk with `since`: between which row ids the matches lay. */
+  span?: Span | undefined;
 }
 
 /** What a cursor is good for: one user's one list with one `since`. */
@@ -35,10 +40,9 @@ export interface CursorScope {
  * bound to the user.
  */
 export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
-  const { direction, boundary, syncTimestamp, total } = cursor;
-  const payload = Buffer.from(JSON.stringify([direction, boundary, Date.parse(syncTimestamp), total])).toString(
-    'base64url',
-  );
+  const { direction, boundary, syncTimestamp, total, span } = cursor;
+  const parts = [direction, boundary, Date.parse(syncTimestamp), total, ...(span ? [span.first, span.last] : [])];
+  const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');
   return `${payload}.${check(payload, scope)}`;
 }
 
@@ -48,8 +52,9 @@ export function decodeCursor(text: string, scope: CursorScope): Cursor | undefin
   if (check(payload, scope) !== checkValue || `${payload}.${checkValue}` !== text) return undefined;
   const parsed = cursorSchema.safeParse(json(Buffer.from(payload, 'base64url').toString('utf8')));
   if (!parsed.success) return undefined;
-  const [direction, boundary, syncTimestamp, total] = parsed.data;
-  return { direction, boundary, syncTimestamp: new Date(syncTimestamp).toISOString(), total };
+  const [direction, boundary, syncTimestamp, total, first, last] = parsed.data;
+  const span = first !== undefined && last !== undefined ? { first, last } : undefined;
+  return { direction, boundary, syncTimestamp: new Date(syncTimestamp).toISOString(), total, ...(span && { span }) };
 }
 
 function json(text: string): unknown {

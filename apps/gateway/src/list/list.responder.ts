@@ -37,7 +37,7 @@ export class ListResponder {
     const found = await this.services.call(contract, request, {
       ...{ userId, perPage, position: position(query) },
       ...(since !== undefined && { since }),
-      ...(cursor && { total: cursor.total }),
+      ...(cursor && { total: cursor.total, span: cursor.span }),
       ...(known !== undefined && { knownClock: known }),
     });
     const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
@@ -50,7 +50,8 @@ export class ListResponder {
     });
     if (found.unchanged || request.headers['if-none-match']?.trim() === '*') return void reply.code(304);
     const { total, items, firstId, lastId, more } = found;
-    const links = neighbours({ page, perPage, cursor, total, syncTimestamp, firstId, lastId, more });
+    const span = cursor ? cursor.span : found.span;
+    const links = neighbours({ page, perPage, cursor, total, span, syncTimestamp, firstId, lastId, more });
     const link = (neighbour: Neighbour) => {
       const target = new URL(url);
       target.searchParams.set('page', String(neighbour.page));

@@ -15,7 +15,12 @@ function readPage(ids: readonly number[], page: number, cursor?: Cursor) {
   const rows = backward ? ahead.slice(-perPage) : ahead.slice(0, perPage);
   const total = cursor?.total ?? ids.length;
   const ends = { firstId: rows[0], lastId: rows.at(-1), more: ahead.length > rows.length };
-  return { page, rows, total, ...neighbours({ page, perPage, cursor, total, syncTimestamp, ...ends }) };
+  return {
+    page,
+    rows,
+    total,
+    ...neighbours({ page, perPage, cursor, total, span: undefined, syncTimestamp, ...ends }),
+  };
 }
 
 type Page = ReturnType<typeof readPage>;

@@ -1,3 +1,4 @@
+import type { Span } from '#contracts';
 import type { Cursor } from './cursor.js';
 
 /** What decides a page's neighbours. */
@@ -6,6 +7,8 @@ export interface PageFacts {
   perPage: number;
   cursor: Cursor | undefined;
   total: number;
+  /** Of a walk with `since`. */
+  span: Span | undefined;
   syncTimestamp: string;
   firstId: number | undefined;
   lastId: number | undefined;
@@ -27,13 +30,14 @@ const end = Number.MAX_SAFE_INTEGER;
  * has the last one before it.
  */
 export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
-  const { page, cursor, total, syncTimestamp, more } = facts;
+  const { page, cursor, total, span, syncTimestamp, more } = facts;
+  const walk = { syncTimestamp, total, ...(span && { span }) };
   const firstId = facts.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : end);
   const lastId = facts.lastId ?? (cursor ? Math.max(cursor.boundary - 1, 0) : 0);
-  const after = { page: page + 1, cursor: { direction: 'after' as const, boundary: lastId, syncTimestamp, total } };
+  const after = { page: page + 1, cursor: { direction: 'after' as const, boundary: lastId, ...walk } };
   const before = {
     page: facts.firstId === undefined && !cursor ? Math.ceil(total / facts.perPage) : Math.max(page - 1, 1),
-    cursor: { direction: 'before' as const, boundary: firstId, syncTimestamp, total },
+    cursor: { direction: 'before' as const, boundary: firstId, ...walk },
   };
   if (cursor?.direction === 'before') return { next: after, ...(more && { previous: before }) };
   const hasPrevious = cursor !== undefined || (page > 1 && total > 0);
