@@ -117,16 +117,19 @@ export class DeletionStack {
     return { rows, jobs, counts, isPaused, worker: this.running.worker.output.slice(-3_000) };
   }
 
-  /** What no moment may show: episodes of what is deleted, names of episodes that are gone. */
-  async orphans(): Promise<{ episodes: number; syncIds: number }> {
-    const { rows } = await this.owner.query<{ episodes: number; syncIds: number }>(`
+  /** What no moment may show: episodes of what is deleted, names of episodes that are gone, users with a wrong count. */
+  async orphans(): Promise<{ episodes: number; syncIds: number; miscounted: number }> {
+    const { rows } = await this.owner.query<{ episodes: number; syncIds: number; miscounted: number }>(`
       SELECT
         (SELECT count(*)::int FROM episode.episodes e WHERE NOT EXISTS (
           SELECT FROM subscription.subscriptions s
           WHERE s.user_id = e.user_id AND s.id = e.subscription_id AND s.deleted IS NULL)) AS episodes,
         (SELECT count(*)::int FROM episode.sync_ids i WHERE NOT EXISTS (
-          SELECT FROM episode.episodes e WHERE e.user_id = i.user_id AND e.id = i.episode_id)) AS "syncIds"`);
-    return rows[0] as { episodes: number; syncIds: number };
+          SELECT FROM episode.episodes e WHERE e.user_id = i.user_id AND e.id = i.episode_id)) AS "syncIds",
+        (SELECT count(*)::int FROM episode.totals t
+         FULL JOIN (SELECT user_id, count(*) AS episodes FROM episode.episodes GROUP BY user_id) c USING (user_id)
+         WHERE coalesce(t.episodes, 0) <> coalesce(c.episodes, 0)) AS miscounted`);
+    return rows[0] as { episodes: number; syncIds: number; miscounted: number };
   }
 
   /** All of one user's rows, but for the clock and the deletions. */

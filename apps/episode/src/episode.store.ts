@@ -139,6 +139,7 @@ export const list = listing('episode.list', {
   from: `episode.episodes e
     LEFT JOIN subscription.current_guids g ON g.user_id = e.user_id AND g.subscription_id = e.subscription_id`,
   matching: 'episode.episodes e',
+  total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
 });
 
 type StatusFields = Record<StatusName, Status['value'] | null> & Record<`${StatusName}At`, string | null>;

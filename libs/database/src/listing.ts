@@ -26,14 +26,18 @@ interface ListParts {
   readonly matching: string;
   /** Which of the user's rows that changed match. Default: all. */
   readonly where?: string;
+  /** How many rows the user has, where that need not be counted. */
+  readonly total?: string;
 }
 
 const clockOf = '(SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1)';
 export const readClock = statement('sync.read_clock', `SELECT coalesce(${clockOf}, 'epoch') AS clock`);
 
 /** Statements that read clock, total and rows each from one snapshot. */
-export function listing(name: string, { row, columns, from, matching, where = 'true' }: ListParts): Listing {
+export function listing(name: string, parts: ListParts): Listing {
+  const { row, columns, from, matching, where = 'true' } = parts;
   const match = `${row}.user_id = $1 AND ${row}.changed > $2 AND ${where}`;
+  const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
   const clock = `coalesce(${clockOf}, 'epoch') AS clock`;
   const page = (beyond: string, direction: string) => `
     WITH page AS (
@@ -42,7 +46,7 @@ export function listing(name: string, { row, columns, from, matching, where = 't
       ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5
     )
     SELECT head.*, page.*
-    FROM (SELECT ${clock}, coalesce($6::bigint, (SELECT count(*) FROM ${matching} WHERE ${match})) AS total) head
+    FROM (SELECT ${clock}, coalesce($6::bigint, (${total}), 0) AS total) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
   // First which rows, then what is in them: where Postgres sorts matches, it sorts nothing but their ids.

@@ -6,6 +6,7 @@ import { GuidEntity } from './guid.entity.js';
 import { RequestEntity } from './request.entity.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import { SyncIdEntity } from './sync-id.entity.js';
+import { TotalEntity } from './total.entity.js';
 import { UserClockEntity } from './user-clock.entity.js';
 
 export const entities = [
@@ -17,5 +18,6 @@ export const entities = [
   RequestEntity,
   SubscriptionEntity,
   SyncIdEntity,
+  TotalEntity,
   UserClockEntity,
 ];

@@ -2,6 +2,7 @@ import { CreateSync1763715600000 } from './1763715600000-create-sync.js';
 import { CreateSubscription1763715601000 } from './1763715601000-create-subscription.js';
 import { CreateEpisode1763715602000 } from './1763715602000-create-episode.js';
 import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js';
+import { CountEpisodes1763715604000 } from './1763715604000-count-episodes.js';
 
 /** In order; one that was released is never edited. */
 export const migrations = [
@@ -9,4 +10,5 @@ export const migrations = [
   CreateSubscription1763715601000,
   CreateEpisode1763715602000,
   CreateDeletion1763715603000,
+  CountEpisodes1763715604000,
 ];
