@@ -178,7 +178,7 @@ describe('StandaloneStack', () => {
   });
 
   it('ends by force an app that will not stop', async () => {
-    replace('gateway', `${standIn} process.removeAllListeners('SIGTERM').on('SIGTERM', () => note('deaf'));`);
+    replace('gateway', standIn.replace("process.on('SIGTERM', stop)", "process.on('SIGTERM', () => note('deaf'))"));
     const running = stack();
     await running.start();
     const stopped = running.stop();
