@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { beginWrite, readClock, storeAnswer, type Statement } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
 import * as deletions from '../../apps/deletion-worker/src/deletion.store.js';
+import { sweep } from '../../apps/deletion-worker/src/request.sweep.js';
 import * as episodes from '../../apps/episode/src/episode.store.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
 import { explain, type Plan, planModes } from './plan.js';
@@ -23,6 +24,7 @@ let user: SeededUser;
 let guids: string[];
 let stored: Record<string, unknown>[];
 const measured: object[] = [];
+const used = new Set<string>();
 
 beforeAll(async () => {
   database = await createDatabase();
@@ -66,6 +68,7 @@ const lastUpload = large / 100 - 1;
 async function plans(statement: Statement, values: readonly unknown[]): Promise<Plan[]> {
   const found: Plan[] = [];
   for (const mode of planModes) found.push(await explain(client, statement, values, mode));
+  for (const index of found.flatMap(({ indexes }) => [...indexes])) used.add(index);
   return found;
 }
 
@@ -163,6 +166,7 @@ describe(`query plans of writes with ${size} episode states`, () => {
       buffers: 24,
     });
     await expectPlans(deletions.take, [10, 1_000], { uses: ['deletions_due', 'deletions_pkey'], buffers: 10 * 40 });
+    await expectPlans(sweep, [5_000], { uses: ['request_created_at'], buffers: 8 });
     await expectPlans(deletions.read, [ascending, 1], { uses: ['deletions_pkey'], buffers: 8 });
     await expectPlans(deletions.claim, [ascending, 1], { uses: ['deletions_pkey'], buffers: 24 });
     await expectPlans(deletions.cascade, [ascending, user.subscriptionId], {
@@ -220,4 +224,12 @@ describe(`query plans of lists with since, ${size} episode states`, () => {
       expect(Math.max(second, last, back)).toBeLessThanOrEqual(most);
     }
   });
+});
+
+// Of few rows, one index may do for two.
+it.runIf(process.env.TEST_FULL)('every index that keeps nothing unique is one that these statements use', async () => {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT s.indexrelname AS name FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid) WHERE NOT i.indisunique`,
+  );
+  expect(rows.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
 });

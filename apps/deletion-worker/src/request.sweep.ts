@@ -8,7 +8,7 @@ const sweepMs = 60_000;
 /** Rows per statement: small enough to hold nothing up. */
 const batchSize = 5_000;
 
-const sweep = statement(
+export const sweep = statement(
   'sync.sweep_requests',
   `WITH old AS (
      SELECT user_id, request_id FROM sync.request
