@@ -38,9 +38,6 @@ beforeAll(async () => {
     ...others,
   ]);
   user = seeded.get(ascending) as SeededUser;
-  // As many users as make an index worth its while.
-  await client.query('INSERT INTO episode.totals SELECT gen_random_uuid(), 1 FROM generate_series(1, 20_000)');
-  await client.query('ANALYZE episode.totals');
   console.log(`${size} episode states seeded in ${((performance.now() - started) / 1_000).toFixed(1)} s`);
   const found = await client.query<{ guid: string }>(
     'SELECT guid FROM subscription.subscriptions WHERE user_id = $1 ORDER BY id',

@@ -37,6 +37,7 @@ const episodes = `
 const beside = `
   SET session_replication_role = replica;
   INSERT INTO sync.user_clock SELECT gen_random_uuid(), '2026-01-01' FROM generate_series(1, 20000);
+  INSERT INTO episode.totals (user_id, episodes) SELECT user_id, 0 FROM sync.user_clock ON CONFLICT DO NOTHING;
   INSERT INTO sync.request (user_id, request_id, pattern, answer)
     SELECT c.user_id, n, 'pattern', '{}' FROM sync.user_clock c, generate_series(1, 2) n;
   INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
