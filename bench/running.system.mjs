@@ -24,7 +24,9 @@ export async function startSystem(say, { replicas = 1 } = {}) {
     return client;
   };
   let apps;
+  const interrupted = () => void stop().finally(() => process.exit(130));
   const stop = async () => {
+    for (const signal of ['SIGINT', 'SIGTERM']) process.removeListener(signal, interrupted);
     await Promise.all(connections.map((client) => client.end()));
     await apps?.stop();
     await postgres.stop();
@@ -32,6 +34,7 @@ export async function startSystem(say, { replicas = 1 } = {}) {
     await removeRedis(join(data, 'redis'));
     rmSync(root, { recursive: true, force: true });
   };
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, interrupted);
   try {
     say('Starting the system ...');
     apps = await startApps(data, postgres.url, replicas);
