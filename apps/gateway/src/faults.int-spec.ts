@@ -34,7 +34,7 @@ async function underTraffic(
       `all well after ${healedMs} ms`,
   );
   assert.deepEqual(traffic.unclean, [], world.errors());
-  expect(longestMs).toBeLessThan(deadlineMs);
+  assert.deepEqual(traffic.late, [], 'answered after the deadline');
   return traffic;
 }
 

@@ -178,6 +178,12 @@ export class Traffic {
     return this.exchanges.filter(({ status }) => status !== 200 && status !== 202);
   }
 
+  /** What took longer than its contract's deadline, which is 20 s for PATCH and 5 s for all else, and 10 s more. */
+  get late(): Exchange[] {
+    const mayTake = (what: string) => (what.startsWith('PATCH') ? 30_000 : 15_000);
+    return this.exchanges.filter(({ what, tookMs }) => tookMs >= mayTake(what));
+  }
+
   get longestMs(): number {
     return Math.max(0, ...this.exchanges.map(({ tookMs }) => tookMs));
   }
