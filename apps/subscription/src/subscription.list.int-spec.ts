@@ -117,6 +117,22 @@ describe('the list of subscriptions', () => {
     expect(await urls({ perPage: 5 })).toMatchObject({ more: false });
   });
 
+  it('finds the span of what changed since, and walks within it', async () => {
+    await add(0);
+    const since = await clock();
+    for (let n = 1; n < 6; n++) await add(n);
+    const { items, total, span, lastId } = await page({ since, perPage: 2 });
+    expect([items.map(({ feedUrl }) => feedUrl), total]).toEqual([[feed(1), feed(2)], 5]);
+    await add(6);
+    await update((await page()).items[0]!.guid, { isSubscribed: false });
+    const walk = { since, total, span };
+    const rest = await page({ ...walk, position: { from: 'after', id: Number(lastId) } });
+    expect(rest).toMatchObject({ items: [3, 4, 5].map((n) => ({ feedUrl: feed(n) })), total: 5, more: false });
+    const back = await page({ ...walk, position: { from: 'before', id: Number(rest.firstId) } });
+    expect(back).toMatchObject({ items: [1, 2].map((n) => ({ feedUrl: feed(n) })), more: false });
+    expect(await page({ since: rest.clock })).not.toHaveProperty('span');
+  });
+
   it('is empty with the true total past the end, however far', async () => {
     await add(1);
     for (const number of [2, Number.MAX_SAFE_INTEGER])

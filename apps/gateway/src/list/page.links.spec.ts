@@ -6,9 +6,14 @@ import { type Neighbour, neighbours } from './page.links.js';
 const perPage = 3;
 const syncTimestamp = '2026-02-02T12:00:00.000Z';
 
-/** A page of rows with these ids, as a service reads it: by its number or beside a boundary. */
-function readPage(ids: readonly number[], page: number, cursor?: Cursor) {
+/**
+ * A page of rows with these ids, as a service reads it: by its number or beside a boundary, and from the second page of a
+ * walk with `since` on only within its span.
+ */
+function readPage(all: readonly number[], page: number, cursor?: Cursor, since = false) {
   const backward = cursor?.direction === 'before';
+  const span = cursor ? cursor.span : since && all.length > 0 ? { first: all[0]!, last: all.at(-1)! } : undefined;
+  const ids = all.filter((id) => !span || (id >= span.first && id <= span.last));
   const ahead = !cursor
     ? ids.slice((page - 1) * perPage)
     : ids.filter((id) => (backward ? id < cursor.boundary : id > cursor.boundary));
@@ -19,7 +24,7 @@ function readPage(ids: readonly number[], page: number, cursor?: Cursor) {
     page,
     rows,
     total,
-    ...neighbours({ page, perPage, cursor, total, span: undefined, syncTimestamp, ...ends }),
+    ...neighbours({ page, perPage, cursor, total, span, syncTimestamp, ...ends }),
   };
 }
 
@@ -111,7 +116,7 @@ describe('a walk by links', () => {
   it('loses no row that was there all the time, whatever comes and goes meanwhile', () => {
     const change = fc.record({ add: fc.integer({ min: 1, max: 2_000 }), remove: fc.nat(19) });
     fc.assert(
-      fc.property(someIds, fc.array(change, { maxLength: 30 }), (ids, changes) => {
+      fc.property(someIds, fc.array(change, { maxLength: 30 }), fc.boolean(), (ids, changes, since) => {
         let there = ids;
         const left = [...changes];
         const kept = new Set(ids);
@@ -123,11 +128,20 @@ describe('a walk by links', () => {
           if (add !== undefined && !there.includes(add)) there = [...there, add].sort((a, b) => a - b);
           return there;
         };
-        const seen = rowsOf(walk(readPage(ids, 1), 'next', step));
+        const seen = rowsOf(walk(readPage(ids, 1, undefined, since), 'next', step));
         expect([...kept].filter((id) => !seen.includes(id))).toEqual([]);
         expect(new Set(seen).size).toBe(seen.length);
       }),
     );
+  });
+
+  it('with since keeps to the span of what matched when it began', () => {
+    const { next } = readPage([2, 4, 6, 8], 1, undefined, true);
+    const later = [1, 2, 4, 6, 7, 8, 9];
+    const second = readPage(later, 2, next?.cursor);
+    expect(second).toMatchObject({ rows: [7, 8], previous: { cursor: { span: { first: 2, last: 8 } } } });
+    expect(second).not.toHaveProperty('next');
+    expect(readPage(later, 1, second.previous?.cursor).rows).toEqual([2, 4, 6]);
   });
 
   it("keeps the first page's total and Sync-Timestamp", () => {
