@@ -86,26 +86,35 @@ describe('a write', () => {
         BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;
       CREATE EVENT TRIGGER gate ON login EXECUTE FUNCTION public.gate();
       SELECT pg_advisory_lock(1)`);
-    const attempts = Promise.all([1, 2].map(() => through.inTransaction(timeLimit(5_000), reads)).map(settled));
-    const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'";
-    const pid = await eventually(async () => {
-      const { rows } = await owner.query<{ pid: number }>(waiting);
-      expect(rows).toHaveLength(1);
-      return rows[0]?.pid;
-    });
-    proxy.hold();
-    await owner.query('SELECT pg_advisory_unlock(1)');
-    await eventually(async () => {
-      const { rows } = await owner.query('SELECT state FROM pg_stat_activity WHERE pid = $1', [pid]);
-      expect(rows).toEqual([{ state: 'idle' }]);
-    });
-    await owner.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
-    proxy.release();
-    expect(await attempts).toContainEqual(expect.objectContaining({ code: 'unavailable' }));
-    await owner.query('DROP EVENT TRIGGER gate; DROP FUNCTION public.gate');
-    await owner.end();
-    await through.close();
-    proxy.close();
+    const unheard: unknown[] = [];
+    const hear = (error: unknown) => void unheard.push(error);
+    process.on('uncaughtException', hear);
+    try {
+      const attempts = Promise.all([1, 2].map(() => through.inTransaction(timeLimit(5_000), reads)).map(settled));
+      const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'";
+      const pid = await eventually(async () => {
+        const { rows } = await owner.query<{ pid: number }>(waiting);
+        expect(rows).toHaveLength(1);
+        return rows[0]?.pid;
+      });
+      proxy.hold();
+      await owner.query('SELECT pg_advisory_unlock(1)');
+      await eventually(async () => {
+        const { rows } = await owner.query('SELECT state FROM pg_stat_activity WHERE pid = $1', [pid]);
+        expect(rows).toEqual([{ state: 'idle' }]);
+      });
+      await owner.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
+      proxy.release();
+      expect(await attempts).toContainEqual(expect.objectContaining({ code: 'unavailable' }));
+      expect(unheard).toEqual([]);
+    } finally {
+      process.off('uncaughtException', hear);
+      await owner.query('SELECT pg_advisory_unlock_all(); DROP EVENT TRIGGER gate; DROP FUNCTION public.gate');
+      await owner.end();
+      proxy.release();
+      await through.close();
+      proxy.close();
+    }
   });
 
   it('is unavailable while Postgres is away, and works again afterwards', async () => {

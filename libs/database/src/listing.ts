@@ -36,7 +36,8 @@ export const readClock = statement('sync.read_clock', `SELECT coalesce(${clockOf
 /** Statements that read clock, total and rows each from one snapshot. */
 export function listing(name: string, parts: ListParts): Listing {
   const { row, columns, from, matching, where = 'true' } = parts;
-  const match = `${row}.user_id = $1 AND ${row}.changed > $2 AND ${where}`;
+  const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
+  const match = matchBy(`${row}.changed`);
   const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
   const clock = `coalesce(${clockOf}, 'epoch') AS clock`;
   const page = (beyond: string, direction: string) => `
@@ -70,7 +71,7 @@ export function listing(name: string, parts: ListParts): Listing {
     ORDER BY page.id`;
   // Within the span, and in the order of ids: no index knows this form of the column, else Postgres may pass over all
   // matches again and sort them.
-  const walked = match.replace(`${row}.changed`, `greatest(${row}.changed)`);
+  const walked = matchBy(`greatest(${row}.changed)`);
   const changedPage = (beyond: string, direction: string) => `
     WITH page AS (${items(`
       SELECT ${row}.id FROM ${matching}
