@@ -24,8 +24,9 @@ function list(path, { statements, name, item }) {
     const userId = userOf(request);
     const { since, per_page: asked = '50' } = request.query;
     const perPage = Number(asked);
-    const values = [userId, since ?? '-infinity', 0, perPage + 1, 0, null];
-    const { rows } = await database.query(statements.forward, values);
+    const { rows } = since
+      ? await database.query(statements.changed, [userId, since, perPage + 1, 0])
+      : await database.query(statements.forward, [userId, '-infinity', perPage + 1, 0, 0, null]);
     const { clock, total, id } = rows[0];
     const items = id === null ? [] : rows.slice(0, perPage);
     reply.header('sync-timestamp', clock);

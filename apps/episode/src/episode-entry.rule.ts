@@ -5,9 +5,8 @@ import {
   guidSchema,
   parseStatusTime,
   parseTime,
-  type ReplyOf,
   toStamp,
-  type uploadEpisodes,
+  type Uploaded,
 } from '#contracts';
 import { type Status, type StatusName, statusNames } from './status.rule.js';
 
@@ -21,7 +20,7 @@ export interface Metadata {
 }
 
 /** The verdict on an entry that can't be applied. */
-export type Refusal = ReplyOf<typeof uploadEpisodes>['failure'][number];
+export type Refusal = Uploaded['failure'][number];
 
 /** An entry whose form is right. */
 export interface Upload {
@@ -141,10 +140,10 @@ function echo(entry: NonNullable<EpisodeEntry>): Omit<Refusal, 'message'> {
   const { podcastGuid, syncId, episodeGuid, temporaryId } = entry;
   const named = typeof temporaryId === 'string' || typeof temporaryId === 'number';
   return {
-    ...(typeof podcastGuid === 'string' && { podcastGuid }),
-    ...(typeof syncId === 'string' && { syncId }),
-    ...(typeof episodeGuid === 'string' && { episodeGuid }),
-    ...(named && { temporaryId }),
+    ...(typeof podcastGuid === 'string' && { podcast_guid: podcastGuid }),
+    ...(typeof syncId === 'string' && { sync_id: syncId }),
+    ...(typeof episodeGuid === 'string' && { episode_guid: episodeGuid }),
+    ...(named && { temporary_id: temporaryId }),
   };
 }
 

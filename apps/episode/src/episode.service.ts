@@ -1,14 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type Episode, type ListRequest, type ReplyOf, type RequestOf, uploadEpisodes } from '#contracts';
+import { JsonText, type ListRequest, type RequestOf, type Uploaded, uploadEpisodes } from '#contracts';
 import { Database } from '#database';
 import type { CallContext } from '#transport';
 import { judgeUpload, type Refusal } from './episode-entry.rule.js';
-import { listChanged, loadMeant, saveChanges } from './episode.store.js';
-import { type EpisodeRow, KnownEpisodes } from './known-episodes.js';
-import { minute, statusNames } from './status.rule.js';
+import { listChanged, meant, saveChanges, toLoaded } from './episode.store.js';
+import { KnownEpisodes } from './known-episodes.js';
+import { shown } from './shown.episode.js';
 import { type Applied, applyUpload } from './upload.rule.js';
-
-type Verdicts = ReplyOf<typeof uploadEpisodes>;
 
 /**
  * The episode states of users. Invariants:
@@ -21,7 +19,7 @@ export class EpisodeService {
   constructor(@Inject(Database) private readonly database: Database) {}
 
   /** Uploads episode states (POST /episodes). */
-  async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<Verdicts> {
+  async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<JsonText<Uploaded>> {
     const { userId } = request;
     const judged = request.entries.map(judgeUpload);
     const uploads = judged.filter((entry) => 'refuse' in entry);
@@ -30,12 +28,13 @@ export class EpisodeService {
       pattern: uploadEpisodes.pattern,
       requestId: context.requestId,
       remainingMs: () => context.remainingMs(),
+      reads: meant(userId, uploads),
     };
     return this.database.write(write, async (transaction) => {
-      const known = new KnownEpisodes(await loadMeant(transaction, userId, uploads), transaction.stamp);
+      const known = new KnownEpisodes(toLoaded(transaction.found), transaction.stamp);
       const outcomes = judged.map((entry) => ('refuse' in entry ? applyUpload(known, entry) : entry));
       await saveChanges(transaction, userId, known.changes());
-      return toVerdicts(outcomes, known);
+      return JsonText.of(toVerdicts(outcomes, known));
     });
   }
 
@@ -46,29 +45,17 @@ export class EpisodeService {
 }
 
 /** Success items show what stands after the whole batch. */
-function toVerdicts(outcomes: readonly (Applied | Refusal)[], known: KnownEpisodes): Verdicts {
-  const success: Verdicts['success'] = [];
-  const failure: Verdicts['failure'] = [];
+function toVerdicts(outcomes: readonly (Applied | Refusal)[], known: KnownEpisodes): Uploaded {
+  const success: Uploaded['success'] = [];
+  const failure: Uploaded['failure'] = [];
   for (const outcome of outcomes) {
     if ('message' in outcome) {
       failure.push(outcome);
       continue;
     }
-    const { subscription, temporaryId } = outcome;
-    const episode = toEpisode(known.standing(outcome.row), subscription.currentGuid);
-    success.push({ ...episode, ...(temporaryId !== undefined && { temporaryId }) });
+    const row = known.standing(outcome.row);
+    const episode = shown(row, outcome.subscription.currentGuid, (name) => row.statuses[name]);
+    success.push({ ...episode, temporary_id: outcome.temporaryId });
   }
   return { success, failure };
-}
-
-function toEpisode(row: EpisodeRow, podcastGuid: string): Episode {
-  const { syncId, episodeGuid, title, publishDate, enclosureUrl, episodeUrl } = row;
-  const statuses = statusNames.flatMap((name) => {
-    const status = row.statuses[name];
-    return status ? [[name, { value: status.value, timestamp: minute(status) }]] : [];
-  });
-  return {
-    ...{ podcastGuid, syncId, episodeGuid, title, publishDate, enclosureUrl, episodeUrl },
-    ...(Object.fromEntries(statuses) as Partial<Episode>),
-  };
 }

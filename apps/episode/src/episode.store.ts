@@ -1,6 +1,7 @@
-import type { Episode, ListRequest, ReplyOf, listEpisodes } from '#contracts';
-import { type Database, listing, listPage, statement, type Transaction } from '#database';
-import type { Upload } from './episode-entry.rule.js';
+import type { ListRequest, ReplyOf, listEpisodes } from '#contracts';
+import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
+import type { Metadata, Upload } from './episode-entry.rule.js';
+import { shown } from './shown.episode.js';
 import type { Changes, EpisodeRow, Loaded } from './known-episodes.js';
 import { type Status, type StatusName, statusNames } from './status.rule.js';
 
@@ -13,15 +14,13 @@ const statusColumns: Record<StatusName, string> = {
   favoriteStatus: 'favorite_status',
 };
 
-const utc = (time: string, form: string) => `to_char(${time} AT TIME ZONE 'UTC', '${form}')`;
-const microseconds = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
-const toTheMinute = 'YYYY-MM-DD"T"HH24:MI';
+const microseconds = (time: string) => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 const metadataColumns = `e.sync_id AS "syncId", e.episode_guid AS "episodeGuid", e.title, e.enclosure_url AS "enclosureUrl",
   e.episode_url AS "episodeUrl"`;
-const statusesAs = (form: string) =>
+const statusesWith = (time: (column: string) => string) =>
   statusNames
-    .map((name) => `e.${statusColumns[name]} AS "${name}", ${utc(`e.${statusColumns[name]}_at`, form)} AS "${name}At"`)
+    .map((name) => `e.${statusColumns[name]} AS "${name}", ${time(`e.${statusColumns[name]}_at`)} AS "${name}At"`)
     .join(', ');
 
 /**
@@ -77,8 +76,8 @@ export const load = statement(
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      (SELECT json_agg(row_to_json(r)) FROM (
        SELECT e.id, e.subscription_id AS "subscriptionId", ${metadataColumns}, e.minute_forms AS "minuteForms",
-         ${utc('e.publish_date', microseconds)} AS "publishDate", ${utc('e.changed', microseconds)} AS changed,
-         ${statusesAs(microseconds)}
+         ${microseconds('e.publish_date')} AS "publishDate", ${microseconds('e.changed')} AS changed,
+         ${statusesWith(microseconds)}
        FROM episode.episodes e JOIN ids ON ids.id = e.id
        WHERE e.user_id = $1 ORDER BY e.id
      ) r) AS episodes,
@@ -135,7 +134,7 @@ export const save = statement(
 
 export const list = listing('episode.list', {
   row: 'e',
-  columns: `e.id, g.guid AS "podcastGuid", ${metadataColumns}, e.publish_date AS "publishDate", ${statusesAs(toTheMinute)}`,
+  columns: `e.id, g.guid AS "podcastGuid", ${metadataColumns}, e.publish_date AS "publishDate", ${statusesWith((time) => time)}`,
   from: `episode.episodes e
     LEFT JOIN subscription.current_guids g ON g.user_id = e.user_id AND g.subscription_id = e.subscription_id`,
   matching: 'episode.episodes e',
@@ -144,15 +143,17 @@ export const list = listing('episode.list', {
 
 type StatusFields = Record<StatusName, Status['value'] | null> & Record<`${StatusName}At`, string | null>;
 type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
-type ListRow = Omit<Episode, StatusName> & StatusFields;
+type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
+type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & { episodes: LoadedRow[] | null };
 
-/** Reads every episode that the entries of an upload could mean. */
-export async function loadMeant(transaction: Transaction, userId: string, uploads: readonly Upload[]): Promise<Loaded> {
+/** What reads every episode that the entries of an upload could mean; {@link toLoaded} makes sense of what it answers. */
+export function meant(userId: string, uploads: readonly Upload[]): Bound<Found> {
   const entries = uploads.map(({ podcastGuid, metadata }) => ({ podcastGuid, ...metadata }));
   const syncIds = uploads.flatMap(({ syncId }) => (syncId === undefined ? [] : [syncId]));
-  const values = [userId, JSON.stringify(entries), syncIds, uploads.length];
-  type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & { episodes: LoadedRow[] | null };
-  const [found] = await transaction.query<Found>(load, values);
+  return [load, [userId, JSON.stringify(entries), syncIds, uploads.length]];
+}
+
+export function toLoaded([found]: readonly Found[]): Loaded {
   return {
     subscriptions: found?.subscriptions ?? [],
     aliases: found?.aliases ?? [],
@@ -161,7 +162,7 @@ export async function loadMeant(transaction: Transaction, userId: string, upload
   };
 }
 
-/** Writes what an upload changed, in at most two statements. */
+/** Writes what an upload changed, in at most two statements, the second one with the commit. */
 export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
   const { rows, renamed, aliases, absorbed } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {
@@ -169,21 +170,17 @@ export async function saveChanges(transaction: Transaction, userId: string, chan
     await transaction.query(makeWay, [userId, gone, survivors, renamed]);
   }
   if (rows.length > 0 || aliases.length > 0) {
-    await transaction.query(save, [userId, JSON.stringify(rows.map(toColumns)), JSON.stringify(aliases)]);
+    transaction.last(save, [userId, JSON.stringify(rows.map(toColumns)), JSON.stringify(aliases)]);
   }
 }
 
 export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listEpisodes>> {
-  return listPage(database, list, request, (row: ListRow) => {
-    const { podcastGuid, syncId, episodeGuid, title, publishDate, enclosureUrl, episodeUrl } = row;
-    const statuses = statusNames
-      .filter((name) => row[name] !== null)
-      .map((name) => [name, { value: row[name], timestamp: row[`${name}At`] }]);
-    return {
-      ...{ podcastGuid, syncId, episodeGuid, title, publishDate, enclosureUrl, episodeUrl },
-      ...(Object.fromEntries(statuses) as Partial<Episode>),
-    };
-  });
+  return listPage(database, list, request, (row: ListRow) =>
+    shown(row, row.podcastGuid, (name) => {
+      const [value, at] = [row[name], row[`${name}At`]];
+      return value === null || at === null ? undefined : { value, at };
+    }),
+  );
 }
 
 const stamp = (time: string) => `${time.slice(0, 23)}Z`;

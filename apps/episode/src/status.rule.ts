@@ -46,7 +46,7 @@ export function newer(first: Status | undefined, second: Status | undefined): St
 }
 
 /** The printed form of a time: to the minute, no zone. */
-export function minute(status: Status): string {
+export function minute(status: Pick<Status, 'at'>): string {
   return status.at.slice(0, 16);
 }
 

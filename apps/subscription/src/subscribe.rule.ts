@@ -1,9 +1,8 @@
-import { faultInHttpUrl, guidSchema, type ReplyOf, type RequestOf, type subscribe } from '#contracts';
+import { faultInHttpUrl, guidSchema, type RequestOf, type Subscribed, type subscribe } from '#contracts';
 import { type KnownSubscriptions, type SubscriptionRow } from './known-subscriptions.js';
 import { podcastGuid } from './podcast-guid.rule.js';
 
 type Entry = RequestOf<typeof subscribe>['entries'][number];
-type Verdicts = ReplyOf<typeof subscribe>;
 
 /** An entry that can be applied, or the message why not. */
 export type JudgedEntry =
@@ -21,12 +20,12 @@ export function judgeEntry({ feedUrl, guid }: Entry): JudgedEntry {
 }
 
 /** Applies a batch in the order of the request, each entry seeing the earlier ones; one subscription may have several verdicts. */
-export function applyBatch(known: KnownSubscriptions, entries: readonly JudgedEntry[], stamp: string): Verdicts {
-  const failure: Verdicts['failure'] = [];
+export function applyBatch(known: KnownSubscriptions, entries: readonly JudgedEntry[], stamp: string): Subscribed {
+  const failure: Subscribed['failure'] = [];
   const accepted: { feedUrl: string; row: SubscriptionRow }[] = [];
   for (const entry of entries) {
     if (entry.fault !== undefined) {
-      failure.push({ feedUrl: entry.feedUrl, message: entry.fault });
+      failure.push({ feed_url: entry.feedUrl, message: entry.fault });
       continue;
     }
     const row = entry.guid === undefined ? findOrCreate(known, entry) : follow(known, entry.feedUrl, entry.guid);
@@ -34,7 +33,7 @@ export function applyBatch(known: KnownSubscriptions, entries: readonly JudgedEn
     accepted.push({ feedUrl: entry.feedUrl, row });
   }
   const success = accepted.map(({ feedUrl, row }) => ({
-    ...{ feedUrl, guid: row.guid, isSubscribed: true as const, subscriptionChanged: stamp },
+    ...{ feed_url: feedUrl, guid: row.guid, is_subscribed: true as const, subscription_changed: stamp },
   }));
   return { success, failure };
 }

@@ -3,17 +3,20 @@ import {
   Failure,
   faultInHttpUrl,
   type getSubscription,
+  JsonText,
   type ListRequest,
-  type ReplyOf,
   type RequestOf,
   subscribe,
+  type Subscribed,
+  type Subscription,
+  type Updated,
   updateSubscription,
 } from '#contracts';
 import { Database } from '#database';
 import type { CallContext } from '#transport';
 import { KnownSubscriptions } from './known-subscriptions.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
-import { findByGuid, listChanged, loadNamed, saveChanges } from './subscription.store.js';
+import { findByGuid, listChanged, named, saveChanges, toLoaded } from './subscription.store.js';
 import { applyPatch } from './update.rule.js';
 
 /**
@@ -27,20 +30,21 @@ export class SubscriptionService {
   constructor(@Inject(Database) private readonly database: Database) {}
 
   /** Adds a batch (POST /subscriptions). */
-  async subscribe(request: RequestOf<typeof subscribe>, context: CallContext): Promise<ReplyOf<typeof subscribe>> {
+  async subscribe(request: RequestOf<typeof subscribe>, context: CallContext): Promise<JsonText<Subscribed>> {
     const { userId } = request;
     const entries = request.entries.map(judgeEntry);
     const accepted = entries.filter((entry) => entry.fault === undefined);
-    return this.database.write({ userId, pattern: subscribe.pattern, ...budget(context) }, async (transaction) => {
-      const loaded = await loadNamed(transaction, userId, {
-        guids: accepted.map((entry) => entry.guid ?? entry.derivedGuid),
-        urls: accepted.map((entry) => entry.feedUrl),
-        newRows: accepted.length,
-      });
-      const known = new KnownSubscriptions(loaded, transaction.stamp);
+    const reads = named(userId, {
+      guids: accepted.map((entry) => entry.guid ?? entry.derivedGuid),
+      urls: accepted.map((entry) => entry.feedUrl),
+      newRows: accepted.length,
+    });
+    const write = { userId, pattern: subscribe.pattern, reads, ...budget(context) };
+    return this.database.write(write, async (transaction) => {
+      const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp);
       const verdicts = applyBatch(known, entries, transaction.stamp);
       if (accepted.length > 0) await saveChanges(transaction, userId, known.changes());
-      return verdicts;
+      return JsonText.of(verdicts);
     });
   }
 
@@ -49,28 +53,23 @@ export class SubscriptionService {
    *
    * @throws Failure `invalid` for an unusable URL or nothing to change, `not_found` for no live subscription.
    */
-  async update(
-    request: RequestOf<typeof updateSubscription>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof updateSubscription>> {
+  async update(request: RequestOf<typeof updateSubscription>, context: CallContext): Promise<JsonText<Updated>> {
     const { userId, guid, ...patch } = request;
     const { newFeedUrl, newGuid } = patch;
     if (Object.values(patch).every((value) => value === undefined)) throw new Failure('invalid');
     if (newFeedUrl !== undefined && faultInHttpUrl(newFeedUrl) !== undefined) throw new Failure('invalid');
-    return this.database.write(
-      { userId, pattern: updateSubscription.pattern, ...budget(context) },
-      async (transaction) => {
-        const guids = newGuid === undefined ? [guid] : [guid, newGuid];
-        const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
-        const loaded = await loadNamed(transaction, userId, { guids, urls, newRows: 0 });
-        const known = new KnownSubscriptions(loaded, transaction.stamp);
-        const row = known.byGuid(guid);
-        if (!row || row.deleted !== null) throw new Failure('not_found');
-        const answer = applyPatch(known, row, patch, transaction.stamp);
-        await saveChanges(transaction, userId, known.changes());
-        return answer;
-      },
-    );
+    const guids = newGuid === undefined ? [guid] : [guid, newGuid];
+    const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
+    const reads = named(userId, { guids, urls, newRows: 0 });
+    const write = { userId, pattern: updateSubscription.pattern, reads, ...budget(context) };
+    return this.database.write(write, async (transaction) => {
+      const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp);
+      const row = known.byGuid(guid);
+      if (!row || row.deleted !== null) throw new Failure('not_found');
+      const answer = applyPatch(known, row, patch, transaction.stamp);
+      await saveChanges(transaction, userId, known.changes());
+      return JsonText.of(answer);
+    });
   }
 
   /**
@@ -78,16 +77,17 @@ export class SubscriptionService {
    *
    * @throws Failure `not_found`, or `gone` for a tombstone.
    */
-  async get(request: RequestOf<typeof getSubscription>): Promise<ReplyOf<typeof getSubscription>> {
+  async get(request: RequestOf<typeof getSubscription>): Promise<JsonText<Subscription>> {
     const row = await findByGuid(this.database, request.userId, request.guid);
     if (!row) throw new Failure('not_found');
     if (row.deleted !== null) throw new Failure('gone');
     const { feedUrl, isSubscribed, subscriptionChanged, guidChanged, attached } = row;
     const renamed = guidChanged !== null && guidChanged > attached ? guidChanged : attached;
-    return {
-      ...{ feedUrl, guid: request.guid, isSubscribed, subscriptionChanged },
-      ...(row.guid !== request.guid && { newGuid: row.guid, guidChanged: renamed }),
-    };
+    return JsonText.of({
+      ...{ feed_url: feedUrl, guid: request.guid, is_subscribed: isSubscribed },
+      subscription_changed: subscriptionChanged,
+      ...(row.guid !== request.guid && { new_guid: row.guid, guid_changed: renamed }),
+    });
   }
 
   /** One page of what changed (GET /subscriptions). */

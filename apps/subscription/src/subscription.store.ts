@@ -1,5 +1,5 @@
 import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
-import { type Database, listing, listPage, statement, type Transaction } from '#database';
+import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
 import type { Changes, Loaded, SubscriptionRow } from './known-subscriptions.js';
 import { urlKey } from './known-subscriptions.js';
 
@@ -116,15 +116,15 @@ interface ListRow {
 /** A row and when the guid it was asked by came to name it. */
 export type NamedRow = SubscriptionRow & { attached: string };
 
-/** Reads everything that the guids and URLs of a write name. */
-export async function loadNamed(
-  transaction: Transaction,
-  userId: string,
-  names: { guids: string[]; urls: string[]; newRows: number },
-): Promise<Loaded> {
+type Found = { [Part in keyof Loaded]: Loaded[Part] | null };
+
+/** What reads everything that the guids and URLs of a write name; {@link toLoaded} makes sense of what it answers. */
+export function named(userId: string, names: { guids: string[]; urls: string[]; newRows: number }): Bound<Found> {
   const keys = names.urls.map((url) => Buffer.from(urlKey(url), 'hex'));
-  const values = [userId, names.guids, keys, names.newRows];
-  const [found] = await transaction.query<{ [Part in keyof Loaded]: Loaded[Part] | null }>(load, values);
+  return [load, [userId, names.guids, keys, names.newRows]];
+}
+
+export function toLoaded([found]: readonly Found[]): Loaded {
   return {
     rows: (found?.rows ?? []).map(withStamps),
     guids: found?.guids ?? [],
@@ -133,13 +133,13 @@ export async function loadNamed(
   };
 }
 
-/** Writes what a write changed: each merge, then everything else in one statement. */
+/** Writes what a write changed: each merge, then everything else in one statement, with the commit. */
 export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
   for (const { from, into } of changes.merges) {
     await transaction.query(absorb, [userId, from, into, transaction.stamp]);
   }
   const sets = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
-  await transaction.query(save, [userId, ...sets.map((set) => JSON.stringify(set)), transaction.stamp]);
+  transaction.last(save, [userId, ...sets.map((set) => JSON.stringify(set)), transaction.stamp]);
 }
 
 export async function findByGuid(database: Database, userId: string, guid: string): Promise<NamedRow | undefined> {
@@ -149,11 +149,14 @@ export async function findByGuid(database: Database, userId: string, guid: strin
 
 export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listSubscriptions>> {
   return listPage(database, list, request, (row: ListRow) => ({
-    feedUrl: row.feedUrl,
+    feed_url: row.feedUrl,
     guid: row.guid,
-    isSubscribed: row.isSubscribed,
-    subscriptionChanged: row.subscriptionChanged,
-    ...(row.newGuid !== row.guid && { newGuid: row.newGuid, ...(row.guidChanged && { guidChanged: row.guidChanged }) }),
+    is_subscribed: row.isSubscribed,
+    subscription_changed: row.subscriptionChanged,
+    ...(row.newGuid !== row.guid && {
+      new_guid: row.newGuid,
+      ...(row.guidChanged && { guid_changed: row.guidChanged }),
+    }),
     ...(row.deleted && { deleted: row.deleted }),
   }));
 }

@@ -1,14 +1,13 @@
-import type { ReplyOf, RequestOf, updateSubscription } from '#contracts';
+import type { RequestOf, Updated, updateSubscription } from '#contracts';
 import type { KnownSubscriptions, SubscriptionRow } from './known-subscriptions.js';
 
 type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
-type Answer = ReplyOf<typeof updateSubscription>;
 
 /**
  * Applies a PATCH to a live subscription. A guid of another subscription, or another's current URL, merges that one
  * into it first. Whatever was sent is stamped, also when its value is the same.
  */
-export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch, stamp: string): Answer {
+export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch, stamp: string): Updated {
   const { newFeedUrl, newGuid, isSubscribed } = patch;
   const wasSubscribed = row.isSubscribed;
   if (newGuid !== undefined) absorb(known, row, known.byGuid(newGuid));
@@ -21,10 +20,10 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   if (isSubscribed !== undefined) known.setSubscribed(row, isSubscribed);
   else if (row.isSubscribed !== wasSubscribed) known.setSubscribed(row, row.isSubscribed);
   return {
-    ...(newFeedUrl !== undefined && { newFeedUrl }),
-    ...(isSubscribed !== undefined && { isSubscribed }),
-    ...((newFeedUrl !== undefined || isSubscribed !== undefined) && { subscriptionChanged: stamp }),
-    ...(newGuid !== undefined && { newGuid, guidChanged: stamp }),
+    ...(newFeedUrl !== undefined && { new_feed_url: newFeedUrl }),
+    ...(isSubscribed !== undefined && { is_subscribed: isSubscribed }),
+    ...((newFeedUrl !== undefined || isSubscribed !== undefined) && { subscription_changed: stamp }),
+    ...(newGuid !== undefined && { new_guid: newGuid, guid_changed: stamp }),
   };
 }
 

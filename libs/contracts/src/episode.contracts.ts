@@ -1,31 +1,8 @@
 import { z } from 'zod';
-import { listReplySchema, listRequestSchema, stampSchema } from './list.schemas.js';
+import { jsonOf } from './json.text.js';
+import { listReplySchema, listRequestSchema } from './list.schemas.js';
 import { rpc } from './rpc.js';
-
-/** A status as the interface prints it: the time to the minute, no zone, UTC. */
-function status<Value extends z.ZodType>(value: Value) {
-  return z.object({ value, timestamp: z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/) });
-}
-
-/** An episode as the interface shows it (Resources and their fields, Episode). */
-export const episodeSchema = z.object({
-  podcastGuid: z.guid(),
-  syncId: z.guid(),
-  episodeGuid: z.string(),
-  title: z.string(),
-  publishDate: stampSchema,
-  enclosureUrl: z.string(),
-  episodeUrl: z.string(),
-  playbackPosition: status(z.number().min(0)).optional(),
-  playedStatus: status(z.boolean()).optional(),
-  newStatus: status(z.boolean()).optional(),
-  downloadStatus: status(z.boolean()).optional(),
-  favoriteStatus: status(z.boolean()).optional(),
-});
-export type Episode = z.output<typeof episodeSchema>;
-
-/** The client's own name for an entry, returned as it was sent. */
-const temporaryId = z.union([z.string(), z.number()]).optional();
+import { episodeSchema, uploadedSchema } from './shown.schemas.js';
 
 /** One entry of an upload as the client sent it, fields renamed and nothing judged yet; `null` stands for what was no object. */
 export const episodeEntrySchema = z
@@ -53,18 +30,7 @@ export const uploadEpisodes = rpc({
   pattern: 'episode.upload',
   write: true,
   request: z.object({ userId: z.guid(), entries: z.array(episodeEntrySchema) }),
-  reply: z.object({
-    success: z.array(episodeSchema.extend({ temporaryId })),
-    failure: z.array(
-      z.object({
-        podcastGuid: z.string().optional(),
-        syncId: z.string().optional(),
-        episodeGuid: z.string().optional(),
-        temporaryId,
-        message: z.string(),
-      }),
-    ),
-  }),
+  reply: jsonOf(uploadedSchema),
 });
 
 /** One page of the episodes whose state changed (GET /episodes). */

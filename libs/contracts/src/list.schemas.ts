@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonOf } from './json.text.js';
 
 /** A time stamp inside the system: UTC with milliseconds, `2023-02-23T14:00:00.000Z`. */
 export const stampSchema = z.iso.datetime({ precision: 3 });
@@ -31,7 +32,7 @@ export const listRequestSchema = z.object({
 });
 export type ListRequest = z.output<typeof listRequestSchema>;
 
-/** What both lists answer; clock, rows and total come from one snapshot. */
+/** What both lists answer; clock, rows and total come from one snapshot. The items are as a client is shown them. */
 export function listReplySchema<Item extends z.ZodType>(item: Item) {
   return z.discriminatedUnion('unchanged', [
     z.object({ unchanged: z.literal(true), clock: stampSchema }),
@@ -39,7 +40,7 @@ export function listReplySchema<Item extends z.ZodType>(item: Item) {
       unchanged: z.literal(false),
       clock: stampSchema,
       total: z.int().min(0),
-      items: z.array(item),
+      items: jsonOf(z.array(item)),
       /** Row ids at the two ends of the page; absent on an empty one. */
       firstId: z.int().optional(),
       lastId: z.int().optional(),

@@ -1,18 +1,8 @@
 import { z } from 'zod';
-import { listReplySchema, listRequestSchema, stampSchema } from './list.schemas.js';
+import { jsonOf } from './json.text.js';
+import { listReplySchema, listRequestSchema } from './list.schemas.js';
 import { rpc } from './rpc.js';
-
-/** A subscription as the interface shows it (Resources and their fields, Subscription). */
-export const subscriptionSchema = z.object({
-  feedUrl: z.string(),
-  guid: z.guid(),
-  isSubscribed: z.boolean(),
-  subscriptionChanged: stampSchema.optional(),
-  newGuid: z.guid().optional(),
-  guidChanged: stampSchema.optional(),
-  deleted: stampSchema.optional(),
-});
-export type Subscription = z.output<typeof subscriptionSchema>;
+import { subscribedSchema, subscriptionSchema, updatedSchema } from './shown.schemas.js';
 
 /** Adds a batch; each entry gets a verdict of its own (POST /subscriptions). */
 export const subscribe = rpc({
@@ -22,17 +12,7 @@ export const subscribe = rpc({
     userId: z.guid(),
     entries: z.array(z.object({ feedUrl: z.string(), guid: z.unknown().optional() })),
   }),
-  reply: z.object({
-    success: z.array(
-      z.object({
-        feedUrl: z.string(),
-        guid: z.guid(),
-        isSubscribed: z.literal(true),
-        subscriptionChanged: stampSchema,
-      }),
-    ),
-    failure: z.array(z.object({ feedUrl: z.string(), message: z.string() })),
-  }),
+  reply: jsonOf(subscribedSchema),
 });
 
 /** Changes one subscription; the reply holds the fields that were sent and the stamps that follow (PATCH /subscriptions/{guid}). */
@@ -48,13 +28,7 @@ export const updateSubscription = rpc({
     newGuid: z.guid().optional(),
     isSubscribed: z.boolean().optional(),
   }),
-  reply: z.object({
-    newFeedUrl: z.string().optional(),
-    isSubscribed: z.boolean().optional(),
-    subscriptionChanged: stampSchema.optional(),
-    newGuid: z.guid().optional(),
-    guidChanged: stampSchema.optional(),
-  }),
+  reply: jsonOf(updatedSchema),
 });
 
 /** Reads one subscription; fails with `not_found` or `gone` (GET /subscriptions/{guid}). */
@@ -62,7 +36,7 @@ export const getSubscription = rpc({
   pattern: 'subscription.get',
   write: false,
   request: z.object({ userId: z.guid(), guid: z.guid() }),
-  reply: subscriptionSchema,
+  reply: jsonOf(subscriptionSchema),
 });
 
 /** One page of the subscriptions that changed (GET /subscriptions). */

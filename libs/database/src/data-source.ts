@@ -2,6 +2,7 @@ import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
+import { turnSocket } from './turn.socket.js';
 
 export interface DatabaseOptions {
   url: string;
@@ -34,11 +35,19 @@ const int8 = pg.types.builtins.INT8;
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
     const parse = pg.types.getTypeParser(oid, format as 'text') as (value: never) => unknown;
-    if (oid === timestamptz) return (value) => (parse(value) as Date).toISOString();
+    if (oid === timestamptz) return (value: string) => utcStamp(value) ?? (parse(value as never) as Date).toISOString();
     if (oid === int8) return Number;
     return parse;
   },
 };
+
+/** What Postgres writes where its time zone is UTC, of years with four digits: by far the most. */
+const utcForm = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/;
+
+function utcStamp(text: string): string | undefined {
+  if (!utcForm.test(text)) return undefined;
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`;
+}
 
 /** The one description of the database: entities for checks of drift, migrations as the only way to change it. */
 export function createDataSource(options: DatabaseOptions): DataSource {
@@ -61,6 +70,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     poolErrorHandler: () => undefined,
     extra: {
       types,
+      stream: turnSocket,
       pipeline: true,
       ...(!pooled && { statement_timeout: statementTimeoutMs }),
       query_timeout: queryTimeoutMs,

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
-import { Failure, type FailureCode, type FailureData } from '#contracts';
+import { Failure, type FailureCode, type FailureData, JsonText } from '#contracts';
 import type { DataSource } from 'typeorm';
 import { bind, Session } from './session.js';
 import { inStatementSpan } from './statement.span.js';
-import { statement, type Statement } from './statement.js';
+import { type Bound, statement, type Statement } from './statement.js';
 import { Turns } from './turns.js';
 
 /** One write on behalf of one user. */
-export interface Write {
+export interface Write<Found extends object = object> {
   userId: string;
   /** A second write with the same id within an hour gets the first one's answer and changes nothing. */
   requestId: string;
@@ -15,12 +15,18 @@ export interface Write {
   pattern: string;
   /** What is left of the caller's patience, in milliseconds, measured where the write begins. */
   remainingMs(): number;
+  /** What to read first, under the user's clock. It is on its way together with the lock, and costs no round trip. */
+  reads?: Bound<Found>;
 }
 
 /** What the body of a write works with. */
-export interface Transaction {
+export interface Transaction<Found extends object = object> {
   /** This write's stamp of the user's clock. */
   readonly stamp: string;
+  /** What was to be read first. */
+  readonly found: Found[];
+  /** Sends a statement together with the commit: it costs no round trip, and nothing can be said to what it answers. */
+  last(query: Statement, values: readonly unknown[]): void;
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
 }
 
@@ -41,7 +47,8 @@ const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM
 const restoreClock = statement('sync.restore_clock', 'UPDATE sync.user_clock SET stamp = $2 WHERE user_id = $1');
 
 type Begun = { stamp: string | null; previous: string; pattern: string | null; answer: Answer | null };
-type Answer = { reply: unknown } | { failure: FailureData };
+/** An answer as it is stored; `json` is a reply that was {@link JsonText}. */
+type Answer = { reply: unknown } | { json: unknown } | { failure: FailureData };
 
 /** Failures that are the answer of the operation; any other means that there was none. */
 const remembered: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
@@ -95,25 +102,35 @@ export class Database {
    * @throws Failure what `run` threw, `conflict` when the request id belongs to another operation (with that one's
    *   answer), `unavailable` when there is no time left or Postgres can't answer now.
    */
-  async write<Reply>(write: Write, run: (transaction: Transaction) => Promise<Reply>): Promise<Reply> {
+  async write<Reply, Found extends object>(
+    write: Write<Found>,
+    run: (transaction: Transaction<Found>) => Promise<Reply>,
+  ): Promise<Reply> {
     try {
-      return await this.once(write, async (transaction) => ({ reply: await run(transaction) }));
+      return await this.once(write, run);
     } catch (error) {
       if (!(error instanceof Failure) || !remembered.has(error.code)) throw error;
-      return this.once(write, async () => ({ failure: { code: error.code } }));
+      const { reads: _needsNothing, ...failed } = write;
+      return this.once<Reply, Found>(failed, async () => new Failed(error.code));
     }
   }
 
-  private async once<Reply>(write: Write, run: (transaction: Transaction) => Promise<Answer>): Promise<Reply> {
+  private async once<Reply, Found extends object>(
+    write: Write<Found>,
+    run: (transaction: Transaction<Found>) => Promise<Reply | Failed>,
+  ): Promise<Reply> {
+    const { userId, requestId, pattern, reads } = write;
     const begin = async (session: Session) => {
-      const [begun] = await session.query<Begun>(beginWrite, [write.userId, write.requestId]);
-      if (begun?.answer) return answered<Reply>(write.pattern, begun.pattern, begun.answer);
+      const locked = session.query<Begun>(beginWrite, [userId, requestId]);
+      const [[begun], found] = await Promise.all([locked, reads ? session.query<Found>(reads[0], reads[1]) : []]);
+      if (begun?.answer) return answered<Reply>(pattern, begun.pattern, begun.answer);
       const { stamp, previous } = begun as { stamp: string; previous: string };
-      const answer = await run({ stamp, query: session.query });
-      const stored = [write.userId, write.requestId, write.pattern, JSON.stringify(answer)];
-      const restored: [Statement, unknown[]][] = 'failure' in answer ? [[restoreClock, [write.userId, previous]]] : [];
-      await session.commit(...restored, [storeAnswer, stored]);
-      return answered<Reply>(write.pattern, write.pattern, answer);
+      const last: Bound[] = [];
+      const reply = await run({ stamp, found, last: (...bound) => void last.push(bound), query: session.query });
+      if (reply instanceof Failed) last.push([restoreClock, [userId, previous]]);
+      await session.commit(...last, [storeAnswer, [userId, requestId, pattern, stored(reply)]]);
+      if (reply instanceof Failed) throw new Failure(reply.code);
+      return reply;
     };
     // Writes of one user would wait for one another anyway: here they do it without a connection each.
     return this.turns.take(write.userId, write.remainingMs, () => this.inTransaction(write.remainingMs, begin));
@@ -164,9 +181,21 @@ export class Database {
 /** Whoever uses the connection is told by their statement; the pool takes back none that was lost. */
 function lostConnection(): void {}
 
+/** A write that came to nothing. */
+class Failed {
+  constructor(readonly code: FailureCode) {}
+}
+
+/** The JSON of an {@link Answer}. */
+function stored(reply: unknown): string {
+  if (reply instanceof JsonText) return `{"json":${reply.toString()}}`;
+  return JSON.stringify(reply instanceof Failed ? { failure: { code: reply.code } } : { reply });
+}
+
 /** The answer to give: the reply or failure of the same operation, else a `conflict` that carries the other one's. */
 function answered<Reply>(pattern: string, first: string | null, answer: Answer): Reply {
   if (first !== pattern) throw new Failure('conflict', { pattern: first ?? '', answer });
+  if ('json' in answer) return JsonText.of(answer.json) as Reply;
   if ('reply' in answer) return answer.reply as Reply;
   throw new Failure(answer.failure.code);
 }

@@ -1,4 +1,4 @@
-import type { ListRequest } from '#contracts';
+import { JsonText, type ListRequest } from '#contracts';
 import type { Database } from './database.js';
 import { statement, type Statement } from './statement.js';
 
@@ -109,7 +109,7 @@ function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
 /**
  * Reads one page. A caller that knows the clock is answered by one read of it while it stands still.
  *
- * @param toItem makes an item of a row's columns.
+ * @param toItem makes an item, as a client is shown it, of a row's columns.
  */
 export async function listPage<Row extends object, Item>(
   database: Database,
@@ -131,7 +131,7 @@ export async function listPage<Row extends object, Item>(
     clock: head.clock,
     total: head.total ?? request.total ?? 0,
     ...(head.firstMatch && head.lastMatch && { span: { first: head.firstMatch, last: head.lastMatch } }),
-    items: page.map(toItem),
+    items: JsonText.of(page.map(toItem)),
     ...(page.length > 0 && { firstId: (page[0] as Head).id as number, lastId: (page.at(-1) as Head).id as number }),
     more: rows.length > perPage,
   };

@@ -1,7 +1,7 @@
 import { Failure } from '#contracts';
 import type { PoolClient, QueryConfig } from 'pg';
 import { inStatementSpan } from './statement.span.js';
-import type { Statement } from './statement.js';
+import type { Bound, Statement } from './statement.js';
 
 /** How much longer than Postgres itself this side waits for an answer, in milliseconds: the connection is silent then. */
 const graceMs = 1_000;
@@ -36,7 +36,7 @@ export class Session {
   };
 
   /** Runs the last statements and commits, all sent at once. */
-  async commit(...last: [Statement, readonly unknown[]][]): Promise<void> {
+  async commit(...last: Bound[]): Promise<void> {
     const limit = this.limit() + graceMs;
     const sent: Promise<unknown>[] = last.map(([query, values]) =>
       this.client.query(bind(query, values, this.prepared, limit)),

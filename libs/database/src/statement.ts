@@ -4,6 +4,11 @@ export interface Statement {
   readonly text: string;
 }
 
+/** A statement with its values. `Row` is what it answers. */
+export type Bound<Row extends object = object> = readonly [query: Statement, values: readonly unknown[]] & {
+  readonly row?: Row;
+};
+
 /** @param name `<service>.<what it does>`, unique in the process. */
 export function statement(name: string, text: string): Statement {
   return Object.freeze({ name, text });

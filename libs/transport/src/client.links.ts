@@ -15,7 +15,7 @@ export interface ClientLinksOptions {
   readonly lookMs: number;
   /** The channel that replies come on. */
   readonly channel: string;
-  readonly heard: (message: string) => void;
+  readonly heard: (message: Buffer) => void;
   /** A connection was lost: replies on their way may be lost with it. */
   readonly lost: () => void;
 }
@@ -44,8 +44,9 @@ export class ClientLinks {
     this.hearer = new RedisLink('hearer', connect(), log);
     for (const link of this.all) link.on('close', () => this.lost());
     this.hearer.on('ready', () => void this.subscribe());
-    this.hearer.redis.on('message', (from: string, message: string) => {
-      if (from === channel) heard(message);
+    // Bytes: most of a reply is handed on as it is.
+    this.hearer.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
+      if (from.toString() === channel) heard(message);
     });
     this.pulse = new Pulse(
       lookMs,

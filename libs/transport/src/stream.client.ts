@@ -175,7 +175,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     this._status$.next(this.links?.all.every((link) => link.isUp) ? 'connected' : 'reconnecting');
   }
 
-  private heard(message: string): void {
+  private heard(message: Buffer): void {
     decodeReplies(message, (id, verdict) => {
       if (!this.pending.settle(id, verdict)) this.counts.late += 1;
     });

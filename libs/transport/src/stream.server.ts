@@ -78,6 +78,11 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     return this.replica.links.map((link) => link.redis) as T;
   }
 
+  /** Nest's own parses each pattern first, in case it is an object; a contract's never is. */
+  override getHandlerByPattern(pattern: string): MessageHandler | null {
+    return this.messageHandlers.get(pattern) ?? super.getHandlerByPattern(pattern);
+  }
+
   private async start(): Promise<void> {
     const { maxInFlight = 64, maxDeliveries = 3, timings } = this.options;
     this.replica = new Replica(

@@ -1,3 +1,5 @@
+import { JsonText } from '#contracts';
+
 /**
  * The wire format: how keys and channels are named and what a request and a reply look like on them. A change here
  * has to be read by yesterday's processes: add fields, never change one.
@@ -93,12 +95,29 @@ export function timeOf(entryId: string): number {
 /** A reply's verdict: a value, or the error that the caller is told. `undefined` travels as an absent value. */
 export type Verdict = { readonly value?: unknown } | { readonly error: unknown };
 
-/** @throws TypeError for what JSON does not have. */
+/** What is JSON as it travels: the verdict itself, and which part of its value comes after it as a text. */
+type Told = { value?: unknown; error?: unknown; text?: string };
+
+const lineFeed = 10;
+const tab = 9;
+
+/**
+ * A verdict as JSON. A value that is a {@link JsonText}, or has a field that is one, is followed by it after a tab: it was
+ * made once and is parsed by nobody here.
+ *
+ * @throws TypeError for what JSON does not have.
+ */
 export function encodeVerdict(verdict: Verdict): string {
+  const value = 'value' in verdict ? verdict.value : undefined;
+  if (value instanceof JsonText) return `{"text":""}\t${value.toString()}`;
+  if (typeof value === 'object' && value !== null)
+    for (const [field, part] of Object.entries(value))
+      if (part instanceof JsonText)
+        return `${JSON.stringify({ value: { ...value, [field]: undefined }, text: field })}\t${part.toString()}`;
   return JSON.stringify(verdict);
 }
 
-/** A reply is the request's id, a line feed and JSON: whose it is can be seen without parsing the rest. */
+/** A reply is the request's id, a line feed and a verdict: whose it is can be seen without parsing the rest. */
 export function encodeReply(id: string, verdict: string): string {
   return `${id}\n${verdict}`;
 }
@@ -109,20 +128,26 @@ export function joinReplies(replies: readonly string[]): string {
 }
 
 /** Hands on the replies of a message; the verdict is parsed only when it is asked for. */
-export function decodeReplies(message: string, heard: (id: string, verdict: () => Verdict) => void): void {
+export function decodeReplies(message: Buffer, heard: (id: string, verdict: () => Verdict) => void): void {
   for (let start = 0; start < message.length;) {
-    const middle = message.indexOf('\n', start);
+    const middle = message.indexOf(lineFeed, start);
     if (middle < 0) return;
-    const next = message.indexOf('\n', middle + 1);
+    const next = message.indexOf(lineFeed, middle + 1);
     const end = next < 0 ? message.length : next;
-    heard(message.slice(start, middle), () => parseVerdict(message.slice(middle + 1, end)));
+    heard(message.toString('latin1', start, middle), () => parseVerdict(message.subarray(middle + 1, end)));
     start = end + 1;
   }
 }
 
-function parseVerdict(json: string): Verdict {
+function parseVerdict(verdict: Buffer): Verdict {
   try {
-    return JSON.parse(json) as Verdict;
+    const split = verdict.indexOf(tab);
+    const { text: field, ...told } = JSON.parse(
+      verdict.toString('utf8', 0, split < 0 ? verdict.length : split),
+    ) as Told;
+    if (field === undefined) return told;
+    const text = JsonText.from(verdict.subarray(split + 1));
+    return { value: field === '' ? text : { ...(told.value as object), [field]: text } };
   } catch (error) {
     return { error };
   }

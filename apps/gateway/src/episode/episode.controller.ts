@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { type EpisodeEntry, Failure, listEpisodes, uploadEpisodes } from '#contracts';
+import { type EpisodeEntry, Failure, listEpisodes, uploadedSchema, uploadEpisodes } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
@@ -10,7 +10,7 @@ import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
-import { episodePageSchema, uploadedSchema, uploadSchema } from '../wire.schemas.js';
+import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 
 /** The fields of an entry and their names inside. */
 const entryNames = {

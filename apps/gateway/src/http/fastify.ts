@@ -1,5 +1,6 @@
 import compress from '@fastify/compress';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
+import { JsonText } from '#contracts';
 import type { Log } from '#runtime';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onSendAsyncHookHandler } from 'fastify';
@@ -59,6 +60,7 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
   });
   const fastify = adapter.getInstance();
   fastify.server.maxConnections = config.MAX_CONNECTIONS;
+  fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
   answerOddities(fastify.server);
   recordRequests(fastify, log);
   closeConnections(fastify);

@@ -2,6 +2,7 @@ import {
   Failure,
   type FailureData,
   failureSchema,
+  JsonText,
   type ReplyOf,
   requestDeletion,
   type Rpc,
@@ -9,9 +10,8 @@ import {
   updateSubscription,
   uploadEpisodes,
 } from '#contracts';
-import { toWire } from './wire.js';
 
-/** A successful answer. */
+/** A successful answer; a body that is JSON already goes out as it is. */
 export interface HttpAnswer {
   status: number;
   body: unknown;
@@ -19,9 +19,9 @@ export interface HttpAnswer {
 
 /** The writes of the interface and how each reply looks in HTTP. */
 const writes = [
-  write(subscribe, (reply) => ({ status: 200, body: toWire(reply) })),
-  write(updateSubscription, (reply) => ({ status: 200, body: toWire(reply) })),
-  write(uploadEpisodes, (reply) => ({ status: 200, body: toWire(reply) })),
+  write(subscribe, (body) => ({ status: 200, body })),
+  write(updateSubscription, (body) => ({ status: 200, body })),
+  write(uploadEpisodes, (body) => ({ status: 200, body })),
   write(requestDeletion, ({ deletionId }) => ({
     status: 202,
     body: { deletion_id: deletionId, message: 'Deletion request was received and will be processed' },
@@ -43,9 +43,9 @@ export function writeAnswer<C extends Rpc>(contract: C, reply: ReplyOf<C>): Http
 export function repeatedAnswer(first: FailureData['first']): HttpAnswer | { failure: Failure } | undefined {
   const found = writes.find(({ contract }) => contract.pattern === first?.pattern);
   if (!found || typeof first?.answer !== 'object' || first.answer === null) return undefined;
-  const answer = first.answer as { reply?: unknown; failure?: unknown };
+  const answer = first.answer as { reply?: unknown; json?: unknown; failure?: unknown };
   const failure = failureSchema.safeParse(answer.failure);
   if (failure.success) return { failure: new Failure(failure.data.code) };
-  const reply = found.contract.reply.safeParse(answer.reply);
+  const reply = found.contract.reply.safeParse('json' in answer ? JsonText.of(answer.json) : answer.reply);
   return reply.success ? found.answer(reply.data) : undefined;
 }

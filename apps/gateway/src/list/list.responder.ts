@@ -1,9 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { listEpisodes, listSubscriptions, Position } from '#contracts';
+import { JsonText, type listEpisodes, type listSubscriptions, type Position } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { Services } from '../services.js';
-import { toWire } from '../http/wire.js';
 import { encodeCursor } from './cursor.js';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
 import { type ListQuery, readListQuery } from './list.query.js';
@@ -58,14 +57,10 @@ export class ListResponder {
       target.searchParams.set('cursor', encodeCursor(neighbour.cursor, { userId, list: array, since }));
       return target.href;
     };
-    return {
-      total,
-      page,
-      per_page: perPage,
-      ...(links.next && { next: link(links.next) }),
-      ...(links.previous && { previous: link(links.previous) }),
-      [array]: toWire(items),
-    };
+    const next = links.next && link(links.next);
+    const previous = links.previous && link(links.previous);
+    const envelope = JSON.stringify({ total, page, per_page: perPage, next, previous });
+    return JsonText.concat(`${envelope.slice(0, -1)},"${array}":`, items, '}');
   }
 
   /** The public URL of this service, as configured or as the request was addressed. */

@@ -7,26 +7,20 @@ import {
   listSubscriptions,
   requestDeletion,
   subscribe,
+  subscribedSchema,
+  subscriptionSchema,
+  updatedSchema,
   updateSubscription,
 } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { prefixes } from '../http/routes.js';
-import { toWire } from '../http/wire.js';
 import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
-import {
-  deletionAcceptedSchema,
-  subscribedSchema,
-  subscribeSchema,
-  subscriptionPageSchema,
-  subscriptionSchema,
-  updatedSchema,
-  updateSchema,
-} from '../wire.schemas.js';
+import { deletionAcceptedSchema, subscribeSchema, subscriptionPageSchema, updateSchema } from '../wire.schemas.js';
 
 /** /subscriptions (interface, Endpoints). */
 @ApiTags('Subscriptions')
@@ -65,9 +59,8 @@ export class SubscriptionController {
 
   @Get(':guid')
   @Operation('Reads one subscription', { status: 200, schema: subscriptionSchema }, [404, 405, 410])
-  async get(@Req() request: FastifyRequest, @Param('guid', { schema: guidSchema }) guid: string) {
-    const userId = this.services.userId(request);
-    return toWire(await this.services.call(getSubscription, request, { userId, guid }));
+  get(@Req() request: FastifyRequest, @Param('guid', { schema: guidSchema }) guid: string) {
+    return this.services.call(getSubscription, request, { userId: this.services.userId(request), guid });
   }
 
   @Patch(':guid')

@@ -1,0 +1,24 @@
+import { Socket } from 'node:net';
+
+/**
+ * A socket that sends together what is written to it in one turn of the event loop: the statements at either end of a
+ * transaction are then one packet for Postgres to wake up for, and not one each.
+ */
+export function turnSocket(): Socket {
+  const socket = new Socket();
+  const write = socket.write.bind(socket) as (...written: unknown[]) => boolean;
+  let isHeld = false;
+  const release = () => {
+    isHeld = false;
+    socket.uncork();
+  };
+  const hold = (...written: unknown[]) => {
+    if (!isHeld) {
+      isHeld = true;
+      socket.cork();
+      process.nextTick(release);
+    }
+    return write(...written);
+  };
+  return Object.assign(socket, { write: hold as Socket['write'] });
+}
