@@ -39,7 +39,7 @@ export function episodeItem(row) {
     episode_url: row.episodeUrl,
   };
   for (const [name, wire] of names)
-    if (row[name] !== null) item[wire] = { value: row[name], timestamp: row[`${name}At`] };
+    if (row[name] !== null) item[wire] = { value: row[name], timestamp: row[`${name}At`].slice(0, 16) };
   return item;
 }
 

@@ -2,7 +2,11 @@ import pg from 'pg';
 
 const { TIMESTAMPTZ, INT8 } = pg.types.builtins;
 pg.types.setTypeParser(INT8, Number);
-pg.types.setTypeParser(TIMESTAMPTZ, (text) => new Date(text).toISOString());
+// Of a database whose time zone is UTC.
+pg.types.setTypeParser(
+  TIMESTAMPTZ,
+  (text) => `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`,
+);
 
 /** As many as the subscription and the episode service have together. */
 const connections = 20;

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { Failure, type FailureCode, type FailureData, JsonText } from '#contracts';
 import type { DataSource } from 'typeorm';
 import { bind, Session } from './session.js';
+import { SharedReads } from './shared.reads.js';
 import { inStatementSpan } from './statement.span.js';
 import { type Bound, statement, type Statement } from './statement.js';
 import { Turns } from './turns.js';
@@ -71,6 +72,7 @@ const connectionGone =
  */
 export class Database {
   private readonly pool: Pool;
+  private readonly reads: SharedReads;
   private readonly turns = new Turns();
 
   constructor(
@@ -78,6 +80,7 @@ export class Database {
     private readonly prepared = true,
   ) {
     this.pool = (dataSource.driver as unknown as { master: Pool }).master;
+    this.reads = new SharedReads(this.pool);
     // While a client is out, the pool does not listen to it, and an error that nobody hears ends the process. From the
     // first moment on: a connection may be lost before the promise of it is looked at.
     this.pool.on('acquire', (client) => {
@@ -89,7 +92,7 @@ export class Database {
   async read<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     try {
       const bound = bind(query, values, this.prepared);
-      const { rows } = await inStatementSpan(query.name, () => this.pool.query<Row>(bound));
+      const { rows } = await inStatementSpan(query.name, () => this.reads.read<Row>(bound));
       return rows;
     } catch (error) {
       throw asFailure(error);

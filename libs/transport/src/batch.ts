@@ -1,4 +1,4 @@
-/** Most items of one batch: a script of Redis takes about 8,000 arguments, and others want their turn. */
+/** Most items of one batch: Lua hands a command about 8,000 arguments at most, and others want their turn. */
 const most = 1_000;
 
 /** Collects what comes within one turn of the event loop, so that it is sent together: one command costs what ten do. */

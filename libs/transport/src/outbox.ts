@@ -27,19 +27,13 @@ export class Outbox {
 
   private async send(additions: readonly Addition[]): Promise<void> {
     const oldest = Math.floor(this.now() - retentionMs);
-    const pipeline = this.link.redis.pipeline();
-    for (const { fields } of additions) pipeline.xadd(this.stream, 'NOMKSTREAM', 'MINID', '~', oldest, '*', ...fields);
+    const counted = additions.flatMap(({ fields }) => [fields.length, ...fields]);
     try {
-      const results = (await pipeline.exec()) ?? [];
-      for (const [index, { done }] of additions.entries()) done(refusal(results[index]));
+      const ids = await this.link.redis.rpcAdd(this.stream, oldest, ...counted);
+      for (const [index, { done }] of additions.entries())
+        done(ids[index] ? undefined : unavailable('the service has no stream'));
     } catch (error) {
       for (const { done } of additions) done(unavailable('Redis did not take the request', error));
     }
   }
-}
-
-function refusal(result: [error: Error | null, id: unknown] | undefined): Error | undefined {
-  const [error, id] = result ?? [];
-  if (error) return unavailable('Redis did not take the request', error);
-  return id ? undefined : unavailable('the service has no stream');
 }

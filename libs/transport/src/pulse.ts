@@ -9,7 +9,7 @@ export class Pulse {
 
   constructor(
     private readonly everyMs: number,
-    private readonly task: () => Promise<void>,
+    private readonly task: () => Promise<unknown>,
     private readonly failed: (error: unknown) => void,
   ) {}
 
@@ -28,7 +28,7 @@ export class Pulse {
 
   private wait(): void {
     this.timer = setTimeout(() => {
-      this.running = this.task().catch(this.failed);
+      this.running = this.task().then(() => undefined, this.failed);
       void this.running.then(() => this.stopped || this.wait());
     }, this.everyMs);
   }

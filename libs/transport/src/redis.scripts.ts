@@ -6,6 +6,11 @@ export interface Scripts {
   rpcBeat(requests: string, alive: string, group: string, replica: string, validMs: number): Promise<number>;
   /** Answers Redis' time (ms), for how long (ms) a replica is alive for certain, and how long (ms) the oldest unread request waits. */
   rpcLook(requests: string, alive: string, group: string): Promise<[now: number, aliveMs: number, waitedMs: number]>;
+  /**
+   * Adds requests, each as the number of its fields and values and then these; what is older than `oldest` goes. Answers
+   * their ids, null where the stream is not there. In one step, so that a replica that waits gets them in one read.
+   */
+  rpcAdd(requests: string, oldest: number, ...countsAndFields: (string | number)[]): Promise<(string | null)[]>;
   /** Ends requests, the number of which comes first, and publishes replies: channel and message in turn. */
   rpcFinish(requests: string, group: string, count: number, ...idsAndReplies: string[]): Promise<number>;
   /** Makes an abandoned request this replica's, without counting a delivery. Answers its fields, or null when another one was faster or it is gone. */
@@ -71,6 +76,18 @@ for _, info in ipairs(groups) do
   end
 end
 return {now, alive, waited}`,
+  },
+  rpcAdd: {
+    numberOfKeys: 1,
+    lua: `
+local ids = {}
+local at = 2
+while at <= #ARGV do
+  local last = at + ARGV[at]
+  ids[#ids + 1] = redis.call('XADD', KEYS[1], 'NOMKSTREAM', 'MINID', '~', ARGV[1], '*', unpack(ARGV, at + 1, last))
+  at = last + 1
+end
+return ids`,
   },
   rpcFinish: {
     numberOfKeys: 1,

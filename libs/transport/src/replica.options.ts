@@ -3,14 +3,12 @@ import type { Logger } from 'pino';
 
 /** The timing of a replica. The defaults belong together: takeover is within about 2 s. */
 export interface ReplicaTimings {
-  /** How often the heartbeat is written and running requests are renewed. */
+  /** How often the heartbeat is written, running requests are renewed and abandoned ones looked for. */
   readonly beatMs: number;
   /** For how long a heartbeat counts. */
   readonly validMs: number;
   /** A request not renewed for this long is abandoned by its replica. */
   readonly abandonedMs: number;
-  /** How often abandoned requests are looked for. */
-  readonly lookMs: number;
   /** How long one read waits for requests. */
   readonly blockMs: number;
   /** For how long a stopping replica still reads: until every client knows that it is not to be counted on. */
@@ -23,7 +21,6 @@ export const defaultTimings: ReplicaTimings = {
   beatMs: 500,
   validMs: 2_000,
   abandonedMs: 1_250,
-  lookMs: 250,
   blockMs: 500,
   farewellMs: 600,
   drainMs: 20_000,

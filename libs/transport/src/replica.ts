@@ -75,9 +75,9 @@ export class Replica {
     });
     const failed = (error: unknown) => this.fault(error);
     this.pulses = [
-      new Pulse(timings.beatMs, () => this.presence.beat(), failed),
+      // Together, so that an idle process wakes up for both at once.
+      new Pulse(timings.beatMs, () => Promise.all([this.presence.beat(), this.lookForAbandoned()]), failed),
       new Pulse(timings.beatMs, () => this.renew(), failed),
-      new Pulse(timings.lookMs, () => this.lookForAbandoned(), failed),
       new Pulse(sweepMs, () => this.presence.sweep(), failed),
     ];
   }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as digest } from 'node:crypto';
 import { Failure } from '#contracts';
 import type { Log } from '#runtime';
 import { decodeJwt, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
@@ -75,7 +75,7 @@ export class Authenticator {
   }
 
   private async callerOf(token: string): Promise<Caller> {
-    const hash = createHash('sha256').update(token).digest('base64');
+    const hash = digest('sha256', token, 'base64');
     const known = this.verified.get(hash);
     this.verified.delete(hash);
     const holds = known && known.expires > Date.now() && known.version === known.keys.version();

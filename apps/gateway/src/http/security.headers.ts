@@ -20,8 +20,8 @@ const open = {
 export function securityHeaders(config: GatewayConfig): (request: FastifyRequest, reply: FastifyReply) => void {
   // Only who publishes us by TLS can promise that we are always reached by TLS.
   const transport = config.PUBLIC_URL?.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' };
+  const [forApi, forOpen] = [api, open].map((kind) => ({ ...always, ...transport, ...kind })) as [object, object];
   return (request, reply) => {
-    const kind = isOpen(request.method, request.url.split('?', 1)[0] as string) ? open : api;
-    void reply.headers({ ...always, ...transport, ...kind });
+    void reply.headers(isOpen(request.method, request.url.split('?', 1)[0] as string) ? forOpen : forApi);
   };
 }

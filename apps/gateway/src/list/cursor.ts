@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Span } from '#contracts';
 
@@ -66,6 +66,5 @@ function json(text: string): unknown {
 }
 
 function check(payload: string, { userId, list, since }: CursorScope): string {
-  const digest = createHash('sha256').update(JSON.stringify([payload, userId, list, since ?? '']));
-  return digest.digest('base64url').slice(0, 22);
+  return hash('sha256', JSON.stringify([payload, userId, list, since ?? '']), 'base64url').slice(0, 22);
 }
