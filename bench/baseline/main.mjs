@@ -40,13 +40,13 @@ function list(path, { statements, name, item }) {
   });
 }
 
-/** A write under the user's clock that stores its answer. */
-function write(userId, pattern, run) {
+/** A write under the user's clock: what it reads is sent with the lock, what it saves with its answer and the commit. */
+function write(userId, pattern, reads, run) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {
-    const { rows } = await query(beginWrite, [userId, requestId]);
-    const reply = await run(query, rows[0].stamp);
-    await commit(storeAnswer, [userId, requestId, pattern, JSON.stringify({ reply })]);
+    const [begun, found] = await Promise.all([query(beginWrite, [userId, requestId]), query(...reads)]);
+    const { reply, save } = await run(found.rows, begun.rows[0].stamp, query);
+    await commit(...save, [storeAnswer, [userId, requestId, pattern, JSON.stringify({ reply })]]);
     return reply;
   });
 }
@@ -59,26 +59,26 @@ app.post('/subscriptions', (request) => {
   const urls = request.body.subscriptions.map((entry) => entry.feed_url);
   const guids = urls.map(podcastGuid);
   const keys = urls.map(urlKey);
-  return write(userId, 'subscription.subscribe', async (query, stamp) => {
-    const hashes = keys.map((key) => Buffer.from(key, 'hex'));
-    const { rows } = await query(subscriptions.load, [userId, guids, hashes, urls.length]);
+  const hashes = keys.map((key) => Buffer.from(key, 'hex'));
+  const reads = [subscriptions.load, [userId, guids, hashes, urls.length]];
+  return write(userId, 'subscription.subscribe', reads, (rows, stamp) => {
     const ids = rows[0].newIds;
     const made = urls.map((url, n) => subscriptionRow(ids[n], url, guids[n], stamp));
     const names = [guids.map((guid, n) => [guid, ids[n]]), keys.map((key, n) => [key, ids[n]]), []];
-    await query(subscriptions.save, [userId, ...[made, ...names].map((set) => JSON.stringify(set)), stamp]);
+    const save = [[subscriptions.save, [userId, ...[made, ...names].map((set) => JSON.stringify(set)), stamp]]];
     const success = made.map((row) => subscriptionItem({ ...row, newGuid: row.guid }));
-    return { success, failure: [] };
+    return { reply: { success, failure: [] }, save };
   });
 });
 
 app.patch('/subscriptions/:guid', (request) => {
   const userId = userOf(request);
   const { is_subscribed: isSubscribed } = request.body;
-  return write(userId, 'subscription.update', async (query, stamp) => {
-    const { rows } = await query(subscriptions.load, [userId, [request.params.guid], [], 0]);
+  const reads = [subscriptions.load, [userId, [request.params.guid], [], 0]];
+  return write(userId, 'subscription.update', reads, (rows, stamp) => {
     const row = { ...rows[0].rows[0], isSubscribed, subscriptionChanged: stamp, changed: stamp };
-    await query(subscriptions.save, [userId, JSON.stringify([row]), '[]', '[]', '[]', stamp]);
-    return { is_subscribed: isSubscribed, subscription_changed: stamp };
+    const save = [[subscriptions.save, [userId, JSON.stringify([row]), '[]', '[]', '[]', stamp]]];
+    return { reply: { is_subscribed: isSubscribed, subscription_changed: stamp }, save };
   });
 });
 
@@ -93,22 +93,22 @@ app.post('/episodes', (request) => {
     enclosureUrl: entry.enclosure_url,
     episodeUrl: entry.episode_url,
   }));
-  return write(userId, 'episode.upload', async (query, stamp) => {
-    const syncIds = entries.map((entry) => entry.sync_id);
-    const { rows } = await query(episodes.load, [userId, JSON.stringify(sought), syncIds, entries.length]);
+  const syncIds = entries.map((entry) => entry.sync_id);
+  const reads = [episodes.load, [userId, JSON.stringify(sought), syncIds, entries.length]];
+  return write(userId, 'episode.upload', reads, (rows, stamp) => {
     const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));
-    await query(episodes.save, [userId, JSON.stringify(saved), '[]']);
-    return { success: saved.map((row, n) => episodeAnswer(row, entries[n])), failure: [] };
+    const save = [[episodes.save, [userId, JSON.stringify(saved), '[]']]];
+    return { reply: { success: saved.map((row, n) => episodeAnswer(row, entries[n])), failure: [] }, save };
   });
 });
 
 app.delete('/subscriptions/:guid', async (request, reply) => {
   const userId = userOf(request);
-  const deletionId = await write(userId, 'deletion.request', async (query, stamp) => {
-    const { rows } = await query(deletions.find, [userId, request.params.guid]);
+  const reads = [deletions.find, [userId, request.params.guid]];
+  const deletionId = await write(userId, 'deletion.request', reads, async (rows, stamp, query) => {
     const made = await query(deletions.insert, [userId, rows[0].subscriptionId, stamp, '{}']);
-    return made.rows[0].id;
+    return { reply: made.rows[0].id, save: [] };
   });
   void cascade(userId, deletionId);
   reply.code(202);
@@ -121,7 +121,7 @@ function cascade(userId, deletionId) {
     await query(deletions.lockClock, [userId]);
     const { rows } = await query(deletions.claim, [userId, deletionId]);
     await query(deletions.cascade, [userId, rows[0].subscriptionId]);
-    await commit(deletions.end, [userId, deletionId, 'SUCCESS', null, ['PENDING']]);
+    await commit([deletions.end, [userId, deletionId, 'SUCCESS', null, ['PENDING']]]);
   });
 }
 

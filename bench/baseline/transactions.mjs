@@ -26,7 +26,7 @@ export class Transactions {
   async transaction(run) {
     const client = await this.pool.connect();
     const query = (statement, values) => client.query(bound(statement, values));
-    const commit = (statement, values) => Promise.all([query(statement, values), client.query('COMMIT')]);
+    const commit = (...last) => Promise.all([...last.map((one) => query(...one)), client.query('COMMIT')]);
     try {
       client.query('BEGIN; SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 5000').catch(() => undefined);
       return await run(query, commit);

@@ -32,7 +32,7 @@ async function prepare(system) {
   say(`Seeding ${userCount * 2} users ...`);
   const size = { users: userCount, subscribed: 60, uploaded: 100 };
   const [readers, writers] = [await seedUsers(system, size), await seedUsers(system, size)];
-  await system.owner.query('ANALYZE');
+  await system.owner.query('VACUUM ANALYZE');
   const isRead = (name) => /^(poll|page)/.test(name);
   return async (name) => {
     if (name !== deletion) return isRead(name) ? readers : writers;

@@ -13,15 +13,7 @@ import type { CallContext } from '#transport';
 import { DeletionRelay } from './deletion.relay.js';
 import { type Ending, overtaken, stepFor } from './deletion.rule.js';
 import { countEnding } from './deletion.metrics.js';
-import {
-  cascaded,
-  claimDeletion,
-  ended,
-  endWithin,
-  findSubscription,
-  insertDeletion,
-  readStatus,
-} from './deletion.store.js';
+import { cascaded, claimDeletion, ended, endWithin, named, insertDeletion, readStatus } from './deletion.store.js';
 
 /** How long one cascade may take, in milliseconds; it holds the user's clock meanwhile. */
 const cascadeLimitMs = 60_000;
@@ -55,12 +47,13 @@ export class DeletionService {
       pattern: requestDeletion.pattern,
       requestId: context.requestId,
       remainingMs: () => context.remainingMs(),
+      reads: named(userId, guid),
     };
     const { correlationId } = context;
     const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
     let lost: number | undefined;
     const reply = await this.database.write(write, async (transaction) => {
-      const found = await findSubscription(transaction, userId, guid);
+      const [found] = transaction.found;
       if (!found) throw new Failure('not_found');
       if (found.deletionId !== null && !found.overtaken) return { deletionId: found.deletionId };
       // The one that is pending lost to a later POST; this request is for what that POST made.

@@ -1,5 +1,5 @@
 import type { DeletionStatus } from '#contracts';
-import { type Database, type Session, type Statement, statement, type Transaction } from '#database';
+import { type Bound, type Database, type Session, type Statement, statement, type Transaction } from '#database';
 import { type Ending, statesBefore } from './deletion.rule.js';
 
 /** A deletion and the row it was made for, as the cascade finds them. */
@@ -113,11 +113,12 @@ const takeAgain = statement(
    RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, true AS fresh, d.origin`,
 );
 
-/** The live subscription that a guid names, and its pending deletion. */
-export async function findSubscription(transaction: Transaction, userId: string, guid: string) {
-  type Found = { subscriptionId: number; deletionId: number | null; overtaken: boolean | null };
-  const [found] = await transaction.query<Found>(find, [userId, guid]);
-  return found;
+/** What reads the live subscription that a guid names, and its pending deletion. */
+export function named(
+  userId: string,
+  guid: string,
+): Bound<{ subscriptionId: number; deletionId: number | null; overtaken: boolean | null }> {
+  return [find, [userId, guid]];
 }
 
 export async function insertDeletion(

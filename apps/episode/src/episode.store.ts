@@ -14,7 +14,8 @@ const statusColumns: Record<StatusName, string> = {
   favoriteStatus: 'favorite_status',
 };
 
-const microseconds = (time: string) => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+/** In JSON, the form of which then does not depend on the session. */
+const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 
 const metadataColumns = `e.sync_id AS "syncId", e.episode_guid AS "episodeGuid", e.title, e.enclosure_url AS "enclosureUrl",
   e.episode_url AS "episodeUrl"`;
@@ -76,8 +77,8 @@ export const load = statement(
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      (SELECT json_agg(row_to_json(r)) FROM (
        SELECT e.id, e.subscription_id AS "subscriptionId", ${metadataColumns}, e.minute_forms AS "minuteForms",
-         ${microseconds('e.publish_date')} AS "publishDate", ${microseconds('e.changed')} AS changed,
-         ${statusesWith(microseconds)}
+         ${inUtc('e.publish_date')} AS "publishDate", ${inUtc('e.changed')} AS changed,
+         ${statusesWith(inUtc)}
        FROM episode.episodes e JOIN ids ON ids.id = e.id
        WHERE e.user_id = $1 ORDER BY e.id
      ) r) AS episodes,
@@ -183,34 +184,28 @@ export function listChanged(database: Database, request: ListRequest): Promise<R
   );
 }
 
-const stamp = (time: string) => `${time.slice(0, 23)}Z`;
+/** A time without its zone, as Postgres writes it in JSON, as a client's time. */
+const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
+const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
 function toRow(loaded: LoadedRow): EpisodeRow {
   const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl } = loaded;
-  const statuses = statusNames.flatMap((name, bit) => {
+  const statuses: EpisodeRow['statuses'] = {};
+  for (const [bit, name] of statusNames.entries()) {
     const [value, at] = [loaded[name], loaded[`${name}At`]];
-    return value === null || at === null
-      ? []
-      : [[name, { value, at, minuteForm: (loaded.minuteForms & (1 << bit)) !== 0 }]];
-  });
+    if (value !== null && at !== null)
+      statuses[name] = { value, at: instant(at), minuteForm: (loaded.minuteForms & (1 << bit)) !== 0 };
+  }
   return {
     ...{ id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl },
     publishDate: stamp(loaded.publishDate),
     changed: stamp(loaded.changed),
-    statuses: Object.fromEntries(statuses) as EpisodeRow['statuses'],
+    statuses,
   };
 }
 
 function toColumns(row: EpisodeRow): Record<string, unknown> {
-  const minuteForms = statusNames.reduce(
-    (bits, name, bit) => bits | (row.statuses[name]?.minuteForm ? 1 << bit : 0),
-    0,
-  );
-  const statuses = statusNames.flatMap((name) => [
-    [statusColumns[name], row.statuses[name]?.value],
-    [`${statusColumns[name]}_at`, row.statuses[name]?.at],
-  ]);
-  return {
+  const columns: Record<string, unknown> = {
     id: row.id,
     subscription_id: row.subscriptionId,
     sync_id: row.syncId,
@@ -220,7 +215,15 @@ function toColumns(row: EpisodeRow): Record<string, unknown> {
     title: row.title,
     enclosure_url: row.enclosureUrl,
     episode_url: row.episodeUrl,
-    minute_forms: minuteForms,
-    ...Object.fromEntries(statuses),
   };
+  let minuteForms = 0;
+  for (const [bit, name] of statusNames.entries()) {
+    const status = row.statuses[name];
+    if (!status) continue;
+    columns[statusColumns[name]] = status.value;
+    columns[`${statusColumns[name]}_at`] = status.at;
+    if (status.minuteForm) minuteForms |= 1 << bit;
+  }
+  columns.minute_forms = minuteForms;
+  return columns;
 }

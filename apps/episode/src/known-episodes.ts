@@ -153,7 +153,7 @@ export class KnownEpisodes {
     const rows = [...this.dirty];
     for (const row of rows) {
       const before = this.stored.get(row.id);
-      if (before && !this.merged.has(row) && seen(before) === seen(row)) row.changed = before.changed;
+      if (before && !this.merged.has(row) && looksAlike(before, row)) row.changed = before.changed;
       else row.changed = this.stamp;
     }
     const renamed = rows.filter(({ id, episodeGuid }) => {
@@ -182,11 +182,15 @@ export class KnownEpisodes {
   }
 }
 
-/** What a client sees of an episode. */
-function seen({ episodeGuid, title, publishDate, enclosureUrl, episodeUrl, statuses }: EpisodeRow): string {
-  const states = statusNames.map((name) => {
-    const status = statuses[name];
-    return status && [status.value, minute(status)];
-  });
-  return JSON.stringify([episodeGuid, title, publishDate, enclosureUrl, episodeUrl, states]);
+const shownFields = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl', 'episodeUrl'] as const;
+
+/** Whether a client sees no difference. */
+function looksAlike(one: EpisodeRow, other: EpisodeRow): boolean {
+  return (
+    shownFields.every((field) => one[field] === other[field]) &&
+    statusNames.every((name) => {
+      const [left, right] = [one.statuses[name], other.statuses[name]];
+      return left && right ? left.value === right.value && minute(left) === minute(right) : left === right;
+    })
+  );
 }

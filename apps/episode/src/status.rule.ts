@@ -30,8 +30,9 @@ const aheadLimitMs = 24 * 60 * 60 * 1000;
  * the order in which writes arrive does not matter.
  */
 export function settle(standing: Status | undefined, sent: Status, stamp: string): Settled {
-  const clamped = sent.at > ahead(stamp);
-  const status = clamped ? { value: sent.value, at: `${stamp.slice(0, 23)}000Z`, minuteForm: false } : sent;
+  const now = instantOf(stamp);
+  const clamped = sent.at > now && sent.at > ahead(stamp);
+  const status = clamped ? { value: sent.value, at: now, minuteForm: false } : sent;
   if (!standing) return { status, change: 'seen' };
   if (clamped && status.value === standing.value) return { status: standing, change: 'none' };
   if (order(status, standing) < 0) return { status: standing, change: 'none' };
@@ -57,6 +58,11 @@ function order(a: Status, b: Status): number {
   return left > right ? 1 : -1;
 }
 
+/** A stamp in the form of a client's time. */
+function instantOf(stamp: string): string {
+  return `${stamp.slice(0, 23)}000Z`;
+}
+
 function ahead(stamp: string): string {
-  return new Date(Date.parse(stamp) + aheadLimitMs).toISOString().replace('Z', '000Z');
+  return instantOf(new Date(Date.parse(stamp) + aheadLimitMs).toISOString());
 }
