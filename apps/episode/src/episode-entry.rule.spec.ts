@@ -100,7 +100,7 @@ describe('judgeUpload', () => {
   it('echoes with a fault what identifies the entry, exactly as it was sent', () => {
     const sent = { podcastGuid: 'NO GUID', syncId: guid('A'), episodeGuid: 'x\0', temporaryId: 'mine' };
     expect(judgeUpload({ ...sent, title: 'not echoed' })).toEqual({
-      ...sent,
+      ...{ podcast_guid: 'NO GUID', sync_id: guid('A'), episode_guid: 'x\0', temporary_id: 'mine' },
       message: 'podcast_guid is not a valid UUID',
     });
   });

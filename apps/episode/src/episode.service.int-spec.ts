@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Episode, EpisodeEntry, ListRequest } from '#contracts';
 import { freshUser } from '#testing';
+import type { Metadata } from './episode-entry.rule.js';
 import { metadata, syncId } from '../testing/known.world.js';
 import { call, openService, type ServiceWorld } from '../testing/service.world.js';
 
@@ -25,8 +26,8 @@ beforeEach(async () => {
 
 type Entry = NonNullable<EpisodeEntry>;
 
-const upload = (entries: EpisodeEntry[], requestId?: string) =>
-  world.service.upload({ userId, entries }, call(requestId));
+const upload = async (entries: EpisodeEntry[], requestId?: string) =>
+  (await world.service.upload({ userId, entries }, call(requestId))).parse();
 
 /** Uploads entries that must all be accepted, and returns what is answered. */
 async function put(...entries: Entry[]): Promise<Episode[]> {
@@ -38,8 +39,17 @@ async function put(...entries: Entry[]): Promise<Episode[]> {
 async function page(options: Partial<ListRequest> = {}) {
   const answer = await world.service.list({ userId, perPage: 1_000, position: { from: 'page', page: 1 }, ...options });
   if (answer.unchanged) throw new Error('unchanged');
-  return answer;
+  return { ...answer, items: answer.items.parse() };
 }
+
+/** Metadata as a client is shown it. */
+const shown = ({ episodeGuid, title, publishDate, enclosureUrl, episodeUrl }: Metadata) => ({
+  episode_guid: episodeGuid,
+  title,
+  publish_date: publishDate,
+  enclosure_url: enclosureUrl,
+  episode_url: episodeUrl,
+});
 
 const list = async (since?: string): Promise<Episode[]> => (await page({ since })).items;
 const clock = async (): Promise<string> => (await page()).clock;
@@ -53,12 +63,12 @@ describe('an upload', () => {
       playedStatus: { value: false, timestamp: '2026-01-01T10:01' },
     });
     const episode = {
-      ...metadata(1, { publishDate: '2025-01-01T00:00:00.500Z' }),
-      ...{ podcastGuid, syncId: syncId(1) },
-      playbackPosition: { value: 12.25, timestamp: '2026-01-01T10:00' },
-      playedStatus: { value: false, timestamp: '2026-01-01T10:01' },
+      ...shown(metadata(1, { publishDate: '2025-01-01T00:00:00.500Z' })),
+      ...{ podcast_guid: podcastGuid, sync_id: syncId(1) },
+      playback_position: { value: 12.25, timestamp: '2026-01-01T10:00' },
+      played_status: { value: false, timestamp: '2026-01-01T10:01' },
     };
-    expect(answer).toEqual({ ...episode, temporaryId: 'mine' });
+    expect(answer).toEqual({ ...episode, temporary_id: 'mine' });
     expect(await list()).toEqual([episode]);
   });
 
@@ -73,7 +83,7 @@ describe('an upload', () => {
     expect(success.map(({ title }) => title)).toEqual(['Title 2', 'Title 1']);
     expect(failure).toEqual([
       { message: 'An entry must be an object' },
-      { podcastGuid: 'x', temporaryId: 1, message: 'podcast_guid is not a valid UUID' },
+      { podcast_guid: 'x', temporary_id: 1, message: 'podcast_guid is not a valid UUID' },
     ]);
   });
 
@@ -88,7 +98,7 @@ describe('an upload', () => {
     await world.subscription(userId, former, current);
     podcastGuid = former;
     const [answer] = await put(metadata(1));
-    expect([answer?.podcastGuid, (await list())[0]?.podcastGuid]).toEqual([current, current]);
+    expect([answer?.podcast_guid, (await list())[0]?.podcast_guid]).toEqual([current, current]);
   });
 
   it("refuses another user's subscription and a tombstone", async () => {
@@ -113,7 +123,7 @@ describe('an upload', () => {
       ...{ enclosureUrl: `https://e.example/${long(4_078)}`, episodeUrl: `https://p.example/${long(4_078)}` },
     });
     const [first, second] = await put(entry, entry);
-    expect(first).toMatchObject(entry);
+    expect(first).toMatchObject(shown(entry));
     expect(second).toEqual(first);
     expect((await page()).total).toBe(1);
   });
@@ -122,7 +132,7 @@ describe('an upload', () => {
     const requestId = randomUUID();
     const wrong = { podcastGuid: '\0', episodeGuid: '\ud800', temporaryId: '\0\udfff' };
     const first = await upload([wrong], requestId);
-    expect(first.failure).toMatchObject([wrong]);
+    expect(first.failure).toMatchObject([{ podcast_guid: '\0', episode_guid: '\ud800', temporary_id: '\0\udfff' }]);
     expect(await upload([wrong], requestId)).toEqual(first);
   });
 
@@ -136,7 +146,7 @@ describe('an upload', () => {
 
   it('makes one episode of 20 equal uploads at once', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => put(metadata(1))));
-    expect(new Set(answers.flat().map((episode) => episode.syncId)).size).toBe(1);
+    expect(new Set(answers.flat().map((episode) => episode.sync_id)).size).toBe(1);
   });
 
   it('swaps the episode_guids of two episodes in one batch', async () => {
@@ -146,7 +156,7 @@ describe('an upload', () => {
       episodeGuid,
     }));
     await put(...swap);
-    expect((await list()).map(({ episodeGuid }) => episodeGuid)).toEqual(['episode-2', 'episode-1']);
+    expect((await list()).map((episode) => episode.episode_guid)).toEqual(['episode-2', 'episode-1']);
   });
 
   it('merges the episode of a sync_id with the one of an episode_guid, whose sync_id stays an alias', async () => {
@@ -156,10 +166,13 @@ describe('an upload', () => {
     );
     await put({ syncId: syncId(2), episodeGuid: 'episode-1' });
     expect(await list()).toMatchObject([
-      { syncId: syncId(2), episodeGuid: 'episode-1', playedStatus: { value: true }, favoriteStatus: { value: true } },
+      {
+        ...{ sync_id: syncId(2), episode_guid: 'episode-1' },
+        ...{ played_status: { value: true }, favorite_status: { value: true } },
+      },
     ]);
     expect((await put({ syncId: syncId(1), title: 'By the alias' }))[0]).toMatchObject({
-      syncId: syncId(2),
+      sync_id: syncId(2),
       title: 'By the alias',
     });
   });
@@ -177,7 +190,7 @@ describe('an upload', () => {
     expect(await statementsOf(played)).toBe(one);
     expect(one).toBeLessThanOrEqual(8);
     const { items } = await page({ perPage: 2_000 });
-    expect(items.filter(({ playedStatus }) => playedStatus?.value).length).toBe(1_000);
+    expect(items.filter((episode) => episode.played_status?.value).length).toBe(1_000);
   });
 });
 
@@ -192,20 +205,20 @@ describe('a status', () => {
         .map(([, n]) => n);
       const write = (n: number) =>
         put({
-          ...{ syncId: episode?.syncId },
+          ...{ syncId: episode?.sync_id },
           playbackPosition: { value: n, timestamp: `2026-01-01T10:00:00.${String(n).padStart(6, '0')}Z` },
         });
       await Promise.all(shuffled.map(write));
-      expect((await list()).at(-1)?.playbackPosition).toEqual({ value: 39, timestamp: '2026-01-01T10:00' });
+      expect((await list()).at(-1)?.playback_position).toEqual({ value: 39, timestamp: '2026-01-01T10:00' });
     }
   });
 
   it('keeps the form of its time, so that minute form is compared by the minute in later requests', async () => {
     const played = (value: boolean, timestamp: string) => put({ ...metadata(1), playedStatus: { value, timestamp } });
     await played(true, '2026-01-01T10:00');
-    expect((await played(false, '2026-01-01T10:00:30Z'))[0]?.playedStatus?.value).toBe(false);
-    expect((await played(true, '2026-01-01T10:00:29Z'))[0]?.playedStatus?.value).toBe(false);
-    expect((await played(true, '2026-01-01T10:00'))[0]?.playedStatus?.value).toBe(true);
+    expect((await played(false, '2026-01-01T10:00:30Z'))[0]?.played_status?.value).toBe(false);
+    expect((await played(true, '2026-01-01T10:00:29Z'))[0]?.played_status?.value).toBe(false);
+    expect((await played(true, '2026-01-01T10:00'))[0]?.played_status?.value).toBe(true);
   });
 
   it('keeps the form of its time for merges, too: of one minute the first stands when it was in minute form', async () => {
@@ -214,14 +227,14 @@ describe('a status', () => {
     });
     await put(played(1, true, '2026-01-01T10:00'), played(2, false, '2026-01-01T10:00:30Z'));
     const [merged] = await put({ syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });
-    expect(merged?.playedStatus).toEqual({ value: true, timestamp: '2026-01-01T10:00' });
+    expect(merged?.played_status).toEqual({ value: true, timestamp: '2026-01-01T10:00' });
   });
 
   it('of the years 1 and 9999 is kept, the far one as the stamp of its request', async () => {
     const [first] = await put({ ...metadata(1), playedStatus: { value: true, timestamp: '0001-01-01T00:00' } });
-    expect(first?.playedStatus?.timestamp).toBe('0001-01-01T00:00');
+    expect(first?.played_status?.timestamp).toBe('0001-01-01T00:00');
     await put({ ...metadata(1), newStatus: { value: true, timestamp: '9999-12-31T23:59:59Z' } });
-    expect((await list())[0]?.newStatus?.timestamp).toBe((await clock()).slice(0, 16));
+    expect((await list())[0]?.new_status?.timestamp).toBe((await clock()).slice(0, 16));
   });
 });
 
@@ -262,7 +275,7 @@ describe('the list of episodes', () => {
         last = !writing;
         const { items, total, clock: seen } = await page({ since });
         if (total !== items.length) torn.push({ total, length: items.length });
-        for (const item of items) known.set(item.syncId, item);
+        for (const item of items) known.set(item.sync_id, item);
         since = seen;
       }
     };
@@ -277,7 +290,7 @@ describe('the list of episodes', () => {
     writing = false;
     await polling;
     expect(torn).toEqual([]);
-    const byId = (a: Episode, b: Episode) => a.syncId.localeCompare(b.syncId);
+    const byId = (a: Episode, b: Episode) => a.sync_id.localeCompare(b.sync_id);
     expect([...known.values()].sort(byId)).toEqual((await list()).sort(byId));
   });
 });

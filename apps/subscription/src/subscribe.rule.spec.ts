@@ -45,8 +45,8 @@ describe('a batch', () => {
     const known = world();
     expect(post(known)).toEqual({ success: [], failure: [] });
     const answer = post(known, { feedUrl: v }, { feedUrl: 'x' }, { feedUrl: u }, { feedUrl: 'y' }, { feedUrl: w });
-    expect(answer.success.map(({ feedUrl }) => feedUrl)).toEqual([v, u, w]);
-    expect(answer.failure.map(({ feedUrl }) => feedUrl)).toEqual(['x', 'y']);
+    expect(answer.success.map((item) => item.feed_url)).toEqual([v, u, w]);
+    expect(answer.failure.map((item) => item.feed_url)).toEqual(['x', 'y']);
   });
 
   it('makes one subscription and two success items of the same feed sent twice', () => {
@@ -67,7 +67,7 @@ describe('an entry with a guid that is known', () => {
   it('finds its subscription; a URL that is current there moves nothing', () => {
     const known = world({ id: 1, urls: [u], guids: [A] });
     expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
-      { feedUrl: u, guid: A, isSubscribed: true, subscriptionChanged: now },
+      { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, guid: A, guidChanged: null, added: now });
   });
@@ -80,7 +80,7 @@ describe('an entry with a guid that is known', () => {
 
   it('moves its subscription to a URL never seen, the old one stays an alias', () => {
     const known = world({ id: 1, urls: [u], guids: [A] });
-    expect(post(known, { feedUrl: v, guid: A }).success[0]).toMatchObject({ feedUrl: v, guid: A });
+    expect(post(known, { feedUrl: v, guid: A }).success[0]).toMatchObject({ feed_url: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v, subscriptionChanged: now, guidChanged: null });
     expect([known.byUrl(u)?.id, known.byUrl(v)?.id]).toEqual([1, 1]);
   });
@@ -95,7 +95,7 @@ describe('an entry with a guid that is known', () => {
 
   it('leaves a URL that is current at another one there: nothing moves, nothing merges', () => {
     const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [B] });
-    expect(post(known, { feedUrl: v, guid: A }).success[0]).toMatchObject({ feedUrl: v, guid: A });
+    expect(post(known, { feedUrl: v, guid: A }).success[0]).toMatchObject({ feed_url: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, subscriptionChanged: now });
     expect(known.byUrl(v)?.id).toBe(2);
     expect(known.changes()).toMatchObject({ merges: [], guids: [], urls: [] });
@@ -119,7 +119,7 @@ describe('an entry with a guid that is unknown', () => {
 
   it('becomes an alias of the subscription whose former URL was sent', () => {
     const known = world({ id: 1, urls: [u, v], guids: [A] });
-    expect(post(known, { feedUrl: v, guid: B }).success[0]).toMatchObject({ feedUrl: v, guid: A });
+    expect(post(known, { feedUrl: v, guid: B }).success[0]).toMatchObject({ feed_url: v, guid: A });
     expect(known.byGuid(B)?.id).toBe(1);
     expect(changedRow(known, 1)).toMatchObject({ guid: A, feedUrl: u, guidChanged: null });
   });
@@ -127,7 +127,7 @@ describe('an entry with a guid that is unknown', () => {
   it('creates a subscription with a URL that is unknown too', () => {
     const known = world();
     expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
-      { feedUrl: u, guid: A, isSubscribed: true, subscriptionChanged: now },
+      { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
     expect(changedRow(known, 100)).toMatchObject({ feedUrl: u, guid: A, guidChanged: null, deleted: null });
   });
@@ -148,7 +148,7 @@ describe('an entry without a guid', () => {
   it('finds by the derived guid; the hit only adds the URL as an alias', () => {
     const known = world({ id: 1, urls: [v], guids: [A, podcastGuid(u)] });
     const sent = u.replace('https', 'http');
-    expect(post(known, { feedUrl: sent }).success[0]).toMatchObject({ feedUrl: sent, guid: A });
+    expect(post(known, { feedUrl: sent }).success[0]).toMatchObject({ feed_url: sent, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v, guid: A, guidChanged: null });
     expect(known.byUrl(sent)?.id).toBe(1);
   });

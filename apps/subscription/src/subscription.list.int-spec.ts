@@ -25,12 +25,13 @@ async function add(n: number, guid: string = randomUUID()): Promise<string> {
   return guid;
 }
 
-const update = (guid: string, patch: object) => world.service.update({ userId, guid, ...patch }, call());
+const update = async (guid: string, patch: object) =>
+  (await world.service.update({ userId, guid, ...patch }, call())).parse();
 
 async function page(options: Partial<ListRequest> = {}) {
   const answer = await world.service.list({ userId, perPage: 100, position: { from: 'page', page: 1 }, ...options });
   if (answer.unchanged) throw new Error('unchanged');
-  return answer;
+  return { ...answer, items: answer.items.parse() };
 }
 
 const list = async (since?: string): Promise<Subscription[]> => (await page({ since })).items;
@@ -46,15 +47,15 @@ describe('the list of subscriptions', () => {
     await update(String(guids[0]), { isSubscribed: false });
     const { items, total } = await page();
     expect(items.map(({ guid }) => guid)).toEqual(guids);
-    expect([items[0]?.isSubscribed, total]).toEqual([false, 3]);
+    expect([items[0]?.is_subscribed, total]).toEqual([false, 3]);
   });
 
   it('has what changed strictly later than since, in either stamp', async () => {
     const [a, b, c] = [await add(1), await add(2), await add(3)];
     const before = await clock();
     expect(await list(before)).toEqual([]);
-    const { guidChanged } = await update(a, { newGuid: randomUUID() });
-    const { subscriptionChanged } = await update(c, { isSubscribed: true });
+    const { guid_changed: guidChanged } = await update(a, { newGuid: randomUUID() });
+    const { subscription_changed: subscriptionChanged } = await update(c, { isSubscribed: true });
     expect((await list(before)).map(({ guid }) => guid)).toEqual([a, c]);
     expect((await list(guidChanged)).map(({ guid }) => guid)).toEqual([c]);
     expect(await list(subscriptionChanged)).toEqual([]);
@@ -65,11 +66,11 @@ describe('the list of subscriptions', () => {
     const a = await add(1);
     const t0 = await clock();
     const [b, c] = [randomUUID(), randomUUID()];
-    const t1 = (await update(a, { newGuid: b })).guidChanged;
-    const t2 = (await update(b, { newGuid: c })).guidChanged;
+    const t1 = (await update(a, { newGuid: b })).guid_changed;
+    const t2 = (await update(b, { newGuid: c })).guid_changed;
     await update(c, { isSubscribed: false });
     const shown = async (since?: string) =>
-      (await list(since)).map(({ guid, newGuid, guidChanged }) => [guid, newGuid, guidChanged]);
+      (await list(since)).map((item) => [item.guid, item.new_guid, item.guid_changed]);
     expect(await shown()).toEqual([[a, c, t2]]);
     expect(await shown(epoch)).toEqual([[a, c, t2]]);
     expect(await shown(t0)).toEqual([[a, c, t2]]);
@@ -83,8 +84,8 @@ describe('the list of subscriptions', () => {
     await update(a, { newGuid: randomUUID() });
     await update(a, { newGuid: a });
     expect(await list(since)).toMatchObject([{ guid: a }]);
-    expect((await list(since))[0]).not.toHaveProperty('newGuid');
-    expect((await list(since))[0]).not.toHaveProperty('guidChanged');
+    expect((await list(since))[0]).not.toHaveProperty('new_guid');
+    expect((await list(since))[0]).not.toHaveProperty('guid_changed');
   });
 
   it('is unchanged at the cost of one read for who knows the clock, and a page for who does not', async () => {
@@ -103,7 +104,7 @@ describe('the list of subscriptions', () => {
     for (let n = 0; n < 5; n++) await add(n);
     const urls = async (options: Partial<ListRequest>) => {
       const { items, firstId, lastId, more, total } = await page({ perPage: 2, ...options });
-      return { urls: items.map(({ feedUrl }) => feedUrl), firstId, lastId, more, total };
+      return { urls: items.map((item) => item.feed_url), firstId, lastId, more, total };
     };
     const first = await urls({});
     expect(first).toMatchObject({ urls: [feed(0), feed(1)], more: true, total: 5 });
@@ -122,14 +123,14 @@ describe('the list of subscriptions', () => {
     const since = await clock();
     for (let n = 1; n < 6; n++) await add(n);
     const { items, total, span, lastId } = await page({ since, perPage: 2 });
-    expect([items.map(({ feedUrl }) => feedUrl), total]).toEqual([[feed(1), feed(2)], 5]);
+    expect([items.map((item) => item.feed_url), total]).toEqual([[feed(1), feed(2)], 5]);
     await add(6);
     await update((await page()).items[0]!.guid, { isSubscribed: false });
     const walk = { since, total, span };
     const rest = await page({ ...walk, position: { from: 'after', id: Number(lastId) } });
-    expect(rest).toMatchObject({ items: [3, 4, 5].map((n) => ({ feedUrl: feed(n) })), total: 5, more: false });
+    expect(rest).toMatchObject({ items: [3, 4, 5].map((n) => ({ feed_url: feed(n) })), total: 5, more: false });
     const back = await page({ ...walk, position: { from: 'before', id: Number(rest.firstId) } });
-    expect(back).toMatchObject({ items: [1, 2].map((n) => ({ feedUrl: feed(n) })), more: false });
+    expect(back).toMatchObject({ items: [1, 2].map((n) => ({ feed_url: feed(n) })), more: false });
     expect(await page({ since: rest.clock })).not.toHaveProperty('span');
   });
 
@@ -151,9 +152,9 @@ describe('the list of subscriptions', () => {
       for (let last = false; !last;) {
         last = !writing;
         const { items, total, clock: seen } = await page({ since, perPage: 1_000 });
-        const late = items.filter(({ subscriptionChanged = '' }) => subscriptionChanged > seen);
+        const late = items.filter((item) => (item.subscription_changed ?? '') > seen);
         if (total !== items.length || late.length > 0) torn.push({ total, length: items.length, late });
-        for (const item of items) known.set(item.guid, String(item.isSubscribed));
+        for (const item of items) known.set(item.guid, String(item.is_subscribed));
         since = seen;
       }
     };
@@ -168,7 +169,7 @@ describe('the list of subscriptions', () => {
     writing = false;
     await polling;
     expect(torn).toEqual([]);
-    const truth = (await page({ perPage: 1_000 })).items.map(({ guid, isSubscribed }) => [guid, String(isSubscribed)]);
+    const truth = (await page({ perPage: 1_000 })).items.map((item) => [item.guid, String(item.is_subscribed)]);
     expect([...known].sort()).toEqual(truth.sort());
   });
 });
@@ -177,11 +178,11 @@ describe('a subscription that was merged into another', () => {
   it('stays in the list as a pointer: its own guid, the rest its survivor', async () => {
     const [a, b] = [await add(1), await add(2)];
     const since = await clock();
-    const { subscriptionChanged } = await update(a, { newFeedUrl: feed(2) });
-    const survivor = { feedUrl: feed(2), isSubscribed: true, subscriptionChanged };
+    const { subscription_changed: subscriptionChanged } = await update(a, { newFeedUrl: feed(2) });
+    const survivor = { feed_url: feed(2), is_subscribed: true, subscription_changed: subscriptionChanged };
     const both = [
       { ...survivor, guid: a },
-      { ...survivor, guid: b, newGuid: a, guidChanged: subscriptionChanged },
+      { ...survivor, guid: b, new_guid: a, guid_changed: subscriptionChanged },
     ];
     expect(await page()).toMatchObject({ items: both, total: 2 });
     expect(await list(since)).toEqual(both);
@@ -189,7 +190,7 @@ describe('a subscription that was merged into another', () => {
 
   it('matches while the merge is later than since', async () => {
     const [a, b] = [await add(1), await add(2)];
-    const { subscriptionChanged: merged } = await update(a, { newFeedUrl: feed(2) });
+    const { subscription_changed: merged } = await update(a, { newFeedUrl: feed(2) });
     await update(b, { isSubscribed: false });
     expect((await list(merged)).map(({ guid }) => guid)).toEqual([a]);
     expect((await list()).map(({ guid }) => guid)).toEqual([a, b]);
@@ -197,31 +198,31 @@ describe('a subscription that was merged into another', () => {
 
   it('is left out, also of the total, when its guid is the current one of its survivor', async () => {
     const [a, b] = [await add(1), await add(2)];
-    const { guidChanged } = await update(a, { newGuid: b });
-    expect(await page()).toMatchObject({ items: [{ guid: a, newGuid: b, guidChanged }], total: 1 });
+    const { guid_changed: guidChanged } = await update(a, { newGuid: b });
+    expect(await page()).toMatchObject({ items: [{ guid: a, new_guid: b, guid_changed: guidChanged }], total: 1 });
   });
 
   it('shows the guid it had at since, and the later of the merge and the change of guid of its survivor', async () => {
     const [a, b] = [await add(1), await add(2)];
     const c = randomUUID();
-    const t1 = (await update(b, { newGuid: c })).guidChanged;
+    const t1 = (await update(b, { newGuid: c })).guid_changed;
     await update(a, { newFeedUrl: feed(2) });
     const d = randomUUID();
-    const { guidChanged } = await update(a, { newGuid: d });
-    expect((await list()).at(1)).toMatchObject({ guid: b, newGuid: d, guidChanged });
-    expect((await list(t1)).at(1)).toMatchObject({ guid: c, newGuid: d, guidChanged });
+    const { guid_changed: guidChanged } = await update(a, { newGuid: d });
+    expect((await list()).at(1)).toMatchObject({ guid: b, new_guid: d, guid_changed: guidChanged });
+    expect((await list(t1)).at(1)).toMatchObject({ guid: c, new_guid: d, guid_changed: guidChanged });
   });
 
   it('points to the last survivor of a chain of merges', async () => {
     const [a, b, c] = [await add(1), await add(2), await add(3)];
     await update(b, { newFeedUrl: feed(1) });
     await update(c, { newFeedUrl: feed(1) });
-    expect((await list()).map(({ guid, newGuid }) => [guid, newGuid])).toEqual([
+    expect((await list()).map((item) => [item.guid, item.new_guid])).toEqual([
       [a, c],
       [b, c],
       [c, undefined],
     ]);
-    await expect(world.service.get({ userId, guid: a })).resolves.toMatchObject({ guid: a, newGuid: c });
+    expect((await world.service.get({ userId, guid: a })).parse()).toMatchObject({ guid: a, new_guid: c });
   });
 
   it('of a tombstone shows its survivor and is not deleted', async () => {
@@ -233,7 +234,7 @@ describe('a subscription that was merged into another', () => {
     );
     expect((await list()).at(1)).toHaveProperty('deleted');
     await update(a, { newFeedUrl: feed(2) });
-    expect((await list()).at(1)).toMatchObject({ guid: b, newGuid: a, isSubscribed: true });
+    expect((await list()).at(1)).toMatchObject({ guid: b, new_guid: a, is_subscribed: true });
     expect((await list()).at(1)).not.toHaveProperty('deleted');
   });
 });

@@ -18,7 +18,7 @@ beforeEach(() => {
 const feed = (n: number | string) => `https://podcast.example/${n}`;
 
 async function subscribe(...entries: { feedUrl: string; guid?: unknown }[]) {
-  return world.service.subscribe({ userId, entries }, call());
+  return (await world.service.subscribe({ userId, entries }, call())).parse();
 }
 
 /** Subscribes to a feed and returns its guid. */
@@ -27,8 +27,9 @@ async function add(n: number | string, guid: string = randomUUID()): Promise<str
   return guid;
 }
 
-const get = (guid: string) => world.service.get({ userId, guid });
-const update = (guid: string, patch: object) => world.service.update({ userId, guid, ...patch }, call());
+const get = async (guid: string) => (await world.service.get({ userId, guid })).parse();
+const update = async (guid: string, patch: object) =>
+  (await world.service.update({ userId, guid, ...patch }, call())).parse();
 
 /** The deletion worker's cascade, as far as it touches subscriptions. */
 async function bury(guid: string): Promise<void> {
@@ -56,7 +57,7 @@ describe('POST', () => {
     const feedUrl = `https://podcast.example/${Array.from({ length: 508 }, () => randomUUID().slice(0, 8)).join('')}ä😀%7E`;
     const [first, second] = (await subscribe({ feedUrl }, { feedUrl })).success;
     expect(second).toEqual(first);
-    expect(await get(String(first?.guid))).toMatchObject({ feedUrl });
+    expect(await get(String(first?.guid))).toMatchObject({ feed_url: feedUrl });
     expect(await count('subscription.subscriptions')).toBe(1);
   });
 
@@ -76,8 +77,9 @@ describe('POST', () => {
   it('has one effect and one answer when the same request is delivered twice', async () => {
     const request = { userId, entries: [{ feedUrl: feed(1) }] };
     const requestId = randomUUID();
-    const [first, second] = await Promise.all([1, 2].map(() => world.service.subscribe(request, call(requestId))));
-    expect(second).toEqual(first);
+    const answers = await Promise.all([1, 2].map(() => world.service.subscribe(request, call(requestId))));
+    const [first, second] = answers.map(String);
+    expect(second).toBe(first);
   });
 
   it('brings a tombstone back', async () => {
@@ -85,7 +87,7 @@ describe('POST', () => {
     await bury(guid);
     await expect(get(guid)).rejects.toMatchObject({ code: 'gone' });
     expect((await subscribe({ feedUrl: feed(1) })).success[0]?.guid).toBe(guid);
-    expect(await get(guid)).toMatchObject({ isSubscribed: true });
+    expect(await get(guid)).toMatchObject({ is_subscribed: true });
     expect(await get(guid)).not.toHaveProperty('deleted');
   });
 
@@ -110,34 +112,34 @@ describe('GET by guid', () => {
   it('answers by the current guid without new_guid and guid_changed', async () => {
     const [old, current] = [await add(1), randomUUID()];
     await update(old, { newGuid: current });
-    const { newGuid, guidChanged, guid } = await get(current);
+    const { new_guid: newGuid, guid_changed: guidChanged, guid } = await get(current);
     expect([newGuid, guidChanged, guid]).toEqual([undefined, undefined, current]);
   });
 
   it('answers by any guid it ever had with that guid, the current one and when it changed', async () => {
     const guids = [await add(1), randomUUID(), randomUUID()] as const;
     await update(guids[0], { newGuid: guids[1] });
-    const { guidChanged } = await update(guids[1], { newGuid: guids[2] });
+    const { guid_changed: guidChanged } = await update(guids[1], { newGuid: guids[2] });
     for (const guid of guids.slice(0, 2))
-      expect(await get(guid)).toMatchObject({ guid, newGuid: guids[2], guidChanged });
+      expect(await get(guid)).toMatchObject({ guid, new_guid: guids[2], guid_changed: guidChanged });
   });
 
   it('follows chains that return to an earlier guid', async () => {
     const [a, b] = [await add(1), randomUUID()];
     await update(a, { newGuid: b });
-    const { guidChanged } = await update(a, { newGuid: a });
-    expect(await get(a)).not.toHaveProperty('newGuid');
-    expect(await get(b)).toMatchObject({ guid: b, newGuid: a, guidChanged });
+    const { guid_changed: guidChanged } = await update(a, { newGuid: a });
+    expect(await get(a)).not.toHaveProperty('new_guid');
+    expect(await get(b)).toMatchObject({ guid: b, new_guid: a, guid_changed: guidChanged });
   });
 
   it('answers by a guid that became an alias without being current, with a guid_changed', async () => {
     const guid = await add(1);
     await update(guid, { newFeedUrl: feed(2) });
-    const [alias, since] = [randomUUID(), (await get(guid)).subscriptionChanged];
+    const [alias, since] = [randomUUID(), (await get(guid)).subscription_changed];
     await subscribe({ feedUrl: feed(1), guid: alias });
     const read = await get(alias);
-    expect(read).toMatchObject({ guid: alias, newGuid: guid });
-    expect(String(read.guidChanged) > String(since)).toBe(true);
+    expect(read).toMatchObject({ guid: alias, new_guid: guid });
+    expect(String(read.guid_changed) > String(since)).toBe(true);
   });
 
   it("is not_found for another user's, and for a guid of nothing", async () => {
@@ -153,7 +155,10 @@ describe('PATCH', () => {
     const [old, current] = [await add(1), randomUUID()];
     await update(old, { newGuid: current });
     const answer = await update(old, { isSubscribed: false });
-    expect(await get(current)).toMatchObject({ isSubscribed: false, subscriptionChanged: answer.subscriptionChanged });
+    expect(await get(current)).toMatchObject({
+      is_subscribed: false,
+      subscription_changed: answer.subscription_changed,
+    });
   });
 
   it.each([{}, { newFeedUrl: 'no protocol' }, { newFeedUrl: 'ftp://x', isSubscribed: false }])(
@@ -183,7 +188,7 @@ describe('PATCH', () => {
       update(a, { newFeedUrl: feed(2) }),
     ]);
     const [byA, byB] = await Promise.all([get(a), get(b)]);
-    expect([byA.newGuid ?? byA.guid, byA.feedUrl]).toEqual([byB.newGuid ?? byB.guid, byB.feedUrl]);
+    expect([byA.new_guid ?? byA.guid, byA.feed_url]).toEqual([byB.new_guid ?? byB.guid, byB.feed_url]);
     const { rows } = await world.owner.query(
       'SELECT count(*) FILTER (WHERE merged_into IS NULL)::int AS live FROM subscription.subscriptions WHERE user_id = $1',
       [userId],
@@ -194,17 +199,22 @@ describe('PATCH', () => {
   it('takes the URL, the names and the status of what it merges, all under one stamp', async () => {
     const [a, b] = [await add(1), await add(2)];
     await update(a, { isSubscribed: false });
-    const { guidChanged } = await update(a, { newGuid: b });
-    expect(await get(b)).toEqual({ feedUrl: feed(1), guid: b, isSubscribed: true, subscriptionChanged: guidChanged });
-    expect(await get(a)).toMatchObject({ guid: a, newGuid: b, guidChanged });
+    const { guid_changed: guidChanged } = await update(a, { newGuid: b });
+    expect(await get(b)).toEqual({
+      feed_url: feed(1),
+      guid: b,
+      is_subscribed: true,
+      subscription_changed: guidChanged,
+    });
+    expect(await get(a)).toMatchObject({ guid: a, new_guid: b, guid_changed: guidChanged });
     expect((await subscribe({ feedUrl: feed(2) })).success[0]?.guid).toBe(b);
   });
 
   it('makes the later of merge and guid change the guid_changed of an absorbed guid', async () => {
     const [a, b] = [await add(1), await add(2)];
     const merge = await update(a, { newFeedUrl: feed(2) });
-    expect(await get(b)).toMatchObject({ guid: b, newGuid: a, guidChanged: merge.subscriptionChanged });
-    const { guidChanged } = await update(a, { newGuid: randomUUID() });
-    expect(await get(b)).toMatchObject({ guidChanged });
+    expect(await get(b)).toMatchObject({ guid: b, new_guid: a, guid_changed: merge.subscription_changed });
+    const { guid_changed: guidChanged } = await update(a, { newGuid: randomUUID() });
+    expect(await get(b)).toMatchObject({ guid_changed: guidChanged });
   });
 });

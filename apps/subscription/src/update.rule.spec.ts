@@ -18,7 +18,7 @@ function patch(fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: b
 describe('PATCH', () => {
   it('answers is_subscribed with subscription_changed and stamps it, also when the value is the same', () => {
     const { answer, row } = patch({ isSubscribed: true }, X);
-    expect(answer).toEqual({ isSubscribed: true, subscriptionChanged: now });
+    expect(answer).toEqual({ is_subscribed: true, subscription_changed: now });
     expect(row).toMatchObject({ isSubscribed: true, subscriptionChanged: now, guidChanged: null, changed: now });
   });
 
@@ -29,7 +29,7 @@ describe('PATCH', () => {
 
   it('answers new_guid with guid_changed alone and keeps the old guid as a name', () => {
     const { answer, row, known } = patch({ newGuid: D }, X);
-    expect(answer).toEqual({ newGuid: D, guidChanged: now });
+    expect(answer).toEqual({ new_guid: D, guid_changed: now });
     expect(row).toMatchObject({ guid: D, guidChanged: now, subscriptionChanged: earlier, changed: now });
     expect(known.byGuid(A)?.id).toBe(1);
     expect(known.changes().formerGuids).toEqual([[1, A]]);
@@ -37,7 +37,7 @@ describe('PATCH', () => {
 
   it('stamps a new_guid that is the current one, and remembers no former one for it', () => {
     const { answer, row, known } = patch({ newGuid: A }, X);
-    expect(answer).toEqual({ newGuid: A, guidChanged: now });
+    expect(answer).toEqual({ new_guid: A, guid_changed: now });
     expect(row).toMatchObject({ guid: A, guidChanged: now });
     expect(known.changes().formerGuids).toEqual([]);
   });
@@ -50,7 +50,7 @@ describe('PATCH', () => {
 
   it('answers new_feed_url with subscription_changed; the old URL stays a name', () => {
     const { answer, row, known } = patch({ newFeedUrl: w }, X);
-    expect(answer).toEqual({ newFeedUrl: w, subscriptionChanged: now });
+    expect(answer).toEqual({ new_feed_url: w, subscription_changed: now });
     expect(row).toMatchObject({ feedUrl: w, subscriptionChanged: now });
     expect(known.byUrl(u)?.id).toBe(1);
   });
@@ -61,7 +61,7 @@ describe('PATCH', () => {
 
   it('answers all fields that were sent', () => {
     expect(patch({ newFeedUrl: w, newGuid: D, isSubscribed: false }, X).answer).toEqual({
-      ...{ newFeedUrl: w, newGuid: D, isSubscribed: false, subscriptionChanged: now, guidChanged: now },
+      ...{ new_feed_url: w, new_guid: D, is_subscribed: false, subscription_changed: now, guid_changed: now },
     });
   });
 
@@ -80,7 +80,7 @@ describe('PATCH that merges', () => {
     ['a former guid', C],
   ])('absorbs the subscription that new_guid names by %s, with all its names', (_, newGuid) => {
     const { known, row, other, answer } = patch({ newGuid }, X, Y);
-    expect(answer).toEqual({ newGuid, guidChanged: now });
+    expect(answer).toEqual({ new_guid: newGuid, guid_changed: now });
     expect(known.changes().merges).toEqual([{ from: 2, into: 1 }]);
     expect([A, B, C].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1]);
     expect([u, v, w].map((name) => known.byUrl(name)?.id)).toEqual([1, 1, 1]);
@@ -119,7 +119,7 @@ describe('PATCH that merges', () => {
   it('is subscribed if either was, and stamped if that changes it', () => {
     const { row, answer } = patch({ newGuid: B }, { ...X, isSubscribed: false }, Y);
     expect(row).toMatchObject({ isSubscribed: true, subscriptionChanged: now });
-    expect(answer).not.toHaveProperty('isSubscribed');
+    expect(answer).not.toHaveProperty('is_subscribed');
   });
 
   it('is not stamped as subscribed if it was already', () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { breaks, record, type Recorded } from '../testing/recorded.messages.js';
+import { breaks, record, type Recorded, travelling } from '../testing/recorded.messages.js';
 import * as contracts from './index.js';
 
 type Parts = Record<string, z.ZodType>;
@@ -11,7 +11,7 @@ type Parts = Record<string, z.ZodType>;
 const messages: Record<string, Parts> = Object.fromEntries([
   ...Object.values(contracts)
     .filter((value) => value !== null && typeof value === 'object' && 'pattern' in value)
-    .map(({ pattern, request, reply }) => [pattern, { request, reply }] as [string, Parts]),
+    .map(({ pattern, request, reply }) => [pattern, { request, reply: travelling(reply) }] as [string, Parts]),
   ['queue.deletion', { job: contracts.deletionQueue.job }],
   ['failure', { failure: contracts.failureSchema }],
 ]);
@@ -70,6 +70,23 @@ describe('a change that breaks the other release is told', () => {
     ['a value that is gone', then.extend({ status: status.exclude(['PENDING']) }), /refuses what .*status: /],
   ])('%s', (_change, now, problem) => {
     expect(breaks(record(then), now).join('\n')).toMatch(problem);
+  });
+
+  it.each([
+    ['that is a reply', (of: z.ZodType) => contracts.jsonOf(of)],
+    ['that is a field of a reply', (of: z.ZodType) => z.object({ more: z.boolean(), items: contracts.jsonOf(of) })],
+    [
+      'that is a field of one variant of a reply',
+      (of: z.ZodType) =>
+        z.discriminatedUnion('is', [
+          z.object({ is: z.literal(false) }),
+          z.object({ is: z.literal(true), items: contracts.jsonOf(of) }),
+        ]),
+    ],
+  ])('in a text %s as well', (_where, reply) => {
+    const release = record(travelling(reply(then)));
+    expect(breaks(release, travelling(reply(then)))).toEqual([]);
+    expect(breaks(release, travelling(reply(then.omit({ title: true })))).join('\n')).toMatch(/drops or changes/);
   });
 
   it('and a new field that may be left out is no such change', () => {

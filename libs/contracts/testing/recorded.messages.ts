@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { z } from 'zod';
+import type { JsonOf } from '#contracts';
 
 /** What was written and read of one message by the release that recorded it. */
 export interface Recorded {
@@ -27,11 +28,26 @@ interface JsonSchema {
   exclusiveMinimum?: number;
 }
 
+/** A message as it travels: with the content of a JSON text in its place, which is all of a reply or a field of it. */
+export function travelling(message: z.ZodType): z.ZodType {
+  if ('content' in message) return (message as JsonOf<z.ZodType>).content;
+  if (message instanceof z.ZodDiscriminatedUnion)
+    return z.discriminatedUnion(
+      message.def.discriminator,
+      (message.options as z.ZodType[]).map(travelling) as [z.ZodObject],
+    );
+  if (!(message instanceof z.ZodObject)) return message;
+  const fields = Object.entries(message.shape as Record<string, z.ZodType>);
+  return message.extend(Object.fromEntries(fields.map(([name, field]) => [name, travelling(field)])));
+}
+
 /** Records a message as this build reads and writes it. The same build records the same. */
 export function record(message: z.ZodType): Recorded {
   // As it is read: a field that the reader does not know is no fault. A format says what its long pattern would.
+  // What documents it (names, examples) does not travel.
   const schema = z.toJSONSchema(message, {
     io: 'input',
+    metadata: z.registry(),
     override: ({ jsonSchema }) => void (jsonSchema.format && delete jsonSchema.pattern),
   }) as JsonSchema;
   return { schema, messages: forms(schema) };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { JsonText } from '#contracts';
 import {
   decodeEntry,
   decodeReplies,
@@ -66,7 +67,7 @@ describe('a request on the wire', () => {
 describe('replies on the wire', () => {
   const decode = (message: string) => {
     const found: [id: string, verdict: Verdict][] = [];
-    decodeReplies(message, (id, verdict) => found.push([id, verdict()]));
+    decodeReplies(Buffer.from(message), (id, verdict) => found.push([id, verdict()]));
     return found;
   };
   const verdicts: Verdict[] = [{ value: { text: 'a\nb' } }, { value: null }, {}, { error: { code: 'gone' } }];
@@ -88,6 +89,65 @@ describe('replies on the wire', () => {
   it("are an error of their caller, not a fault of the process, when they can't be read", () => {
     expect(decode('1\n{')).toEqual([['1', { error: expect.any(SyntaxError) }]]);
     expect(decode('nothing of ours')).toEqual([]);
+  });
+});
+
+describe('a JSON text in a reply', () => {
+  const texts = (message: string) => {
+    const found: unknown[] = [];
+    decodeReplies(Buffer.from(message), (id, verdict) => {
+      const { value } = verdict() as { value: JsonText | { items: JsonText } };
+      found.push(value instanceof JsonText ? [id, String(value)] : [id, { ...value, items: String(value.items) }]);
+    });
+    return found;
+  };
+  const json = '{"title":"ä 😀 \\n\\t\\"","note":"\\u0000\\ud800"  ,"list":[1.0,{}]}';
+
+  it('comes back byte for byte, whatever is in it, and is not made anew of what it says', () => {
+    const whole = encodeReply('1z', encodeVerdict({ value: JsonText.from(json) }));
+    expect(whole).toBe(`1z\n{"text":""}\t${json}`);
+    expect(texts(whole)).toEqual([['1z', json]]);
+  });
+
+  it('comes back as the field that it was, beside the others', () => {
+    const value = { total: 2, items: JsonText.from(json), clock: 'a\tb\n' };
+    const part = encodeReply('1z', encodeVerdict({ value }));
+    expect(part).toBe(`1z\n{"value":{"total":2,"clock":"a\\tb\\n"},"text":"items"}\t${json}`);
+    expect(texts(part)).toEqual([['1z', { ...value, items: json }]]);
+  });
+
+  it.each(['line\nfeed', 'tab\tand more\t', '\0', 'ä 漢 😀', '\ud800', ''])('holds any string: %j', (title) => {
+    const [[, text]] = texts(encodeReply('1', encodeVerdict({ value: JsonText.of([{ title }]) }))) as [
+      [string, string],
+    ];
+    expect(JSON.parse(text)).toEqual([{ title }]);
+  });
+
+  it('is told from its neighbours, several of them and values without one in a message', () => {
+    const verdicts = [{ value: JsonText.from('["ä"]') }, { value: { items: JsonText.from('[2]'), more: true } }];
+    const [first, second] = verdicts.map(encodeVerdict) as [string, string];
+    const message = joinReplies([
+      ...[encodeReply('1', first), encodeReply('2', second)],
+      ...[encodeReply('3', encodeVerdict({ value: { items: [3] } })), encodeReply('4', first)],
+    ]);
+    const found: unknown[] = [];
+    decodeReplies(Buffer.from(message), (id, verdict) => found.push([id, encodeVerdict(verdict())]));
+    expect(found).toEqual([
+      ...[
+        ['1', first],
+        ['2', second],
+      ],
+      ...[
+        ['3', '{"value":{"items":[3]}}'],
+        ['4', first],
+      ],
+    ]);
+  });
+
+  it('is an error of its caller when what stands before it is no JSON', () => {
+    const found: unknown[] = [];
+    decodeReplies(Buffer.from('1\n{"text":\t[]'), (id, verdict) => found.push([id, verdict()]));
+    expect(found).toEqual([['1', { error: expect.any(SyntaxError) }]]);
   });
 });
 

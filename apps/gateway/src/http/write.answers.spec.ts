@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { getSubscription, requestDeletion, subscribe, updateSubscription, uploadEpisodes } from '#contracts';
+import { getSubscription, JsonText, requestDeletion, subscribe, updateSubscription, uploadEpisodes } from '#contracts';
 import { repeatedAnswer, writeAnswer } from './write.answers.js';
 
 const guid = 'aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa';
@@ -13,24 +13,22 @@ describe('writeAnswer', () => {
     });
   });
 
-  it('is 200 for POST and PATCH, also when every entry failed', () => {
-    const failed = { success: [], failure: [{ feedUrl: 'x', message: 'No protocol present' }] };
-    expect(writeAnswer(subscribe, failed)).toEqual({
-      status: 200,
-      body: { success: [], failure: [{ feed_url: 'x', message: 'No protocol present' }] },
-    });
-    expect(writeAnswer(updateSubscription, { newGuid: guid, guidChanged: stamp })).toEqual({
-      status: 200,
-      body: { new_guid: guid, guid_changed: stamp },
-    });
-    expect(writeAnswer(uploadEpisodes, { success: [], failure: [{ temporaryId: 1, message: 'm' }] })).toEqual({
-      status: 200,
-      body: { success: [], failure: [{ temporary_id: 1, message: 'm' }] },
-    });
+  it('is 200 for POST and PATCH, also when every entry failed, and the JSON of the reply as it is', () => {
+    const failed = { success: [], failure: [{ feed_url: 'x', message: 'No protocol present' }] };
+    const subscribed = JsonText.of(failed);
+    const updated = JsonText.of({ new_guid: guid, guid_changed: stamp });
+    const uploaded = JsonText.of({ success: [], failure: [{ temporary_id: 1, message: 'm' }] });
+    const answers = [
+      writeAnswer(subscribe, subscribed),
+      writeAnswer(updateSubscription, updated),
+      writeAnswer(uploadEpisodes, uploaded),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    [subscribed, updated, uploaded].forEach((reply, n) => expect(answers[n]?.body).toBe(reply));
   });
 
   it('is for writes only', () => {
-    const read = { feedUrl: 'u', guid, isSubscribed: true };
+    const read = JsonText.of({ feed_url: 'u', guid, is_subscribed: true });
     expect(() => writeAnswer(getSubscription, read)).toThrow('subscription.get is no write');
   });
 });
@@ -41,10 +39,10 @@ describe('repeatedAnswer', () => {
       status: 202,
       body: { deletion_id: 7 },
     });
-    const reply = { isSubscribed: false, subscriptionChanged: stamp };
-    expect(repeatedAnswer({ pattern: 'subscription.update', answer: { reply } })).toEqual({
+    const json = { is_subscribed: false, subscription_changed: stamp };
+    expect(repeatedAnswer({ pattern: 'subscription.update', answer: { json } })).toEqual({
       status: 200,
-      body: { is_subscribed: false, subscription_changed: stamp },
+      body: JsonText.of(json),
     });
   });
 
@@ -58,6 +56,8 @@ describe('repeatedAnswer', () => {
     { pattern: 'subscription.get', answer: { reply: {} } },
     { pattern: 'deletion.request', answer: null },
     { pattern: 'deletion.request', answer: { reply: { deletionId: 'x' } } },
+    { pattern: 'deletion.request', answer: { json: { deletionId: 7 } } },
+    { pattern: 'subscription.update', answer: { reply: { is_subscribed: false } } },
   ])('is none where the first answer is not to be had: %j', (first) => {
     expect(repeatedAnswer(first)).toBeUndefined();
   });
