@@ -20,5 +20,7 @@ export function turnSocket(): Socket {
     }
     return write(...written);
   };
-  return Object.assign(socket, { write: hold as Socket['write'] });
+  // Not before: a socket that connects takes its own `write` again.
+  socket.once('connect', () => Object.assign(socket, { write: hold as Socket['write'] }));
+  return socket;
 }
