@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Failure, JsonText } from '#contracts';
+import { createDatabase, eventually, freshUser, TcpProxy, type TestDatabase } from '#testing';
+import { createDataSource } from './data-source.js';
+import { Database, type Transaction, type Write } from './database.js';
+import { type Bound, statement } from './statement.js';
+
+const pattern = 'test.write';
+const addEffect = statement('test.add', 'INSERT INTO public.effects (user_id, name) VALUES ($1, $2)');
+const readEffects = statement('test.read', 'SELECT name FROM public.effects WHERE user_id = $1 ORDER BY name');
+const fail = statement('test.fail', 'SELECT 1 / $1::int');
+const backendPid = statement('test.pid', 'SELECT pg_backend_pid() AS pid');
+
+let testDatabase: TestDatabase;
+let owner: pg.Client;
+let database: Database;
+let userId: string;
+
+async function open(url: string, applicationName: string): Promise<Database> {
+  return new Database(await createDataSource({ url, poolSize: 1, applicationName }).initialize());
+}
+
+beforeAll(async () => {
+  testDatabase = await createDatabase();
+  owner = new pg.Client({ connectionString: testDatabase.ownerUrl });
+  await owner.connect();
+  await owner.query('CREATE TABLE public.effects (user_id uuid, name text); GRANT ALL ON public.effects TO PUBLIC');
+  database = await open(testDatabase.urls.episode, 'first');
+});
+
+afterAll(async () => {
+  await database.close();
+  await owner.end();
+  await testDatabase.drop();
+});
+
+beforeEach(() => {
+  userId = freshUser();
+});
+
+const effects = async () => (await database.read<{ name: string }>(readEffects, [userId])).map(({ name }) => name);
+const reads = (): Bound<{ name: string }> => [readEffects, [userId]];
+const failing = (error: unknown) => () => Promise.reject(error as Error);
+
+function a(write: Partial<Write<{ name: string }>> = {}): Write<{ name: string }> {
+  return { userId, requestId: randomUUID(), pattern, remainingMs: () => 5_000, ...write };
+}
+
+async function add(transaction: Transaction): Promise<string> {
+  transaction.last(addEffect, [userId, 'one']);
+  return 'added';
+}
+
+/** What the backends of an application are at. */
+async function activity(applicationName: string) {
+  const { rows } = await owner.query<{ state: string; query: string; waiting: boolean }>(
+    `SELECT state, query, wait_event_type IS NOT DISTINCT FROM 'Lock' AS waiting FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = $1`,
+    [applicationName],
+  );
+  return rows;
+}
+
+describe('what a write reads first', () => {
+  it('is there when it runs', async () => {
+    await database.write(a(), add);
+    expect(await database.write(a({ reads: reads() }), async ({ found }) => found)).toEqual([{ name: 'one' }]);
+    expect(await database.write(a(), async ({ found }) => found)).toEqual([]);
+  });
+
+  it('is sent before the lock is held, runs under it, and sees what an earlier write of the user committed', async () => {
+    const proxy = await TcpProxy.to(testDatabase.urls.episode);
+    const second = await open(proxy.url, 'second');
+    let commit: () => void = () => undefined;
+    const earlier = database.write(a(), async (transaction) => {
+      await new Promise<void>((resolve) => (commit = resolve));
+      return add(transaction);
+    });
+    await eventually(async () => expect(await activity('first')).toMatchObject([{ state: 'idle in transaction' }]));
+    const later = second.write(a({ reads: reads() }), async ({ found }) => found);
+    await eventually(async () => expect(await activity('second')).toMatchObject([{ waiting: true }]));
+    // From here on Postgres has what it has: it reads without having told that the lock is held.
+    proxy.hold();
+    commit();
+    await earlier;
+    const hasRead = { state: 'idle in transaction', query: readEffects.text };
+    await eventually(async () => expect(await activity('second')).toMatchObject([hasRead]));
+    proxy.release();
+    expect(await later).toEqual([{ name: 'one' }]);
+    await second.close();
+    proxy.close();
+  });
+
+  it('changes nothing for a request that was answered: it gets the first answer', async () => {
+    const requestId = randomUUID();
+    const write = () => database.write(a({ requestId, reads: reads() }), async ({ found }) => found.length);
+    expect(await write()).toBe(0);
+    await database.write(a(), add);
+    expect(await write()).toBe(0);
+    const other = database.write(a({ requestId, reads: reads(), pattern: 'test.other' }), add);
+    await expect(other).rejects.toMatchObject({ code: 'conflict', first: { pattern, answer: { reply: 0 } } });
+  });
+
+  it('fails the write where it fails, with nothing stored and the connection usable afterwards', async () => {
+    const requestId = randomUUID();
+    const [before] = await database.read(backendPid, []);
+    await expect(database.write(a({ requestId, reads: [fail, [0]] }), add)).rejects.toMatchObject({ code: '22012' });
+    expect(await effects()).toEqual([]);
+    expect(await database.write(a({ requestId }), add)).toBe('added');
+    expect(await database.read(backendPid, [])).toEqual([before]);
+  });
+
+  it('is unavailable when the lock is not to be had in time, and nothing goes unheard', async () => {
+    const unheard: unknown[] = [];
+    const hear = (error: unknown) => void unheard.push(error);
+    process.on('unhandledRejection', hear);
+    await owner.query('BEGIN');
+    await owner.query('SELECT sync.lock_clock($1)', [userId]);
+    try {
+      const late = database.write(a({ reads: reads(), remainingMs: () => 100 }), add);
+      await expect(late).rejects.toMatchObject({ code: 'unavailable' });
+      await new Promise(setImmediate);
+      expect(unheard).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', hear);
+      await owner.query('ROLLBACK');
+    }
+    expect(await database.write(a({ reads: reads() }), add)).toBe('added');
+    expect(await effects()).toEqual(['one']);
+  });
+});
+
+describe('the last statements of a write', () => {
+  it('take effect with the commit, in their order, and not before', async () => {
+    const rename = statement('test.rename', `UPDATE public.effects SET name = name || ' of two' WHERE user_id = $1`);
+    const seen = await database.write(a(), async (transaction) => {
+      await add(transaction);
+      transaction.last(rename, [userId]);
+      return transaction.query(readEffects, [userId]);
+    });
+    expect(seen).toEqual([]);
+    expect(await effects()).toEqual(['one of two']);
+  });
+
+  it.each([new Failure('not_found'), new Failure('unavailable'), new TypeError('a fault of ours')])(
+    'take none when the write throws: %s',
+    async (error) => {
+      const thrown = database.write(a(), (transaction) => add(transaction).then(failing(error)));
+      await expect(thrown).rejects.toMatchObject({ message: error.message });
+      expect(await effects()).toEqual([]);
+    },
+  );
+
+  it('fail the write where one fails, with nothing stored and the connection usable afterwards', async () => {
+    const requestId = randomUUID();
+    const [before] = await database.read(backendPid, []);
+    const failed = database.write(a({ requestId }), async (transaction) => {
+      await add(transaction);
+      transaction.last(fail, [0]);
+      return add(transaction);
+    });
+    await expect(failed).rejects.toMatchObject({ code: '22012' });
+    expect(await effects()).toEqual([]);
+    expect(await database.write(a({ requestId }), add)).toBe('added');
+    expect(await effects()).toEqual(['one']);
+    expect(await database.read(backendPid, [])).toEqual([before]);
+  });
+});
+
+describe('an answer', () => {
+  const stored = async (requestId: string) => {
+    const { rows } = await owner.query<{ answer: string }>(
+      'SELECT answer::text FROM sync.request WHERE user_id = $1 AND request_id = $2',
+      [userId, requestId],
+    );
+    return rows.map(({ answer }) => answer);
+  };
+
+  it('that is a JSON text is stored as the JSON that it is, and given again as the same text', async () => {
+    const requestId = randomUUID();
+    const value = { title: 'ä 😀 \n\t\0 \ud800 "\\', b: 1, a: [null] };
+    const first = await database.write(a({ requestId }), async () => JsonText.of(value));
+    expect(await stored(requestId)).toEqual([`{"json":${JSON.stringify(value)}}`]);
+    const again = await database.write(a({ requestId }), failing(new Error('ran twice')));
+    expect(again).toBeInstanceOf(JsonText);
+    expect(String(again)).toBe(String(first));
+    const other = database.write(a({ requestId, pattern: 'test.other' }), add);
+    await expect(other).rejects.toMatchObject({ code: 'conflict', first: { pattern, answer: { json: value } } });
+  });
+
+  it('that is a value is stored as a reply, and a failure as one', async () => {
+    const [replied, failed] = [randomUUID(), randomUUID()];
+    await database.write(a({ requestId: replied }), async () => ({ deletionId: 7 }));
+    await database.write(a({ requestId: failed }), failing(new Failure('gone'))).catch(() => undefined);
+    expect(await stored(replied)).toEqual(['{"reply":{"deletionId":7}}']);
+    expect(await stored(failed)).toEqual(['{"failure":{"code":"gone"}}']);
+  });
+});
