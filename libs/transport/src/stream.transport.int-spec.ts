@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { firstValueFrom, lastValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { Failure } from '#contracts';
+import { Failure, JsonText } from '#contracts';
 import { eventually } from '#testing';
-import { probe, unhandled } from '../testing/probe.contracts.js';
+import { probe, quote, unhandled } from '../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../testing/probe.replica.js';
 import { useTransport } from '../testing/use.transport.js';
 import { call, redisStreams, StreamClient, type CallContext } from './index.js';
@@ -24,6 +24,18 @@ describe('a call', () => {
     expect(reply).toMatchObject({ text: 'hello', replica: 'a', requestId: 'r1', traceparent });
     expect(reply.remainingMs).toBeGreaterThan(4_000);
     expect(reply.remainingMs).toBeLessThanOrEqual(5_001);
+  });
+
+  it('is answered with JSON as the handler made it, byte for byte, as a whole or as a field', async () => {
+    await replica();
+    const gateway = await client();
+    const json = `{"title":"ä 😀 \\n\\t","n":1.0, "list":[${'"long",'.repeat(20_000)}""]}`;
+    const [whole, part] = await Promise.all([
+      call(gateway, quote, { json, as: 'reply' }, { requestId: 'r1' }),
+      call(gateway, quote, { json, as: 'field' }, { requestId: 'r2' }),
+    ]);
+    expect(whole instanceof JsonText && String(whole) === json).toBe(true);
+    expect({ ...part, items: 'items' in part && String(part.items) === json }).toEqual({ items: true, more: true });
   });
 
   it('tells the failure that the handler threw, with its data', async () => {

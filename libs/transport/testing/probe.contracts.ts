@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { rpc } from '#contracts';
+import { jsonOf, rpc } from '#contracts';
 
 /** What the transport's tests ask their replicas for. */
 export const probe = rpc({
@@ -19,6 +19,14 @@ export const probe = rpc({
     traceparent: z.string().optional(),
     remainingMs: z.number(),
   }),
+});
+
+/** What is answered with JSON as it is: all of a reply or a field of it. */
+export const quote = rpc({
+  pattern: 'episode.quote',
+  write: false,
+  request: z.object({ json: z.string(), as: z.enum(['reply', 'field']) }),
+  reply: z.union([jsonOf(z.unknown()), z.object({ items: jsonOf(z.unknown()), more: z.boolean() })]),
 });
 
 /** What no replica handles. */

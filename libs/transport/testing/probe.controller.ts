@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Inject } from '@nestjs/common';
 import { Ctx, EventPattern, MessagePattern, Payload, RpcException } from '@nestjs/microservices';
 import { Observable, of } from 'rxjs';
-import { Failure, type ReplyOf, type RequestOf } from '#contracts';
+import { Failure, JsonText, type ReplyOf, type RequestOf } from '#contracts';
 import { CallContext, Handle } from '../src/index.js';
-import { probe } from './probe.contracts.js';
+import { probe, quote } from './probe.contracts.js';
 
 /** Where a replica writes down what it does: a run directly before it begins. */
 export interface Journal {
@@ -15,7 +15,7 @@ export interface Journal {
 }
 export const journalToken = Symbol('journal');
 
-/** The handlers of a test's replica: one of a contract, and ordinary ones of Nest. */
+/** The handlers of a test's replica: those of contracts, and ordinary ones of Nest. */
 @Controller()
 export class ProbeController {
   constructor(@Inject(journalToken) private readonly journal: Journal) {}
@@ -35,6 +35,12 @@ export class ProbeController {
     const { requestId, traceparent } = context;
     const reply = { text, replica: this.journal.replica, requestId, traceparent, remainingMs: context.remainingMs() };
     return outcome === 'lie' ? ({ ...reply, text: 7 } as unknown as typeof reply) : reply;
+  }
+
+  @Handle(quote)
+  async quote(@Payload() { json, as }: RequestOf<typeof quote>): Promise<ReplyOf<typeof quote>> {
+    const text = JsonText.from(json);
+    return as === 'reply' ? text : { items: text, more: true };
   }
 
   @MessagePattern('episode.plain')
