@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ListRequest, Subscription } from '#contracts';
+import { type ListRequest, type Subscription, subscriptionSchema, updatedSchema } from '#contracts';
 import { freshUser } from '#testing';
-import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+import { call, openService, read, type ServiceWorld } from '../testing/service.world.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const epoch = '1970-01-01T00:00:00.000Z';
@@ -26,12 +26,12 @@ async function add(n: number, guid: string = randomUUID()): Promise<string> {
 }
 
 const update = async (guid: string, patch: object) =>
-  (await world.service.update({ userId, guid, ...patch }, call())).parse();
+  read(await world.service.update({ userId, guid, ...patch }, call()), updatedSchema);
 
 async function page(options: Partial<ListRequest> = {}) {
   const answer = await world.service.list({ userId, perPage: 100, position: { from: 'page', page: 1 }, ...options });
   if (answer.unchanged) throw new Error('unchanged');
-  return { ...answer, items: answer.items.parse() };
+  return { ...answer, items: read(answer.items, subscriptionSchema.array()) };
 }
 
 const list = async (since?: string): Promise<Subscription[]> => (await page({ since })).items;
@@ -222,7 +222,10 @@ describe('a subscription that was merged into another', () => {
       [b, c],
       [c, undefined],
     ]);
-    expect((await world.service.get({ userId, guid: a })).parse()).toMatchObject({ guid: a, new_guid: c });
+    expect(read(await world.service.get({ userId, guid: a }), subscriptionSchema)).toMatchObject({
+      guid: a,
+      new_guid: c,
+    });
   });
 
   it('of a tombstone shows its survivor and is not deleted', async () => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { subscribedSchema, subscriptionSchema, updatedSchema } from '#contracts';
 import { freshUser } from '#testing';
-import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+import { call, openService, read, type ServiceWorld } from '../testing/service.world.js';
 import { podcastGuid } from './podcast-guid.rule.js';
 
 let world: ServiceWorld;
@@ -18,7 +19,7 @@ beforeEach(() => {
 const feed = (n: number | string) => `https://podcast.example/${n}`;
 
 async function subscribe(...entries: { feedUrl: string; guid?: unknown }[]) {
-  return (await world.service.subscribe({ userId, entries }, call())).parse();
+  return read(await world.service.subscribe({ userId, entries }, call()), subscribedSchema);
 }
 
 /** Subscribes to a feed and returns its guid. */
@@ -27,9 +28,9 @@ async function add(n: number | string, guid: string = randomUUID()): Promise<str
   return guid;
 }
 
-const get = async (guid: string) => (await world.service.get({ userId, guid })).parse();
+const get = async (guid: string) => read(await world.service.get({ userId, guid }), subscriptionSchema);
 const update = async (guid: string, patch: object) =>
-  (await world.service.update({ userId, guid, ...patch }, call())).parse();
+  read(await world.service.update({ userId, guid, ...patch }, call()), updatedSchema);
 
 /** The deletion worker's cascade, as far as it touches subscriptions. */
 async function bury(guid: string): Promise<void> {
@@ -137,9 +138,9 @@ describe('GET by guid', () => {
     await update(guid, { newFeedUrl: feed(2) });
     const [alias, since] = [randomUUID(), (await get(guid)).subscription_changed];
     await subscribe({ feedUrl: feed(1), guid: alias });
-    const read = await get(alias);
-    expect(read).toMatchObject({ guid: alias, new_guid: guid });
-    expect(String(read.guid_changed) > String(since)).toBe(true);
+    const named = await get(alias);
+    expect(named).toMatchObject({ guid: alias, new_guid: guid });
+    expect(String(named.guid_changed) > String(since)).toBe(true);
   });
 
   it("is not_found for another user's, and for a guid of nothing", async () => {
