@@ -32,6 +32,11 @@ export class JsonText<Value = unknown> {
     return JSON.parse(this.toString()) as Value;
   }
 
+  /** @throws TypeError where it would be printed as an object: a text is put in its place as it is, or was overlooked. */
+  toJSON(): never {
+    throw new TypeError('a JsonText is JSON already');
+  }
+
   toString(): string {
     return this.text.toString();
   }
