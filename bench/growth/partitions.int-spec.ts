@@ -16,7 +16,7 @@ const url = 'https://podcast.example';
 
 const subscription = (id: number) => ({
   ...{ id, guid: id === 1 ? guid : randomUUID(), feedUrl: `${url}/${id}`, isSubscribed: true },
-  ...{ subscriptionChanged: at, added: at, changed: at },
+  ...{ subscriptionChanged: at, added: at, guidChanged: at, changed: at },
 });
 const episode = {
   ...{ id: 1, subscription_id: 1, sync_id: syncId, changed: at, publish_date: at, episode_guid: 'one', title: 'One' },
