@@ -7,7 +7,7 @@ export interface Plan {
   readonly rows: number;
   /** Pages of 8 KiB that were looked at, in memory or not. */
   readonly buffers: number;
-  /** Indexes that were looked into, by name; that of the whole for one of a partition, as everywhere here. */
+  /** Indexes that were looked into, by name. */
   readonly indexes: ReadonlySet<string>;
   /** Tables that were read from end to end. */
   readonly sequential: ReadonlySet<string>;
@@ -46,36 +46,22 @@ export async function explain(
     const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(
       `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${run}`,
     );
-    return read((rows[0] as (typeof rows)[number])['QUERY PLAN'][0].Plan, await wholes(client));
+    return read((rows[0] as (typeof rows)[number])['QUERY PLAN'][0].Plan);
   } finally {
     await client.query('ROLLBACK; DEALLOCATE explained');
   }
 }
 
-/** The table or index that each partition is a part of. */
-async function wholes(client: pg.Client): Promise<Map<string, string>> {
-  const { rows } = await client.query<{ part: string; whole: string }>(
-    `SELECT p.relname AS part, w.relname AS whole
-     FROM pg_class p JOIN pg_class w ON w.oid = pg_partition_root(p.oid) WHERE p.relispartition`,
-  );
-  return new Map(rows.map(({ part, whole }) => [part, whole]));
-}
-
-function read(top: Node, wholeOf: ReadonlyMap<string, string>): Plan {
+function read(top: Node): Plan {
   const nodes = [top];
   for (const node of nodes) nodes.push(...(node.Plans ?? []));
-  const names = (found: (string | undefined)[]) =>
-    new Set(found.filter((name) => name !== undefined).map((name) => wholeOf.get(name) ?? name));
-  // A part that turned out not to be needed is in the plan, too.
-  const run = nodes.filter((node) => node['Actual Loops'] > 0);
-  const scans = run.filter((node) => node['Node Type'].endsWith('Scan'));
-  const ofEpisodes = scans.filter((node) => names([node['Relation Name']]).has('episodes'));
+  const names = (found: (string | undefined)[]) => new Set(found.filter((name) => name !== undefined));
   return {
     rows: top['Actual Rows'],
     buffers: nodes.reduce((sum, node) => sum + ownBuffers(node), 0),
-    indexes: names(run.map((node) => node['Index Name'])),
-    episodesRead: ofEpisodes.reduce((sum, node) => sum + rowsRead(node), 0),
-    sequential: names(scans.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])),
+    indexes: names(nodes.map((node) => node['Index Name'])),
+    episodesRead: nodes.filter(isScanOfEpisodes).reduce((sum, node) => sum + rowsRead(node), 0),
+    sequential: names(nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])),
   };
 }
 
@@ -83,6 +69,10 @@ function read(top: Node, wholeOf: ReadonlyMap<string, string>): Plan {
 function ownBuffers(node: Node): number {
   const buffers = (one: Node) => one['Shared Hit Blocks'] + one['Shared Read Blocks'];
   return Math.max(0, buffers(node) - (node.Plans ?? []).reduce((sum, below) => sum + buffers(below), 0));
+}
+
+function isScanOfEpisodes(node: Node): boolean {
+  return node['Relation Name'] === 'episodes' && node['Node Type'].endsWith('Scan');
 }
 
 function rowsRead(node: Node): number {

@@ -15,9 +15,8 @@ const size = process.env.TEST_FULL ? 1_000_000 : 50_000;
 const large = size / 10;
 const usual = Math.min(2_000, size / 50);
 
-const partitions = Number(process.env.TEST_PARTITIONS ?? 0);
-/** Few rows in several partitions are rightly read from end to end: with partitions, only the full number says something. */
-const enough = Boolean(process.env.TEST_FULL) || partitions === 0;
+/** In partitions, tables are so small that Postgres may rightly read some from end to end, and their indexes have other names. */
+const partitioned = Number(process.env.TEST_PARTITIONS ?? 0) > 0;
 
 const ascending = randomUUID();
 const descending = randomUUID();
@@ -91,7 +90,7 @@ async function expectPlans(
 /** $2 since, $3 rows, $4 boundary, $5 rows to skip, $6 total. */
 const page = (id: string, boundary: number, total: number | null) => [id, '-infinity', 51, boundary, 0, total];
 
-describe.runIf(enough)(`query plans with ${size} episode states`, () => {
+describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode states`, () => {
   it('a page reached by a link reads its rows through the primary key, wherever in the list it is', async () => {
     // Each row is a page of the table and one look-up of its subscription.
     const most = { uses: ['episodes_pkey'], buffers: 51 * 6 };
@@ -126,7 +125,7 @@ describe.runIf(enough)(`query plans with ${size} episode states`, () => {
   });
 });
 
-describe.runIf(enough)(`query plans of writes with ${size} episode states`, () => {
+describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size} episode states`, () => {
   const entry = (row: Record<string, unknown>) => ({
     podcastGuid: guids[Number(row['subscription_id']) - user.subscriptionId],
     episodeGuid: row['episode_guid'],
@@ -167,7 +166,7 @@ describe.runIf(enough)(`query plans of writes with ${size} episode states`, () =
       buffers: 24,
     });
     await expectPlans(deletions.take, [10, 1_000], { uses: ['deletions_due', 'deletions_pkey'], buffers: 10 * 40 });
-    await expectPlans(sweep, [5_000], { uses: ['request_created_at'], buffers: 8 * Math.max(1, partitions) });
+    await expectPlans(sweep, [5_000], { uses: ['request_created_at'], buffers: 8 });
     await expectPlans(deletions.read, [ascending, 1], { uses: ['deletions_pkey'], buffers: 8 });
     await expectPlans(deletions.claim, [ascending, 1], { uses: ['deletions_pkey'], buffers: 24 });
     await expectPlans(deletions.cascade, [ascending, user.subscriptionId], {
@@ -177,7 +176,7 @@ describe.runIf(enough)(`query plans of writes with ${size} episode states`, () =
   });
 });
 
-describe.runIf(enough)(`query plans of lists with since, ${size} episode states`, () => {
+describe.skipIf(partitioned)(`query plans on plain tables of lists with since, ${size} episode states`, () => {
   /** Each user and share of matches, and the id of the first page's last row. */
   async function sinces() {
     const found = [];
@@ -228,10 +227,12 @@ describe.runIf(enough)(`query plans of lists with since, ${size} episode states`
 });
 
 // Of few rows, one index may do for two.
-it.runIf(process.env.TEST_FULL)('every index that keeps nothing unique is one that these statements use', async () => {
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-     WHERE NOT i.indisunique AND NOT c.relispartition AND c.relnamespace::regnamespace::text !~ '^pg_'`,
-  );
-  expect(rows.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
-});
+it.runIf(process.env.TEST_FULL && !partitioned)(
+  'every index that keeps nothing unique is one that these statements use',
+  async () => {
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT s.indexrelname AS name FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid) WHERE NOT i.indisunique`,
+    );
+    expect(rows.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
+  },
+);

@@ -71,7 +71,7 @@ export async function seedEpisodes(
   }
   await owner.query(beside);
   await owner.query("SET maintenance_work_mem = '256MB'");
-  for (const { definition } of indexes) await owner.query(definition.replace(' ON ONLY ', ' ON '));
+  for (const { definition } of indexes) await owner.query(definition);
   await owner.query('VACUUM ANALYZE');
   return new Map(users.map(({ id, states }) => [id, { id, states, subscriptionId: subscriptionOf.get(id) as number }]));
 }
