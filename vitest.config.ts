@@ -2,9 +2,9 @@ import { defineConfig } from 'vitest/config';
 
 const conditions = ['podcast-sync', 'node'];
 
-/** Three tiers (see docs/architecture.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only.
- * One after another, so that none disturbs the time that another measures; a process for each file of `int` only, as a new
- * one takes longer than most files. */
+/** Three tiers (see docs/architecture.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only;
+ * `after` looks at what `e2e` leaves behind. One after another, so that none disturbs the time that another measures; a
+ * process for each file of `int` only, as a new one takes longer than most files. */
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
@@ -40,6 +40,14 @@ export default defineConfig({
           globalSetup: ['libs/testing/src/stack.setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'after',
+          sequence: { groupOrder: 3 },
+          include: ['libs/**/*.after-spec.ts'],
         },
       },
     ],

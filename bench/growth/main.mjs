@@ -40,7 +40,7 @@ async function seed(system) {
   const built = progressBar('Indexes', indexes.length);
   for (const [n, { definition }] of indexes.entries()) {
     built(n);
-    await system.owner.query(definition);
+    await system.owner.query(definition.replace(' ON ONLY ', ' ON '));
   }
   built(indexes.length);
   say('Vacuuming ...');

@@ -15,6 +15,9 @@ const size = process.env.TEST_FULL ? 1_000_000 : 50_000;
 const large = size / 10;
 const usual = Math.min(2_000, size / 50);
 
+/** In partitions, tables are so small that Postgres may rightly read some from end to end, and their indexes have other names. */
+const partitioned = Number(process.env.TEST_PARTITIONS ?? 0) > 0;
+
 const ascending = randomUUID();
 const descending = randomUUID();
 
@@ -87,7 +90,7 @@ async function expectPlans(
 /** $2 since, $3 rows, $4 boundary, $5 rows to skip, $6 total. */
 const page = (id: string, boundary: number, total: number | null) => [id, '-infinity', 51, boundary, 0, total];
 
-describe(`query plans with ${size} episode states`, () => {
+describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode states`, () => {
   it('a page reached by a link reads its rows through the primary key, wherever in the list it is', async () => {
     // Each row is a page of the table and one look-up of its subscription.
     const most = { uses: ['episodes_pkey'], buffers: 51 * 6 };
@@ -122,7 +125,7 @@ describe(`query plans with ${size} episode states`, () => {
   });
 });
 
-describe(`query plans of writes with ${size} episode states`, () => {
+describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size} episode states`, () => {
   const entry = (row: Record<string, unknown>) => ({
     podcastGuid: guids[Number(row['subscription_id']) - user.subscriptionId],
     episodeGuid: row['episode_guid'],
@@ -173,7 +176,7 @@ describe(`query plans of writes with ${size} episode states`, () => {
   });
 });
 
-describe(`query plans of lists with since, ${size} episode states`, () => {
+describe.skipIf(partitioned)(`query plans on plain tables of lists with since, ${size} episode states`, () => {
   /** Each user and share of matches, and the id of the first page's last row. */
   async function sinces() {
     const found = [];
@@ -224,9 +227,12 @@ describe(`query plans of lists with since, ${size} episode states`, () => {
 });
 
 // Of few rows, one index may do for two.
-it.runIf(process.env.TEST_FULL)('every index that keeps nothing unique is one that these statements use', async () => {
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT s.indexrelname AS name FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid) WHERE NOT i.indisunique`,
-  );
-  expect(rows.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
-});
+it.runIf(process.env.TEST_FULL && !partitioned)(
+  'every index that keeps nothing unique is one that these statements use',
+  async () => {
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT s.indexrelname AS name FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid) WHERE NOT i.indisunique`,
+    );
+    expect(rows.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
+  },
+);

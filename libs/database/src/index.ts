@@ -6,3 +6,5 @@ export { type Session } from './session.js';
 export { timeLimit } from './turns.js';
 export { type Bound, statement, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
+export { partitionsOf } from './partitions.js';
+export { applyMigrations, drift } from './schema.js';

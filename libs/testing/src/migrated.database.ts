@@ -16,19 +16,24 @@ export function roleUrls(ownerUrl: string): RoleUrls {
   return { subscription: urlOf('subscription'), episode: urlOf('episode'), deletion: urlOf('deletion') };
 }
 
-/** Brings a database to the current schema, and its roles into being, by running the built app that does so. */
+/**
+ * Brings a database to the current schema, and its roles into being, by running the built app that does so. With
+ * `TEST_PARTITIONS` its tables are partitioned.
+ */
 export async function migrate(ownerUrl: string): Promise<void> {
   const app = fileURLToPath(new URL('../../../dist/apps/migrate/src/main.js', import.meta.url));
   if (!existsSync(app)) throw new Error('The tests run the built apps: "npm run build" first.');
   const urls = roleUrls(ownerUrl);
+  const { PATH, TEST_PARTITIONS } = process.env;
   await promisify(execFile)(process.execPath, [app], {
     env: {
-      PATH: process.env.PATH,
+      PATH,
       LOG_LEVEL: 'warn',
       DATABASE_URL: ownerUrl,
       SUBSCRIPTION_DATABASE_URL: urls.subscription,
       EPISODE_DATABASE_URL: urls.episode,
       DELETION_DATABASE_URL: urls.deletion,
+      ...(TEST_PARTITIONS && { MIGRATE_PARTITIONS: TEST_PARTITIONS }),
     },
   }).catch((error: { stdout?: string; stderr?: string }) => {
     throw new Error(`The migrations failed.\n${error.stdout}${error.stderr}`, { cause: error });

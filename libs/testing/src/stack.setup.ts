@@ -1,16 +1,18 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { LaunchedSystem, repository } from './launched.system.js';
 import { openRunDirectory, removeRunDirectory } from './run.directory.js';
 
-/** What the `e2e` tier hands to its tests. */
+/** What the `e2e` tier hands to its tests, and to those of what it leaves behind. */
 interface Stack {
   baseUrl: string;
   /** The directory with the keys of the issuer that the gateway believes. */
   keys: string;
   /** Whether it was started for this run, on this machine. */
   launched: boolean;
+  /** Its database, as one of its logins; only of one that was started for this run. */
+  database?: string;
 }
 
 declare module 'vitest' {
@@ -35,12 +37,13 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   // Vite sets this variable to `/`, its own idea of a base, where nobody else did.
   if (baseUrl?.startsWith('http')) {
     if (!existsSync(keys)) throw new Error(`KEYS: no directory ${keys} with the keys to sign the tests' tokens with.`);
-    project.provide('stack', { baseUrl, keys: resolve(keys), launched: false });
+    project.vitest.provide('stack', { baseUrl, keys: resolve(keys), launched: false });
     return undefined;
   }
   const directory = await openRunDirectory('e2e');
   const system = await LaunchedSystem.start({ data: directory, replicas, environment: { CORS_ORIGINS: origin } });
-  project.provide('stack', { baseUrl: system.baseUrl, keys: join(directory, 'keys'), launched: true });
+  const database = readFileSync(join(directory, 'deletions-database-url'), 'utf8').trim();
+  project.vitest.provide('stack', { baseUrl: system.baseUrl, keys: join(directory, 'keys'), launched: true, database });
   return async () => {
     await system.stop();
     await removeRunDirectory(directory);

@@ -1,8 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { partitioning } from '../partitions.js';
 
 /** The schema every writer uses: the users' clocks and the answers of their latest writes. */
 export class CreateSync1763715600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
+    const byUser = await partitioning(runner);
     await runner.query(`
       CREATE SCHEMA IF NOT EXISTS sync;
       GRANT USAGE ON SCHEMA sync
@@ -16,7 +18,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
         user_id uuid NOT NULL,
         stamp timestamptz(3) NOT NULL,
         CONSTRAINT user_clock_pkey PRIMARY KEY (user_id)
-      ) WITH (fillfactor = 70);
+      ) ${byUser('sync.user_clock', 'fillfactor = 70')};
       GRANT SELECT, INSERT, UPDATE ON sync.user_clock
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
@@ -27,7 +29,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
         answer json NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT request_pkey PRIMARY KEY (user_id, request_id)
-      );
+      ) ${byUser('sync.request')};
       -- The one index that does not start with the user: rows of all users are removed by age.
       CREATE INDEX request_created_at ON sync.request (created_at);
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.request

@@ -1,8 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { partitioning } from '../partitions.js';
 
 /** Subscriptions, everything that names them, and the views that the other services read. */
 export class CreateSubscription1763715601000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
+    const byUser = await partitioning(runner);
     await runner.query(`
       CREATE SCHEMA subscription;
       GRANT USAGE ON SCHEMA subscription
@@ -32,7 +34,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         ),
         CONSTRAINT subscriptions_merged_together CHECK ((merged_into IS NULL) = (merged_at IS NULL)),
         CONSTRAINT subscriptions_tombstone_is_unsubscribed CHECK (deleted IS NULL OR NOT is_subscribed)
-      );
+      ) ${byUser('subscription.subscriptions')};
       CREATE INDEX subscriptions_changed ON subscription.subscriptions (user_id, changed, id);
       GRANT SELECT, INSERT, UPDATE ON subscription.subscriptions TO podcast_sync_subscription_group;
 
@@ -44,7 +46,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT guids_pkey PRIMARY KEY (user_id, guid),
         CONSTRAINT guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
-      );
+      ) ${byUser('subscription.guids')};
       GRANT SELECT, INSERT, UPDATE ON subscription.guids TO podcast_sync_subscription_group;
 
       CREATE TABLE subscription.former_guids (
@@ -55,7 +57,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT former_guids_pkey PRIMARY KEY (user_id, subscription_id, replaced),
         CONSTRAINT former_guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
-      );
+      ) ${byUser('subscription.former_guids')};
       GRANT SELECT, INSERT ON subscription.former_guids TO podcast_sync_subscription_group;
 
       CREATE TABLE subscription.feed_urls (
@@ -65,7 +67,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT feed_urls_pkey PRIMARY KEY (user_id, url_sha256),
         CONSTRAINT feed_urls_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
-      );
+      ) ${byUser('subscription.feed_urls')};
       GRANT SELECT, INSERT, UPDATE ON subscription.feed_urls TO podcast_sync_subscription_group;
 
       -- Published to the other services: which subscription a guid names. A contract; change it like a message.

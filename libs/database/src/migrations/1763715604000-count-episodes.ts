@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { partitioning } from '../partitions.js';
 
 /**
  * How many episodes each user has, kept by whatever adds or removes some. Counting them for a list's `total` would cost
@@ -6,13 +7,14 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class CountEpisodes1763715604000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
+    const byUser = await partitioning(runner);
     await runner.query(`
       CREATE TABLE episode.totals (
         user_id uuid NOT NULL,
         episodes bigint NOT NULL,
         CONSTRAINT totals_pkey PRIMARY KEY (user_id),
         CONSTRAINT totals_are_no_debts CHECK (episodes >= 0)
-      );
+      ) ${byUser('episode.totals')};
       GRANT SELECT ON episode.totals TO podcast_sync_episode_group;
 
       -- Once a statement, for whoever runs it. Writes of one user follow one another by the user's clock anyway.

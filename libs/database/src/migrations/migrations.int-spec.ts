@@ -1,36 +1,43 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DataSource } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { createDatabase, type TestDatabase } from '#testing';
 import { catalog } from '../../testing/catalog.js';
 import { createDataSource } from '../data-source.js';
+import { beginWithPartitions, partitionsOf } from '../partitions.js';
+import { applyMigrations, drift } from '../schema.js';
 import { migrations } from './index.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;
+let runner: QueryRunner;
+let partitions: number;
 
 beforeAll(async () => {
   database = await createDatabase();
   dataSource = await createDataSource({ url: database.ownerUrl }).initialize();
+  runner = dataSource.createQueryRunner();
+  partitions = (await partitionsOf(runner)) ?? 0;
 });
 
 afterAll(async () => {
+  await runner.release();
   await dataSource.destroy();
   await database.drop();
 });
-
-async function drift(): Promise<string[]> {
-  const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
-  return upQueries.map(({ query }) => query);
-}
 
 /** Undoes all, so that what follows starts as on a fresh database. */
 async function undoAll(): Promise<void> {
   for (const _ of migrations) await dataSource.undoLastMigration();
 }
 
+/** Does all again, with as many partitions as there were. */
+async function doAll(): Promise<void> {
+  await applyMigrations(runner, partitions);
+}
+
 describe('the migrations', () => {
   it('make exactly what the entities describe', async () => {
-    expect(await drift()).toEqual([]);
+    expect(await drift(dataSource)).toEqual([]);
   });
 
   it('undone all, leave nothing but the table of migrations and its schema; done again, make the same', async () => {
@@ -40,14 +47,14 @@ describe('the migrations', () => {
     expect(rest.filter((line) => !/^(schema sync|column sync\.migrations)/.test(line)).join('\n')).not.toMatch(
       /user_clock|request|subscription|episode|deletion|podcast_sync|function|trigger/,
     );
-    await dataSource.runMigrations();
+    await doAll();
     expect(await catalog(dataSource)).toEqual(before);
-    expect(await drift()).toEqual([]);
+    expect(await drift(dataSource)).toEqual([]);
   });
 
   it('each undo exactly what they did', async () => {
     await undoAll();
-    const runner = dataSource.createQueryRunner();
+    await beginWithPartitions(runner, partitions);
     for (const Migration of migrations) {
       const migration = new Migration();
       const before = await catalog(dataSource);
@@ -59,8 +66,7 @@ describe('the migrations', () => {
       expect(await catalog(dataSource)).toEqual(after);
     }
     for (const Migration of migrations.toReversed()) await new Migration().down(runner);
-    await runner.release();
-    await dataSource.runMigrations();
+    await doAll();
   });
 
   it('are undone with rows in every table, too', async () => {
@@ -73,7 +79,7 @@ describe('the migrations', () => {
       VALUES ('00000000-0000-4000-8000-000000000001', 1, 'epoch');
     `);
     await undoAll();
-    await dataSource.runMigrations();
-    expect(await drift()).toEqual([]);
+    await doAll();
+    expect(await drift(dataSource)).toEqual([]);
   });
 });

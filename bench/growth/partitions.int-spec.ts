@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { applyMigrations, beginWrite, createDataSource, readClock, storeAnswer, type Statement } from '#database';
+import { createDatabase, type TestDatabase } from '#testing';
+import * as deletions from '../../apps/deletion-worker/src/deletion.store.js';
+import { sweep } from '../../apps/deletion-worker/src/request.sweep.js';
+import * as episodes from '../../apps/episode/src/episode.store.js';
+import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
+import { planModes } from './plan.js';
+
+const partitions = 5;
+const [guid, syncId] = [randomUUID(), randomUUID()];
+const at = '2025-01-01T00:00:00.000Z';
+const url = 'https://podcast.example';
+
+const subscription = (id: number) => ({
+  ...{ id, guid: id === 1 ? guid : randomUUID(), feedUrl: `${url}/${id}`, isSubscribed: true },
+  ...{ subscriptionChanged: at, added: at, guidChanged: at, changed: at },
+});
+const episode = {
+  ...{ id: 1, subscription_id: 1, sync_id: syncId, changed: at, publish_date: at, episode_guid: 'one', title: 'One' },
+  ...{ enclosure_url: `${url}/1.mp3`, episode_url: `${url}/1`, minute_forms: 0 },
+};
+const entry = {
+  ...{ podcastGuid: guid, episodeGuid: 'one', title: 'One', publishDate: at },
+  ...{ enclosureUrl: `${url}/1.mp3`, episodeUrl: `${url}/1` },
+};
+
+/** What each statement is run with; those that write make what the later ones are about. */
+function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
+  const list = (name: string): Record<string, unknown[]> => ({
+    [`${name}.forward`]: [user, '-infinity', 51, 0, 0, null],
+    [`${name}.backward`]: [user, '-infinity', 51, 9, 0, null],
+    [`${name}.changed`]: [user, '2024-01-01', 51, 0],
+    [`${name}.changed_forward`]: [user, '2024-01-01', 51, 0, 1, 9],
+    [`${name}.changed_backward`]: [user, '2024-01-01', 51, 9, 1, 9],
+  });
+  const made = [[subscription(1), subscription(2)], [[guid, 1]], [['00', 1]], [[1, randomUUID()]]];
+  return {
+    'sync.begin_write': [user, 'request'],
+    'sync.store_answer': [user, 'request', 'pattern', '{}'],
+    'sync.read_clock': [user],
+    'sync.lock_clock': [user],
+    'subscription.save': [user, ...made.map((set) => JSON.stringify(set)), at],
+    'subscription.load': [user, [guid], [Buffer.from('00', 'hex')], 1],
+    'subscription.by_guid': [user, guid],
+    ...list('subscription.list'),
+    'episode.save': [user, JSON.stringify([episode]), JSON.stringify([[randomUUID(), 1]])],
+    'episode.load': [user, JSON.stringify([entry]), [syncId], 1],
+    ...list('episode.list'),
+    'episode.merge_subscription': [user, 2, 1, at],
+    'deletion.find': [user, guid],
+    'deletion.insert': [user, 1, at, '{}'],
+    'deletion.read': [user, deletion],
+    'deletion.claim': [user, deletion],
+    'deletion.end': [user, deletion, 'FAILURE', 'cause', ['PENDING']],
+    'deletion.cascade': [user, 1],
+  };
+}
+/** Those that look for what is due or old, whoever it is of. */
+const ofAllUsers = ['deletion.take', sweep.name];
+
+/** Every statement that a store shows to others, and those of each write. */
+const exported: unknown[] = [subscriptions, episodes, deletions].flatMap((store) => Object.values(store));
+const isStatement = (value: unknown): value is Statement =>
+  typeof value === 'object' && value !== null && 'text' in value;
+const statements = [
+  ...[beginWrite, storeAnswer, readClock, sweep],
+  { name: 'episode.merge_subscription', text: 'SELECT episode.merge_subscription($1, $2, $3, $4)' },
+  ...exported
+    .flatMap((value) => (typeof value === 'object' ? [value, ...Object.values(value ?? {})] : []))
+    .filter(isStatement),
+];
+const named = new Map(statements.map((statement) => [statement.name, statement]));
+
+let database: TestDatabase;
+let client: pg.Client;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  const dataSource = await createDataSource({ url: database.ownerUrl }).initialize();
+  for (const _ of dataSource.migrations) await dataSource.undoLastMigration();
+  const runner = dataSource.createQueryRunner();
+  await applyMigrations(runner, partitions);
+  await runner.release();
+  await dataSource.destroy();
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+});
+
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** Runs a statement. @returns the tables and partitions that it, and what it called, read or wrote. */
+async function touchedBy({ name, text }: Statement, values: unknown[], mode: string): Promise<string[]> {
+  // So that nothing is counted that was before.
+  await client.query('SELECT pg_stat_force_next_flush()');
+  await client.query(`BEGIN; SET LOCAL plan_cache_mode = ${mode}`);
+  await client.query({ name, text, values });
+  const { rows } = await client.query<{ relname: string }>(
+    `SELECT relname FROM pg_stat_xact_user_tables
+     WHERE coalesce(seq_scan, 0) + coalesce(idx_scan, 0) + n_tup_ins + n_tup_upd + n_tup_del > 0`,
+  );
+  await client.query('COMMIT');
+  return rows.map(({ relname }) => relname);
+}
+
+/** The number of the partitions in which a user's rows are. */
+async function partitionOf(user: string): Promise<string> {
+  const insert = `INSERT INTO sync.user_clock VALUES ($1, 'epoch') RETURNING tableoid::regclass::text AS name`;
+  const { rows } = await client.query<{ name: string }>(insert, [user]);
+  return (rows[0] as { name: string }).name.split('_').at(-1) as string;
+}
+
+describe('on a database that is partitioned by user', () => {
+  it.each(planModes)('every statement about a user goes to the partitions of that user alone: %s', async (mode) => {
+    const user = randomUUID();
+    const own = await partitionOf(user);
+    const values = valuesFor(user, planModes.indexOf(mode) + 1);
+    expect([...named.keys()].toSorted()).toEqual([...Object.keys(values), ...ofAllUsers].toSorted());
+    for (const [name, some] of Object.entries(values)) {
+      const tables = await touchedBy(named.get(name) as Statement, some, mode);
+      const others = tables.filter((table) => !table.endsWith(`_${own}`));
+      expect({ name, others, any: tables.length > 0 }).toEqual({ name, others: [], any: true });
+    }
+  });
+});

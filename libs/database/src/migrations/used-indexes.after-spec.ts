@@ -1,0 +1,45 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { eventually } from '#testing';
+
+/** Indexes that Postgres leaves aside while tables are as small as here, and what shows instead that they are used. */
+const ofLargeTables = {
+  'episode.episodes_date_and_title':
+    'few episodes of one date are found by episodes_date_and_url as well: bench/growth/query-plans.int-spec.ts',
+};
+
+/** Indexes that keep nothing unique and that nobody has looked into, in none of their partitions. */
+const unused = `
+  SELECT coalesce(pg_partition_root(i.indexrelid), i.indexrelid)::regclass::text AS name
+  FROM pg_index i JOIN pg_stat_user_indexes s USING (indexrelid)
+  WHERE NOT i.indisunique AND s.schemaname IN ('sync', 'subscription', 'episode', 'deletion')
+  GROUP BY 1 HAVING sum(s.idx_scan) = 0`;
+
+/** The slowest to look is the sweep of old answers, once a minute. */
+const timeout = 100_000;
+
+const database = inject('stack')?.database;
+const reason = database ? '' : ' (skipped: no end-to-end tests ran on a database of this run)';
+
+describe.runIf(database)(`after the end-to-end tests${reason}`, () => {
+  let client: pg.Client;
+
+  beforeAll(async () => {
+    client = new pg.Client({ connectionString: database });
+    await client.connect();
+  });
+
+  afterAll(() => client.end());
+
+  it('every index that keeps nothing unique has been looked into', { timeout: timeout + 10_000 }, async () => {
+    const started = performance.now();
+    await eventually(
+      async () => {
+        const { rows } = await client.query<{ name: string }>(unused);
+        expect(rows.map(({ name }) => name).filter((name) => !(name in ofLargeTables))).toEqual([]);
+      },
+      { timeout, interval: 500 },
+    );
+    console.log(`all of them after ${((performance.now() - started) / 1_000).toFixed(1)} s`);
+  });
+});
