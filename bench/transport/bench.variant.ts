@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { freePort, removeRedis, startRedis, type EmbeddedServer } from '#embedded';
@@ -55,7 +56,7 @@ export class Variant {
   async measure(burst: Burst): Promise<Measurement> {
     const before = await this.usage();
     const result = await question<BurstResult>(this.gateway!, burst);
-    const after = await this.usage();
+    const after = await this.settled();
     return {
       callsPerSecond: result.calls / result.seconds,
       p50: result.p50,
@@ -90,6 +91,16 @@ export class Variant {
     const asked = [this.gateway!, ...this.replicas].map((child) => question<Usage>(child, 'usage'));
     const used = await Promise.all([...asked, this.redisUsage()]);
     return { cpu: sum(used.map(({ cpu }) => cpu)), runs: sum(used.map(({ runs }) => runs)) };
+  }
+
+  /** What was used once nothing more is run: the caller of publish and subscribe has its answer from the fastest replica. */
+  private async settled(): Promise<Usage> {
+    for (let used = await this.usage(); ;) {
+      await delay(50);
+      const next = await this.usage();
+      if (next.runs === used.runs) return used;
+      used = next;
+    }
   }
 
   private async redisUsage(): Promise<Usage> {
