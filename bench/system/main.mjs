@@ -20,6 +20,8 @@ const { values: options } = parseArgs({
 });
 const seconds = Number(options.seconds ?? (options.quick ? 1 : 3));
 const rounds = Number(options.rounds);
+/** Long enough for what runs to be compiled. */
+const warmUpSeconds = Math.max(seconds, options.quick ? 1 : 4);
 const concurrencies = options.at.split(',').map(Number);
 
 /** More than are ever in flight, so that no request waits for another of the same user. */
@@ -36,7 +38,11 @@ async function prepare(system) {
   const isRead = (name) => /^(poll|page)/.test(name);
   return async (name) => {
     if (name !== deletion) return isRead(name) ? readers : writers;
-    return seedSubscriptions(system, writers, Math.ceil((mostDeletions * seconds) / userCount));
+    return seedSubscriptions(
+      system,
+      writers,
+      Math.ceil((mostDeletions * Math.max(seconds, warmUpSeconds)) / userCount),
+    );
   };
 }
 
@@ -47,7 +53,7 @@ async function round(label, target, { baseline, system, load, usersOf, tell }) {
     for (const connections of concurrencies) {
       const run = async (what, one) => {
         const job = { name, connections, seconds, users: await usersOf(name) };
-        const measured = await measure(load, one, system.postgresPid, job);
+        const measured = await measure(load, one, system, job);
         tell(`${name}, ${connections} in flight, ${what}`, measured);
         return { name, connections, label: what, ...measured };
       };
@@ -62,7 +68,7 @@ async function warmUp(targets, { load, usersOf }) {
   say('Warming up ...');
   for (const name of [...Object.keys(cases), deletion])
     for (const { baseUrl: url } of targets)
-      await load.run({ name, connections: 16, seconds, users: await usersOf(name), url });
+      await load.run({ name, connections: 16, seconds: warmUpSeconds, users: await usersOf(name), url });
 }
 
 const system = await startSystem(say);

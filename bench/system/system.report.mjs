@@ -5,12 +5,13 @@ const targets = { 'poll, nothing new': 2, 'page of 50 episodes': 1.6, 'POST of 3
 
 const head = ['case', 'in flight', 'what', 'requests/s', 'p50 ms', 'p99 ms', 'errors', 'CPU µs'];
 const parts = ['baseline', 'gateway', 'services', 'Redis', 'Postgres'];
+const logged = 'WAL bytes';
 const ratios = ['CPU ratio', 'p50 ratio', 'requests/s ratio'];
 
 /** One table of the medians of all rounds, and below it which targets were met. */
 export function report(all) {
   const series = grouped(all).map(medians);
-  return [table([...head, ...parts, ...ratios], series.map(row)), '', ...judgements(series)].join('\n');
+  return [table([...head, ...parts, logged, ...ratios], series.map(row)), '', ...judgements(series)].join('\n');
 }
 
 /** The rounds of each line of the table: what is compared with one another is together. */
@@ -33,6 +34,7 @@ function medians(rounds) {
     p50: of((one) => one.p50),
     p99: of((one) => one.p99),
     errors: rounds.reduce((sum, one) => sum + one.errors, 0),
+    wal: of((one) => one.wal),
     cpu: Object.fromEntries(['total', ...parts].map((part) => [part, of((one) => one.cpu[part] ?? 0)])),
     // Of the rounds' ratios: what the machine does for a while weighs on both sides of each.
     ...(beside && {
@@ -45,10 +47,11 @@ function medians(rounds) {
   };
 }
 
-function row({ name, connections, label, rate, p50, p99, errors, cpu, ratio }) {
+function row({ name, connections, label, rate, p50, p99, errors, wal, cpu, ratio }) {
   return [
     ...[name, connections, label, rate.toFixed(0), p50.toFixed(2), p99.toFixed(2), errors, cpu.total.toFixed(0)],
     ...parts.map((part) => (cpu[part] ? cpu[part].toFixed(0) : '')),
+    wal.toFixed(0),
     ...['cpu', 'p50', 'rate'].map((what) => ratio?.[what].toFixed(2) ?? ''),
   ];
 }
