@@ -163,7 +163,7 @@ export async function endAlone(
   deletionId: number,
   ending: Ending,
 ): Promise<number | undefined> {
-  const [record] = await database.read<{ age: number }>(...ended(userId, deletionId, ending));
+  const [record] = await database.change<{ age: number }>(...ended(userId, deletionId, ending));
   return record?.age;
 }
 
@@ -174,7 +174,7 @@ export async function readStatus(database: Database, userId: string, id: number)
 
 /** Counts one more failed attempt. @returns how many there were, none if the deletion has ended. */
 export async function addAttempt(database: Database, userId: string, deletionId: number): Promise<number | undefined> {
-  const [record] = await database.read<{ attempts: number }>(countAttempt, [userId, deletionId]);
+  const [record] = await database.change<{ attempts: number }>(countAttempt, [userId, deletionId]);
   return record?.attempts;
 }
 
@@ -196,12 +196,12 @@ export function cascaded(userId: string, subscriptionId: number): [Statement, un
 
 /** Takes records that are due, in a transaction of its own: whoever ends or makes one waits for no relay. */
 export function takeDue(database: Database, limit: number, resendAfterMs: number): Promise<Taken[]> {
-  return database.read<Taken>(take, [limit, resendAfterMs]);
+  return database.change<Taken>(take, [limit, resendAfterMs]);
 }
 
 /** Gives records whose last job is gone the number of a new one. @returns those that have not ended meanwhile. */
 export async function takeAgainLost(database: Database, lost: readonly Taken[]): Promise<Taken[]> {
   if (lost.length === 0) return [];
   const columns = [lost.map((row) => row.userId), lost.map((row) => row.deletionId), lost.map((row) => row.send)];
-  return database.read<Taken>(takeAgain, columns);
+  return database.change<Taken>(takeAgain, columns);
 }

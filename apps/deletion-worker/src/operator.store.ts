@@ -55,7 +55,7 @@ export function listDeletions(
 
 /** Makes a PENDING record due: the next relay that looks sends it as a new job. @returns whether there was one. */
 export async function makeDue(database: Database, deletionId: number): Promise<boolean> {
-  return (await database.read(retry, [deletionId])).length > 0;
+  return (await database.change(retry, [deletionId])).length > 0;
 }
 
 /** Ends a PENDING record as an operator wants it. @returns whether there was one. */

@@ -45,7 +45,7 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
   async sweep(): Promise<void> {
     try {
       for (let removed = batchSize; removed === batchSize;) {
-        const [row] = await this.database.read<{ removed: number }>(sweep, [batchSize]);
+        const [row] = await this.database.change<{ removed: number }>(sweep, [batchSize]);
         removed = row?.removed ?? 0;
       }
     } catch (error) {

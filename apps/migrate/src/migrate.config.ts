@@ -19,7 +19,7 @@ export const migrateConfig = z.object({
     .number()
     .int()
     .min(0)
-    .max(1024)
+    .max(128)
     .optional()
     .describe(
       'Hash partitions by user of each table with rows of users; 0 for plain tables. A database keeps what it was ' +

@@ -10,6 +10,8 @@ export interface Recorded {
   readonly schema: JsonSchema;
   /** What it wrote: the message in each of its forms. */
   readonly messages: readonly unknown[];
+  /** What travels as a text of its own: fields by their names, or `(all)`. */
+  readonly texts: readonly string[];
 }
 
 interface JsonSchema {
@@ -29,7 +31,7 @@ interface JsonSchema {
 }
 
 /** A message as it travels: with the content of a JSON text in its place, which is all of a reply or a field of it. */
-export function travelling(message: z.ZodType): z.ZodType {
+function travelling(message: z.ZodType): z.ZodType {
   if ('content' in message) return (message as JsonOf<z.ZodType>).content;
   if (message instanceof z.ZodDiscriminatedUnion)
     return z.discriminatedUnion(
@@ -41,16 +43,25 @@ export function travelling(message: z.ZodType): z.ZodType {
   return message.extend(Object.fromEntries(fields.map(([name, field]) => [name, travelling(field)])));
 }
 
+/** What of a message is a JSON text: fields by their names, or `(all)`. */
+function textsIn(message: z.ZodType): string[] {
+  if ('content' in message) return ['(all)'];
+  if (message instanceof z.ZodDiscriminatedUnion) return (message.options as z.ZodType[]).flatMap(textsIn);
+  if (!(message instanceof z.ZodObject)) return [];
+  const fields = Object.entries(message.shape as Record<string, z.ZodType>);
+  return fields.filter(([, field]) => 'content' in field).map(([name]) => name);
+}
+
 /** Records a message as this build reads and writes it. The same build records the same. */
 export function record(message: z.ZodType): Recorded {
   // As it is read: a field that the reader does not know is no fault. A format says what its long pattern would.
   // What documents it (names, examples) does not travel.
-  const schema = z.toJSONSchema(message, {
+  const schema = z.toJSONSchema(travelling(message), {
     io: 'input',
     metadata: z.registry(),
     override: ({ jsonSchema }) => void (jsonSchema.format && delete jsonSchema.pattern),
   }) as JsonSchema;
-  return { schema, messages: forms(schema) };
+  return { schema, messages: forms(schema), texts: textsIn(message) };
 }
 
 /** What keeps a release and this build from talking to each other, either of them writing; none where they can. */
@@ -58,10 +69,14 @@ export function breaks(release: Recorded, message: z.ZodType): string[] {
   const ajv = new Ajv2020({ strict: false });
   formats.default(ajv);
   const readsThen = ajv.compile(release.schema);
-  const writtenNow = record(message).messages;
+  const { messages: writtenNow, texts } = record(message);
+  const readNow = travelling(message);
   return [
+    ...(isDeepStrictEqual(texts, release.texts)
+      ? []
+      : [`as a text travels: ${texts.join() || 'nothing'}; then: ${release.texts.join() || 'nothing'}`]),
     ...release.messages.flatMap((written) => {
-      const { success, data, error } = message.safeParse(written);
+      const { success, data, error } = readNow.safeParse(written);
       if (!success) return [`this build refuses what it was sent then: ${told(error)} in ${JSON.stringify(written)}`];
       return isDeepStrictEqual(data, written)
         ? []

@@ -54,8 +54,11 @@ type Answer = { reply: unknown } | { json: unknown } | { failure: FailureData };
 /** Failures that are the answer of the operation; any other means that there was none. */
 const remembered: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
-/** SQLSTATEs of faults that are Postgres' state, not ours: cancelled, no lock in time, shutting down, no connection left. */
-const passing = /^(08|40|53|57)|^55P03$/;
+/**
+ * SQLSTATEs of faults that are Postgres' state, not ours: cancelled, no lock in time, shutting down, no connection left;
+ * and a statement that is not prepared, as what prepared it just before on the same connection was cancelled.
+ */
+const passing = /^(08|40|53|57)|^(55P03|26000)$/;
 const connectionLost = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN)/;
 /** What the driver says by words alone of a connection that is gone, silent or not to be had. */
 const connectionGone =
@@ -88,12 +91,23 @@ export class Database {
     });
   }
 
-  /** Runs one statement by itself. @throws Failure `unavailable` when Postgres can't answer now. */
+  /**
+   * Runs one statement by itself that waits for no lock: others may wait behind it.
+   *
+   * @throws Failure `unavailable` when Postgres can't answer now.
+   */
   async read<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return this.alone(query, () => this.reads.read<Row>(bind(query, values, this.prepared)));
+  }
+
+  /** Runs one statement by itself that changes or locks something, and commits it. @throws Failure like {@link read}. */
+  async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return this.alone(query, () => this.pool.query<Row>(bind(query, values, this.prepared)));
+  }
+
+  private async alone<Row>({ name }: Statement, run: () => Promise<{ rows: Row[] }>): Promise<Row[]> {
     try {
-      const bound = bind(query, values, this.prepared);
-      const { rows } = await inStatementSpan(query.name, () => this.reads.read<Row>(bound));
-      return rows;
+      return (await inStatementSpan(name, run)).rows;
     } catch (error) {
       throw asFailure(error);
     }
@@ -160,7 +174,7 @@ export class Database {
     }
   }
 
-  /** The connections of this process; `waiting` are statements that wait for one. */
+  /** The connections of this process; `waiting` are statements, or reads together, that wait for one. */
   get connections(): { total: number; idle: number; waiting: number } {
     return { total: this.pool.totalCount, idle: this.pool.idleCount, waiting: this.pool.waitingCount };
   }

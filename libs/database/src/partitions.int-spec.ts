@@ -79,6 +79,14 @@ describe('a database whose tables are partitioned by user', () => {
     expect(made).toHaveLength(3);
   });
 
+  it('still differs from the entities where there is a foreign key too many', async () => {
+    await runner.query(`ALTER TABLE subscription.feed_urls ADD CONSTRAINT surplus
+      FOREIGN KEY (user_id) REFERENCES sync.user_clock (user_id)`);
+    const found = await drift(dataSource);
+    await runner.query('ALTER TABLE subscription.feed_urls DROP CONSTRAINT surplus');
+    expect(found.join()).toContain('DROP CONSTRAINT "surplus"');
+  });
+
   it('still differs from the entities where a foreign key is missing', async () => {
     await runner.query('ALTER TABLE subscription.guids DROP CONSTRAINT guids_subscription_id_fkey');
     expect((await drift(dataSource)).join()).toContain('guids_subscription_id_fkey');

@@ -7,7 +7,7 @@ const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 /** The process' own metrics (CPU, memory, event loop, garbage collection) and which build it is. */
 export function watchProcess(app: string, version: string): void {
   // The default of 10 ms wakes an idle process up a hundred times a second.
-  collectDefaultMetrics({ eventLoopMonitoringPrecision: 100 });
+  collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
   const info = new Gauge({
     name: 'podcast_sync_build_info',
     help: '1, with the app and its version as labels.',

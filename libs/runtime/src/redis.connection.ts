@@ -96,6 +96,8 @@ function cluster(startupNodes: Address[], options: RedisOptions): Cluster {
     lazyConnect,
     redisOptions,
     clusterRetryStrategy: reconnectDelay,
+    // Else a Cluster sends again what a lost connection has not answered, whatever its nodes are told.
+    ...(!options.autoResendUnfulfilledCommands && { retryDelayOnFailover: 0 }),
     slotsRefreshTimeout: 2_000,
     slotsRefreshInterval: 2_000,
     // A certificate names hosts: with TLS a name is not turned into an address before it is compared.
