@@ -145,3 +145,27 @@ describe('a write', () => {
     expect(stamps).toEqual([...stamps].sort());
   });
 });
+
+describe('reads that come in one turn', () => {
+  it('share connections, four to each', async () => {
+    const rows = await Promise.all(Array.from({ length: 9 }, () => database.read<{ pid: number }>(backendPid, [])));
+    const pids = rows.flat().map(({ pid }) => pid);
+    const counts = [...new Set(pids)].map((pid) => pids.filter((other) => other === pid).length);
+    expect(counts.toSorted()).toEqual([1, 4, 4]);
+  });
+
+  it('are all unavailable where the first is ended before it is prepared, and work again afterwards', async () => {
+    const dataSource = createDataSource({ url: server.urls.episode, poolSize: 1, statementTimeoutMs: 200 });
+    const short = new Database(await dataSource.initialize());
+    const owner = new pg.Client({ connectionString: server.url });
+    await owner.connect();
+    await owner.query('BEGIN; LOCK TABLE sync.user_clock');
+    const clocks = statement('test.clocks', 'SELECT count(*)::int AS n FROM sync.user_clock');
+    const outcomes = await Promise.all([1, 2, 3].map(() => settled(short.read(clocks, []))));
+    await owner.query('ROLLBACK');
+    await owner.end();
+    expect(outcomes).toEqual([1, 2, 3].map(() => expect.objectContaining({ code: 'unavailable' })));
+    expect(await short.read(clocks, [])).toHaveLength(1);
+    await short.close();
+  });
+});
