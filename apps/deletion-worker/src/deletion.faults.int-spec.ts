@@ -213,7 +213,8 @@ describe('Postgres', () => {
 
   it('that is away for longer than all retries: PENDING meanwhile, SUCCESS afterwards', async () => {
     const { subscriber, guid, deletionId } = await held('claimed');
-    await stack.stack.postgres.stop();
+    // Not stopped: the connection that holds it would be told first, and let it go on.
+    await stack.stack.postgres.kill();
     // Each retry comes as soon as it may, so that all of them meet the outage.
     const job = `deletion-${deletionId}-1`;
     await eventually(
