@@ -14,6 +14,9 @@ import { decodeEntry, group, serviceKeys, type Entry } from './wire.js';
 /** How often consumers of replicas long gone are deleted. */
 const sweepMs = 30_000;
 
+/** Most requests of one read: those of one turn of a gateway are for all replicas that wait, and not for the first. */
+const mostTogether = 4;
+
 /** How long to wait after a fault that is not the connection's. */
 const faultPauseMs = 250;
 
@@ -177,9 +180,9 @@ export class Replica {
     }
   }
 
-  /** The next requests, as many as there is room for. */
+  /** The next requests, no more than there is room for. */
   private async next(): Promise<Entry[]> {
-    const room = this.options.maxInFlight - this.inFlight;
+    const room = Math.min(this.options.maxInFlight - this.inFlight, mostTogether);
     const { blockMs } = this.options.timings;
     const [reader] = this.links;
     const streams = (await reader.redis.xreadgroup(

@@ -11,12 +11,16 @@ import { Stage } from './stage.js';
 /** What a caller may wait at most: the default budget and the inexactness of its timer under load. */
 export const longestWaitMs = 5_300;
 
-/** One of three replicas is killed while 16 callers ask for what takes `takesMs`. */
-export function killOneOfThree({ broken, takesMs = 50 }: { broken?: Breakage; takesMs?: number } = {}): Promise<void> {
+/** One of three replicas is killed while callers ask for what takes `takesMs`. */
+export function killOneOfThree({
+  broken,
+  takesMs = 50,
+  callers = 16,
+}: { broken?: Breakage; takesMs?: number; callers?: number } = {}): Promise<void> {
   return Stage.play(async (stage) => {
     const [victim] = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name, { broken })));
-    const load = new Load(await stage.gateway(), { callers: 16, takesMs });
-    await eventually(() => expect(load.answered).toBeGreaterThan(60));
+    const load = new Load(await stage.gateway(), { callers, takesMs });
+    await eventually(() => expect(load.answered).toBeGreaterThan(60), { timeout: 20_000 });
     const before = new Set(load.outcomes.map(({ text }) => text));
     await victim!.kill();
     await load.goOn(2_500);
