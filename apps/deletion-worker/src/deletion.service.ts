@@ -13,7 +13,7 @@ import type { CallContext } from '#transport';
 import { DeletionRelay } from './deletion.relay.js';
 import { type Ending, overtaken, stepFor } from './deletion.rule.js';
 import { countEnding } from './deletion.metrics.js';
-import { cascaded, claimDeletion, ended, endWithin, named, insertDeletion, readStatus } from './deletion.store.js';
+import { cascaded, claimDeletion, ended, endWithin, insertDeletion, named, readStatus } from './deletion.store.js';
 
 /** How long one cascade may take, in milliseconds; it holds the user's clock meanwhile. */
 const cascadeLimitMs = 60_000;

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Episode, type EpisodeEntry, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
-import { freshUser } from '#testing';
+import { contentOf, freshUser } from '#testing';
 import type { Metadata } from './episode-entry.rule.js';
 import { metadata, syncId } from '../testing/known.world.js';
-import { call, openService, read, type ServiceWorld } from '../testing/service.world.js';
+import { call, openService, type ServiceWorld } from '../testing/service.world.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const epoch = '1970-01-01T00:00:00.000Z';
@@ -27,7 +27,7 @@ beforeEach(async () => {
 type Entry = NonNullable<EpisodeEntry>;
 
 const upload = async (entries: EpisodeEntry[], requestId?: string) =>
-  read(await world.service.upload({ userId, entries }, call(requestId)), uploadedSchema);
+  contentOf(await world.service.upload({ userId, entries }, call(requestId)), uploadedSchema);
 
 /** Uploads entries that must all be accepted, and returns what is answered. */
 async function put(...entries: Entry[]): Promise<Episode[]> {
@@ -39,7 +39,7 @@ async function put(...entries: Entry[]): Promise<Episode[]> {
 async function page(options: Partial<ListRequest> = {}) {
   const answer = await world.service.list({ userId, perPage: 1_000, position: { from: 'page', page: 1 }, ...options });
   if (answer.unchanged) throw new Error('unchanged');
-  return { ...answer, items: read(answer.items, episodeSchema.array()) };
+  return { ...answer, items: contentOf(answer.items, episodeSchema.array()) };
 }
 
 /** Metadata as a client is shown it. */

@@ -8,9 +8,9 @@ export function shown(
   podcastGuid: string,
   status: (name: StatusName) => Pick<Status, 'value' | 'at'> | undefined,
 ): Episode {
-  const printed = (name: StatusName) => {
+  const printed = <Value>(name: StatusName) => {
     const register = status(name);
-    return register && { value: register.value, timestamp: minute(register) };
+    return register && { value: register.value as Value, timestamp: minute(register) };
   };
   return {
     podcast_guid: podcastGuid,
@@ -20,10 +20,10 @@ export function shown(
     publish_date: publishDate,
     enclosure_url: enclosureUrl,
     episode_url: episodeUrl,
-    playback_position: printed('playbackPosition') as Episode['playback_position'],
-    played_status: printed('playedStatus') as Episode['played_status'],
-    new_status: printed('newStatus') as Episode['new_status'],
-    download_status: printed('downloadStatus') as Episode['download_status'],
-    favorite_status: printed('favoriteStatus') as Episode['favorite_status'],
+    playback_position: printed<number>('playbackPosition'),
+    played_status: printed<boolean>('playedStatus'),
+    new_status: printed<boolean>('newStatus'),
+    download_status: printed<boolean>('downloadStatus'),
+    favorite_status: printed<boolean>('favoriteStatus'),
   };
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ListRequest, type Subscription, subscriptionSchema, updatedSchema } from '#contracts';
-import { freshUser } from '#testing';
-import { call, openService, read, type ServiceWorld } from '../testing/service.world.js';
+import { contentOf, freshUser } from '#testing';
+import { call, openService, type ServiceWorld } from '../testing/service.world.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const epoch = '1970-01-01T00:00:00.000Z';
@@ -26,12 +26,12 @@ async function add(n: number, guid: string = randomUUID()): Promise<string> {
 }
 
 const update = async (guid: string, patch: object) =>
-  read(await world.service.update({ userId, guid, ...patch }, call()), updatedSchema);
+  contentOf(await world.service.update({ userId, guid, ...patch }, call()), updatedSchema);
 
 async function page(options: Partial<ListRequest> = {}) {
   const answer = await world.service.list({ userId, perPage: 100, position: { from: 'page', page: 1 }, ...options });
   if (answer.unchanged) throw new Error('unchanged');
-  return { ...answer, items: read(answer.items, subscriptionSchema.array()) };
+  return { ...answer, items: contentOf(answer.items, subscriptionSchema.array()) };
 }
 
 const list = async (since?: string): Promise<Subscription[]> => (await page({ since })).items;
@@ -222,7 +222,7 @@ describe('a subscription that was merged into another', () => {
       [b, c],
       [c, undefined],
     ]);
-    expect(read(await world.service.get({ userId, guid: a }), subscriptionSchema)).toMatchObject({
+    expect(contentOf(await world.service.get({ userId, guid: a }), subscriptionSchema)).toMatchObject({
       guid: a,
       new_guid: c,
     });

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { subscribedSchema, subscriptionSchema, updatedSchema } from '#contracts';
-import { freshUser } from '#testing';
-import { call, openService, read, type ServiceWorld } from '../testing/service.world.js';
+import { contentOf, freshUser } from '#testing';
+import { call, openService, type ServiceWorld } from '../testing/service.world.js';
 import { podcastGuid } from './podcast-guid.rule.js';
 
 let world: ServiceWorld;
@@ -19,7 +19,7 @@ beforeEach(() => {
 const feed = (n: number | string) => `https://podcast.example/${n}`;
 
 async function subscribe(...entries: { feedUrl: string; guid?: unknown }[]) {
-  return read(await world.service.subscribe({ userId, entries }, call()), subscribedSchema);
+  return contentOf(await world.service.subscribe({ userId, entries }, call()), subscribedSchema);
 }
 
 /** Subscribes to a feed and returns its guid. */
@@ -28,9 +28,9 @@ async function add(n: number | string, guid: string = randomUUID()): Promise<str
   return guid;
 }
 
-const get = async (guid: string) => read(await world.service.get({ userId, guid }), subscriptionSchema);
+const get = async (guid: string) => contentOf(await world.service.get({ userId, guid }), subscriptionSchema);
 const update = async (guid: string, patch: object) =>
-  read(await world.service.update({ userId, guid, ...patch }, call()), updatedSchema);
+  contentOf(await world.service.update({ userId, guid, ...patch }, call()), updatedSchema);
 
 /** The deletion worker's cascade, as far as it touches subscriptions. */
 async function bury(guid: string): Promise<void> {

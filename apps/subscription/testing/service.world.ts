@@ -1,9 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { randomUUID } from 'node:crypto';
 import pg, { type Pool } from 'pg';
-import { expect } from 'vitest';
-import type { z } from 'zod';
-import type { JsonText } from '#contracts';
 import { createDataSource, Database } from '#database';
 import { createDatabase } from '#testing';
 import { CallContext } from '#transport';
@@ -50,14 +47,4 @@ export async function openService(): Promise<ServiceWorld> {
 export function call(requestId: string = randomUUID(), budgetMs = 10_000): CallContext {
   const request = { pattern: 'test', data: '', budgetMs, until: budgetMs, metadata: { requestId } };
   return new CallContext([{ id: '0-0', deadline: performance.now() + budgetMs, request }, () => performance.now()]);
-}
-
-/** What a text holds, which must be what its contract says and no more: nobody looks at it on its way to the client. */
-export function read<Content extends z.ZodType>(
-  text: JsonText<z.output<Content>>,
-  content: Content,
-): z.output<Content> {
-  const value = text.parse();
-  expect(content.parse(value)).toEqual(value);
-  return value;
 }

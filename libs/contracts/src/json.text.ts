@@ -25,7 +25,8 @@ export class JsonText<Value = unknown> {
 
   /** One text of several parts, each as it is. */
   static concat(...parts: (string | JsonText)[]): JsonText {
-    return new JsonText(Buffer.concat(parts.map((part) => Buffer.from(typeof part === 'string' ? part : part.text))));
+    const texts = parts.map((part) => (typeof part === 'string' ? part : part.text));
+    return new JsonText(Buffer.concat(texts.map((text) => (typeof text === 'string' ? Buffer.from(text) : text))));
   }
 
   parse(): Value {

@@ -127,8 +127,7 @@ export class Database {
       return await this.once(write, run);
     } catch (error) {
       if (!(error instanceof Failure) || !remembered.has(error.code)) throw error;
-      const { reads: _needsNothing, ...failed } = write;
-      return this.once<Reply, Found>(failed, async () => new Failed(error.code));
+      return this.once<Reply, Found>({ ...write, reads: undefined }, async () => new Failed(error.code));
     }
   }
 

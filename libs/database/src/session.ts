@@ -7,8 +7,8 @@ import type { Bound, Statement } from './statement.js';
 const graceMs = 1_000;
 
 /**
- * One transaction on one connection. Invariants: nothing begins once the time is up, and what was sent before commits nothing after it; a statement, its wait for a lock and
- * the wait for its answer all end soon after.
+ * One transaction on one connection. Invariants: nothing begins once the time is up, and what was sent before commits
+ * nothing after it; a statement, its wait for a lock and the wait for its answer all end soon after.
  */
 export class Session {
   committed = false;

@@ -3,6 +3,7 @@ export { AppStack, type StackOptions } from './app.stack.js';
 export { Device, type DeviceAnswer } from './device.js';
 export { eventually } from './eventually.js';
 export { freshUser } from './fresh.user.js';
+export { contentOf } from './json.content.js';
 export { isRunning, LaunchedSystem, processesWith, repository, type LaunchOptions } from './launched.system.js';
 export type { RoleUrls } from './migrated.database.js';
 export { TcpProxy } from './tcp.proxy.js';

@@ -31,9 +31,12 @@ export class Presence {
     await this.clock.learn(beat, (now) => now);
   }
 
-  /** Says that this replica is not to be counted on any more. */
-  async withdraw(): Promise<void> {
-    await this.link.redis.zrem(this.keys.alive, this.replica);
+  /** Says that this replica is not to be counted on any more. Answers whether Redis heard it. */
+  async withdraw(): Promise<boolean> {
+    return this.link.redis.zrem(this.keys.alive, this.replica).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Takes the consumer away unless requests are pending with it: those would be lost. Answers how many are. */

@@ -118,7 +118,7 @@ export class Replica {
     const { farewellMs, drainMs } = this.options.timings;
     const [beat, renew, ...others] = this.pulses;
     await beat!.stop();
-    if (await this.withdraw()) await delay(farewellMs);
+    if (this.isUp && (await this.presence.withdraw())) await delay(farewellMs);
     this.leaving.open();
     this.updateGates();
     await Promise.race([this.quietly(), delay(drainMs, undefined, { ref: false })]);
@@ -131,15 +131,6 @@ export class Replica {
   private async quietly(): Promise<void> {
     await this.reading;
     await this.quiet.opened();
-  }
-
-  /** Answers whether Redis heard it. */
-  private async withdraw(): Promise<boolean> {
-    if (!this.isUp) return false;
-    return this.presence.withdraw().then(
-      () => true,
-      () => false,
-    );
   }
 
   private get isUp(): boolean {

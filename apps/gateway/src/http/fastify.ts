@@ -60,6 +60,7 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
   });
   const fastify = adapter.getInstance();
   fastify.server.maxConnections = config.MAX_CONNECTIONS;
+  // Fastify sends bytes as they are; only its types ask for a string.
   fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
   answerOddities(fastify.server);
   recordRequests(fastify, log);
