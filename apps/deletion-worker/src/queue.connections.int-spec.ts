@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { expect, inject, it } from 'vitest';
 import { connectRedis, redisConfig } from '#runtime';
 import { eventually, TcpProxy } from '#testing';
 import { Listener } from '../testing/listener.js';
-import { call, openWorker } from '../testing/worker.world.js';
+import { call, log, openWorker } from '../testing/worker.world.js';
 import { QueueConnections } from './queue.connections.js';
 
 it('a password that the queue refuses is an error for an operator, told once and without the password', async () => {
   const { host } = new URL(inject('servers').redisUrl);
   const config = redisConfig.parse({ REDIS_URL: `redis://:not-the-password@${host}` });
   const logged: Record<string, unknown>[] = [];
-  const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
-  const connections = new QueueConnections((overrides) => connectRedis(config, overrides), log);
+  const lines = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const connections = new QueueConnections((overrides) => connectRedis(config, overrides), lines);
   // Each attempt to connect is a line for who debugs.
   await eventually(() => expect(logged.filter(({ level }) => level === 20).length).toBeGreaterThan(6));
   const errors = logged.filter(({ level }) => level === 50);
@@ -20,6 +21,23 @@ it('a password that the queue refuses is an error for an operator, told once and
   expect(errors[0]).toMatchObject({ reason: expect.stringContaining('WRONGPASS') as string });
   expect(JSON.stringify(logged)).not.toContain('not-the-password');
   await connections.onApplicationShutdown();
+});
+
+it('a queue whose connection is lost as it opens takes jobs as soon as there is another', async () => {
+  const proxy = await TcpProxy.to(inject('servers').redisUrl);
+  const config = redisConfig.parse({ REDIS_URL: proxy.url });
+  const connections = new QueueConnections((overrides) => {
+    const connection = connectRedis(config, overrides);
+    connection.once('ready', () => proxy.cut());
+    return connection;
+  }, log);
+  const queue = connections.watch(new Queue(randomUUID(), connections.adding));
+  try {
+    await eventually(() => queue.add('one', {}));
+  } finally {
+    await connections.onApplicationShutdown();
+    proxy.close();
+  }
 });
 
 it('a worker goes on when its connections were lost with commands that had no answer yet', async () => {

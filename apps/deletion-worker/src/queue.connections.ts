@@ -1,9 +1,15 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { connectRedis, Log } from '#runtime';
 import { isRefusal, warnOfEviction } from '#transport';
-import type { Queue } from 'bullmq';
+import type { Queue, QueueBaseOptions } from 'bullmq';
 
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
+
+/**
+ * BullMQ asks for the server's version once, and where that one command fails, every later one of the queue does. Without
+ * it, a worker that waits for a delayed job waits whole seconds.
+ */
+const skipVersionCheck = true;
 
 /**
  * The queue's connections to Redis: one for adding jobs, which fails at once when Redis is away, and one for working,
@@ -11,8 +17,8 @@ type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<ty
  */
 @Injectable()
 export class QueueConnections implements OnApplicationShutdown {
-  readonly producer: ReturnType<Connect>;
-  readonly worker: ReturnType<Connect>;
+  private readonly producer: ReturnType<Connect>;
+  private readonly worker: ReturnType<Connect>;
   private readonly queues: Queue[] = [];
 
   constructor(connect: Connect, log: Log) {
@@ -31,6 +37,16 @@ export class QueueConnections implements OnApplicationShutdown {
     for (const connection of [this.producer, this.worker]) {
       connection.on('error', (error: Error) => log.debug({ err: error }, "the queue's Redis can't be reached"));
     }
+  }
+
+  /** Of the queue that jobs are added to. */
+  get adding(): QueueBaseOptions {
+    return { connection: this.producer, skipVersionCheck };
+  }
+
+  /** Of the worker that takes them. */
+  get working(): QueueBaseOptions {
+    return { connection: this.worker, skipVersionCheck };
   }
 
   /** Says once per outage what nobody but an operator can end. */

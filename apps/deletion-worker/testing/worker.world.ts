@@ -43,7 +43,8 @@ export async function openWorker(redisUrl = inject('servers').redisUrl): Promise
   const prefix = `{${testDatabase.name}}`;
   const queue = connections.watch(
     new Queue(deletionQueue.name, {
-      ...{ connection: connections.producer, prefix },
+      ...connections.adding,
+      prefix,
       defaultJobOptions: { attempts: 10, backoff: { type: 'fixed', delay: 20 } },
     }),
   );
@@ -58,7 +59,7 @@ export async function openWorker(redisUrl = inject('servers').redisUrl): Promise
   const service = new DeletionService(database, relay);
   return {
     ...{ database, queue, relay, service, anotherRelay, owner, workerUrl: testDatabase.urls.deletion },
-    processor: () => new DeletionProcessor(service, database, { connection: connections.worker, prefix }, log),
+    processor: () => new DeletionProcessor(service, database, { ...connections.working, prefix }, log),
     close: async () => {
       await Promise.all(relays.map((each) => each.beforeApplicationShutdown()));
       await queue.obliterate({ force: true }).catch(() => undefined);
