@@ -7,6 +7,8 @@ const forgottenMs = 60_000;
 
 /** One replica's place in its service: the consumer group, the heartbeat and, learnt from it, Redis' time. */
 export class Presence {
+  private alive = 0;
+
   constructor(
     private readonly link: RedisLink,
     private readonly keys: ServiceKeys,
@@ -24,11 +26,16 @@ export class Presence {
     await this.beat();
   }
 
+  /** Whether no other replica was alive at the last beat. */
+  get isAlone(): boolean {
+    return this.alive === 1;
+  }
+
   /** Says that this replica is alive. */
   async beat(): Promise<void> {
     const { requests, alive } = this.keys;
     const beat = () => this.link.redis.rpcBeat(requests, alive, group, this.replica, this.validMs);
-    await this.clock.learn(beat, (now) => now);
+    [, this.alive] = await this.clock.learn(beat, ([now]) => now);
   }
 
   /** Says that this replica is not to be counted on any more. Answers whether Redis heard it. */

@@ -2,8 +2,14 @@ import type { Cluster, Redis } from 'ioredis';
 
 /** What is done in Redis in one step. Every script touches the keys of one service only, as a Redis Cluster demands. */
 export interface Scripts {
-  /** Says that a replica is alive, and makes stream and group if Redis lost them. Answers Redis' time (ms). */
-  rpcBeat(requests: string, alive: string, group: string, replica: string, validMs: number): Promise<number>;
+  /** Says that a replica is alive, and makes stream and group if Redis lost them. Answers Redis' time (ms) and how many are alive. */
+  rpcBeat(
+    requests: string,
+    alive: string,
+    group: string,
+    replica: string,
+    validMs: number,
+  ): Promise<[now: number, alive: number]>;
   /** Answers Redis' time (ms), for how long (ms) a replica is alive for certain, and how long (ms) the oldest unread request waits. */
   rpcLook(requests: string, alive: string, group: string): Promise<[now: number, aliveMs: number, waitedMs: number]>;
   /**
@@ -58,7 +64,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
 end
 redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[2])
-return now`,
+return {now, redis.call('ZCOUNT', KEYS[2], now, '+inf')}`,
   },
   rpcLook: {
     numberOfKeys: 2,

@@ -14,7 +14,7 @@ import { decodeEntry, group, serviceKeys, type Entry } from './wire.js';
 /** How often consumers of replicas long gone are deleted. */
 const sweepMs = 30_000;
 
-/** Most requests of one read: those of one turn of a gateway are for all replicas that wait, and not for the first. */
+/** Most requests of one read beside other replicas: those of one turn of a gateway are for all that wait, not for the first. */
 const mostTogether = 4;
 
 /** How long to wait after a fault that is not the connection's. */
@@ -173,11 +173,12 @@ export class Replica {
 
   /** The next requests, no more than there is room for. */
   private async next(): Promise<Entry[]> {
-    const room = Math.min(this.options.maxInFlight - this.inFlight, mostTogether);
+    const room = this.options.maxInFlight - this.inFlight;
+    const count = this.presence.isAlone ? room : Math.min(room, mostTogether);
     const { blockMs } = this.options.timings;
     const [reader] = this.links;
     const streams = (await reader.redis.xreadgroup(
-      ...(['GROUP', group, this.id, 'COUNT', room, 'BLOCK', blockMs] as const),
+      ...(['GROUP', group, this.id, 'COUNT', count, 'BLOCK', blockMs] as const),
       ...(['STREAMS', this.keys.requests, '>'] as const),
     )) as [key: string, entries: [id: string, fields: string[]][]][] | null;
     const entries: Entry[] = [];
