@@ -6,12 +6,6 @@ import type { Queue, QueueBaseOptions } from 'bullmq';
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
 
 /**
- * BullMQ asks for the server's version once, and where that one command fails, every later one of the queue does. Without
- * it, a worker that waits for a delayed job waits whole seconds.
- */
-const skipVersionCheck = true;
-
-/**
  * The queue's connections to Redis: one for adding jobs, which fails at once when Redis is away, and one for working,
  * which waits for jobs as long as it takes. They are let go last.
  */
@@ -41,12 +35,14 @@ export class QueueConnections implements OnApplicationShutdown {
 
   /** Of the queue that jobs are added to. */
   get adding(): QueueBaseOptions {
-    return { connection: this.producer, skipVersionCheck };
+    // BullMQ asks for the server's version once, and where that one command fails, every later one of the queue does.
+    return { connection: this.producer, skipVersionCheck: true };
   }
 
   /** Of the worker that takes them. */
   get working(): QueueBaseOptions {
-    return { connection: this.worker, skipVersionCheck };
+    // Here that command is sent again until it is answered; without the version, retries would wait whole seconds.
+    return { connection: this.worker };
   }
 
   /** Says once per outage what nobody but an operator can end. */
