@@ -129,10 +129,8 @@ export class GrowthCases {
 /** Lines of the report: each beside the first; the limit is for the last. */
 function lines(what, medians, most) {
   const entries = Object.entries(medians);
-  return entries.map(([name, median], n) => {
-    const ratio = median / entries[0][1];
-    const verdict =
-      most === undefined || n < entries.length - 1 ? '' : `${most}: ${ratio <= most ? 'met' : '**MISSED**'}`;
-    return [`${what} ${name}`, median.toFixed(2), ratio.toFixed(2), verdict];
-  });
+  return entries.map(([name, p50], n) => ({
+    ...{ what: `${what} ${name}`, p50, ratio: p50 / entries[0][1] },
+    ...(n === entries.length - 1 && { most }),
+  }));
 }

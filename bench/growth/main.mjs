@@ -1,8 +1,8 @@
 // What requests cost that meet much history: `npm run bench:growth`, with `-- --small` for a run of a minute and a half,
-// `-- --users 10,1000,100000,1000000` for the episode states of the users that are compared and `-- --rows 100000000`
-// for those of the whole table.
+// `-- --users 10,1000,100000,1000000` for the episode states of the users that are compared, `-- --rows 100000000` for
+// those of the whole table and `-- --rounds 5` for medians.
 import { parseArgs } from 'node:util';
-import { circumstances, say, table } from '../report.mjs';
+import { circumstances, quantile, say, table } from '../report.mjs';
 import { startSystem } from '../running.system.mjs';
 import { seedUsers } from '../system/seed.mjs';
 import { copyEpisodes } from './copy.mjs';
@@ -15,9 +15,11 @@ const { values: options } = parseArgs({
     small: { type: 'boolean', default: false },
     users: { type: 'string' },
     rows: { type: 'string' },
+    rounds: { type: 'string', default: '1' },
   },
 });
 const sizes = (options.users ?? (options.small ? '10,1000,100000' : '10,1000,100000,1000000')).split(',').map(Number);
+const rounds = Number(options.rounds);
 const tableRows = Number(options.rows ?? (options.small ? 1_000_000 : 10_000_000));
 /** What a user has who is not one of those compared. */
 const usual = { subscriptions: 50, states: 2_000 };
@@ -59,22 +61,46 @@ async function makeUsers(system, states) {
   return made.map((user, n) => Object.assign(user, { states: states[n] }));
 }
 
+/** What each round measured. */
+async function repeat(what, measure) {
+  const found = [];
+  for (let n = 1; n <= rounds; n += 1) {
+    say(`Measuring ${what}, ${n} of ${rounds} ...`);
+    found.push(await measure());
+  }
+  return found;
+}
+
+/** A line of the report, of that line in every round. */
+function medians(found) {
+  return found[0].map(({ what, most }, n) => {
+    const [p50, ratio] = ['p50', 'ratio'].map((each) =>
+      quantile(
+        found.map((lines) => lines[n][each]),
+        0.5,
+      ),
+    );
+    const verdict = most === undefined ? '' : `${most}: ${ratio <= most ? 'met' : '**MISSED**'}`;
+    return [what, p50.toFixed(2), ratio.toFixed(2), verdict];
+  });
+}
+
 const system = await startSystem(say);
 try {
   const header = await circumstances(system.owner, ['pg']);
   const [probe] = await seedUsers(system, { users: 1, subscribed: usual.subscriptions, uploaded: 100 });
   const cases = new GrowthCases(system, say);
   await cases.warmUp(probe);
-  const empty = await cases.inTable(probe);
-  const seeded = await seed(system);
+  const empty = await repeat('an empty table', () => cases.inTable(probe));
+  const { compared, descending } = await seed(system);
   await cases.warmUp(probe);
-  const full = await cases.inTable(probe);
+  const full = await repeat('a full table', () => cases.inTable(probe));
   const rows = [
-    ...(await cases.readsByUser(seeded.compared)),
-    ...(await cases.deepPage(seeded.compared.at(-1))),
-    ...(await cases.sinces(seeded.compared.at(-1), seeded.descending)),
-    ...(await cases.uploadsByUser(seeded.compared)),
-    ...cases.tableGrown(empty, full, tableRows),
+    ...medians(await repeat('reads', () => cases.readsByUser(compared))),
+    ...medians(await repeat('a page that is far in', () => cases.deepPage(compared.at(-1)))),
+    ...medians(await repeat('lists with since', () => cases.sinces(compared.at(-1), descending))),
+    ...medians(await repeat('uploads', () => cases.uploadsByUser(compared))),
+    ...medians(full.map((found, n) => cases.tableGrown(empty[n], found, tableRows))),
   ];
   const subscriptionTables = ['subscriptions', 'guids', 'feed_urls', 'former_guids'].map(
     (name) => `subscription.${name}`,
@@ -83,7 +109,8 @@ try {
     ...(await bytesPer(system.owner, 'An episode state', ['episode.episodes', 'episode.sync_ids'])),
     ...(await bytesPer(system.owner, 'A subscription', subscriptionTables)),
   ];
-  console.log(`${header}${tableRows.toLocaleString('en')} episode states in the table\n`);
+  const times = rounds > 1 ? `, medians of ${rounds} rounds` : '';
+  console.log(`${header}${tableRows.toLocaleString('en')} episode states in the table${times}\n`);
   console.log(table(['case', 'p50 ms', 'to the first', 'at most'], rows));
   console.log(`\n${table(['storage', 'bytes'], storage)}`);
 } finally {

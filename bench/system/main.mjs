@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
 const seconds = Number(options.seconds ?? (options.quick ? 1 : 3));
 const rounds = Number(options.rounds);
 /** Long enough for what runs to be compiled. */
-const warmUpSeconds = Math.max(seconds, options.quick ? 1 : 4);
+const warmUpSeconds = options.quick ? 1 : 8;
 const concurrencies = options.at.split(',').map(Number);
 
 /** More than are ever in flight, so that no request waits for another of the same user. */
@@ -94,7 +94,7 @@ try {
   await compareAnswers(baseline, system, (await usersOf('PATCH'))[0]);
   for (const replicas of [1, 2]) {
     if (replicas > 1) await system.restart(replicas);
-    await warmUp([baseline, system], world);
+    await warmUp(replicas > 1 ? [system] : [baseline, system], world);
     const label = `${replicas} replica${replicas > 1 ? 's' : ''}`;
     for (let n = 0; n < rounds; n += 1) all.push(...(await round(label, system, world)));
   }
