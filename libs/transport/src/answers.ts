@@ -17,11 +17,11 @@ interface Answer {
  *
  * Invariants:
  * - A request is acknowledged, deleted and replied to in one step, together with those answered in the same turn of
- *   the event loop.
+ *   the event loop or while Redis was at the step before.
  * - After a fault of Redis an answer is offered again, for as long as its caller waits.
  */
 export class Answers {
-  private readonly batch = new Batch<Answer>((answers) => void this.send(answers));
+  private readonly batch = new Batch<Answer>((answers) => this.send(answers));
 
   constructor(
     private readonly link: RedisLink,
@@ -36,10 +36,19 @@ export class Answers {
 
   private async send(answers: readonly Answer[]): Promise<void> {
     const ids = answers.map(({ entry }) => entry.id);
-    const until = Math.max(...answers.map(({ entry }) => entry.deadline));
     const replies = byChannel(answers).flatMap(([channel, texts]) => [channel, joinReplies(texts)]);
-    while (!(await this.isSent(ids, replies)) && this.now() < until) await delay(againMs);
-    for (const { done } of answers) done();
+    const end = () => answers.forEach(({ done }) => done());
+    if (await this.isSent(ids, replies)) return end();
+    // Others do not wait for what has to be offered again.
+    const until = Math.max(...answers.map(({ entry }) => entry.deadline));
+    void this.offerAgain(ids, replies, until).then(end);
+  }
+
+  private async offerAgain(ids: readonly string[], replies: readonly string[], until: number): Promise<void> {
+    while (this.now() < until) {
+      await delay(againMs);
+      if (await this.isSent(ids, replies)) return;
+    }
   }
 
   private async isSent(ids: readonly string[], replies: readonly string[]): Promise<boolean> {

@@ -8,9 +8,9 @@ interface Addition {
   readonly done: (error?: Error) => void;
 }
 
-/** What a client adds to the stream of one service. What comes in one turn of the event loop is sent together. */
+/** What a client adds to the stream of one service, in batches. */
 export class Outbox {
-  private readonly batch = new Batch<Addition>((additions) => void this.send(additions));
+  private readonly batch = new Batch<Addition>((additions) => this.send(additions));
 
   constructor(
     private readonly link: RedisLink,

@@ -21,6 +21,12 @@ export function killOneOfThree({
     const [victim] = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name, { broken })));
     const load = new Load(await stage.gateway(), { callers, takesMs });
     await eventually(() => expect(load.answered).toBeGreaterThan(60), { timeout: 20_000 });
+    // In the midst of its requests, and not between two turns.
+    await eventually(() => {
+      const ended = new Set(load.outcomes.map(({ text }) => text));
+      const begun = stage.runs().filter(({ replica, text }) => replica === 'a' && !ended.has(text));
+      expect(begun.length).toBeGreaterThan(1);
+    });
     const before = new Set(load.outcomes.map(({ text }) => text));
     await victim!.kill();
     await load.goOn(2_500);
