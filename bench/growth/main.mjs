@@ -1,4 +1,4 @@
-// What requests cost that meet much history: `npm run bench:growth`, with `-- --small` for a run of a minute and a half,
+// What requests cost that meet much history: `npm run bench:growth`, with `-- --small` for a run of two minutes,
 // `-- --users 10,1000,100000,1000000` for the episode states of the users that are compared, `-- --rows 100000000` for
 // those of the whole table and `-- --rounds 5` for medians.
 import { parseArgs } from 'node:util';

@@ -48,7 +48,9 @@ export class DeletionStack {
       const queue = new Queue<DeletionJob>(deletionQueue.name, { connection, prefix: '{bull}' });
       queue.on('error', () => {});
       const running = { subscription: subscription!, episode: episode!, worker: worker! };
-      return new DeletionStack(stack, gateway!, running, owner, queue);
+      const opened = new DeletionStack(stack, gateway!, running, owner, queue);
+      await Promise.all((['subscription', 'episode', 'worker'] as const).map((app) => opened.found(app)));
+      return opened;
     } catch (error) {
       await stack.close();
       throw error;
@@ -75,9 +77,14 @@ export class DeletionStack {
   async restart(app: keyof DeletionStack['running'], environment: Readonly<Record<string, string>> = {}) {
     const [started] = await this.stack.start([app === 'worker' ? 'deletion-worker' : app], environment);
     this.running[app] = started!;
+    await this.found(app);
+  }
+
+  /** Resolves when the gateway has found a replica of an app. */
+  private async found(app: keyof DeletionStack['running']): Promise<void> {
     const { device } = await this.subscriber();
-    const found = async () => assert.notEqual((await device.send('GET', probes[app])).status, 503);
-    await eventually(found, { timeout: 20_000 });
+    const isFound = async () => assert.notEqual((await device.send('GET', probes[app])).status, 503);
+    await eventually(isFound, { timeout: 20_000 });
   }
 
   /** Kills an app's process and starts it anew; one crash after another. */
