@@ -88,6 +88,17 @@ describe('a call', () => {
     expect(a.runs.length).toBeGreaterThan(20);
     expect(b.runs.length).toBeGreaterThan(20);
   });
+
+  it('leaves others of its turn to a second replica, once both know of each other', async () => {
+    const [a, b] = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);
+    const gateway = await client();
+    await eventually(async () => {
+      const before = [a.runs.length, b.runs.length];
+      const texts = Array.from({ length: 8 }, (_, n) => `${n}`);
+      await Promise.all(texts.map((text) => call(gateway, probe, { text, takesMs: 100 }, { requestId: text })));
+      expect([a, b].map(({ runs }, n) => runs.length - before[n]!)).toEqual([4, 4]);
+    });
+  });
 });
 
 describe('ordinary handlers of Nest', () => {
