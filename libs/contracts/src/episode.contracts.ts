@@ -29,7 +29,12 @@ export type EpisodeEntry = z.output<typeof episodeEntrySchema>;
 export const uploadEpisodes = rpc({
   pattern: 'episode.upload',
   write: true,
-  request: z.object({ userId: z.guid(), entries: z.array(episodeEntrySchema) }),
+  request: z.object({
+    userId: z.guid(),
+    entries: z.array(episodeEntrySchema),
+    /** The most bytes of JSON that the reply may have: an entry whose verdict has no room is not applied (`limit_reached`). */
+    maxBytes: z.int().min(1).optional(),
+  }),
   reply: jsonOf(uploadedSchema),
 });
 

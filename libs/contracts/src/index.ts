@@ -2,6 +2,7 @@ export * from './deletion.contracts.js';
 export * from './episode.contracts.js';
 export * from './failure.js';
 export * from './json.text.js';
+export * from './limits.js';
 export * from './list.schemas.js';
 export * from './rpc.js';
 export * from './shown.schemas.js';

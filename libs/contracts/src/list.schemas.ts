@@ -22,6 +22,8 @@ export const listRequestSchema = z.object({
   /** Only rows changed strictly later; omitted: all rows. */
   since: stampSchema.optional(),
   perPage: z.int().min(1),
+  /** The most bytes of JSON that the items may take together: a page that would have more ends earlier. */
+  maxBytes: z.int().min(1).optional(),
   position: positionSchema,
   /** The total that the walk's first page counted. */
   total: z.int().optional(),

@@ -22,11 +22,26 @@ export const subscriptionSchema = z
 
 export type Subscription = z.output<typeof subscriptionSchema>;
 
+/** Why an entry of a batch could not be accepted, closed (semantics: HTTP, failure items). */
+export const entryFailureCodes = [
+  'invalid_url',
+  'invalid_guid',
+  'invalid_value',
+  'missing_identifier',
+  'unknown_subscription',
+  'wrong_subscription',
+  'feed_url_taken',
+  'superseded',
+  'limit_reached',
+] as const;
+export type EntryFailureCode = (typeof entryFailureCodes)[number];
+const entryFailureCode = z.enum(entryFailureCodes).optional();
+
 /** The verdicts on a batch (POST /subscriptions). */
 export const subscribedSchema = z
   .object({
     success: z.array(z.object({ feed_url: url, guid, is_subscribed: z.literal(true), subscription_changed: stamp })),
-    failure: z.array(z.object({ feed_url: z.string(), message: z.string() })),
+    failure: z.array(z.object({ feed_url: z.string(), code: entryFailureCode, message: z.string() })),
   })
   .meta({ id: 'SubscribeAnswer' });
 export type Subscribed = z.output<typeof subscribedSchema>;
@@ -85,6 +100,7 @@ export const uploadedSchema = z
         sync_id: z.string().optional(),
         episode_guid: z.string().optional(),
         temporary_id: temporaryIdSchema,
+        code: entryFailureCode,
         message: z.string(),
       }),
     ),
