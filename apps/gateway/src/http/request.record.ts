@@ -14,6 +14,9 @@ declare module 'fastify' {
 /** A request id that another system may give: short, and nothing that a log or a shell could take amiss. */
 const saneId = /^[\w.:-]{1,128}$/;
 
+/** The longest path that is logged, in characters: more is no route of ours. */
+const loggedPath = 512;
+
 /** The id of a request: its `X-Request-Id` if that is sane, else a new one. */
 export function requestId(request: IncomingMessage): string {
   const id = request.headers['x-request-id'];
@@ -22,7 +25,7 @@ export function requestId(request: IncomingMessage): string {
 
 /**
  * Keeps record of every request: its id in the answer, one line in the log, its duration in the metrics, a span in the
- * trace that the client began or a new one. Paths are logged without their queries.
+ * trace that the client began or a new one. Paths are logged without their queries, and not beyond a length.
  */
 export function recordRequests(fastify: FastifyInstance, log: Log): void {
   const observe = httpMetrics();
@@ -33,7 +36,7 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
   fastify.addHook('onResponse', async (request, reply) => {
     const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none');
     const { method, id } = request;
-    const [path] = request.url.split('?', 1);
+    const path = request.url.slice(0, loggedPath).split('?', 1)[0];
     const status = reply.statusCode;
     observe(route, method, status, reply.elapsedTime / 1_000);
     const ms = Math.round(reply.elapsedTime * 10) / 10;
