@@ -201,16 +201,16 @@ describe('the body of a request', () => {
 describe('limits of a batch', () => {
   const subscriptions = (count: number) => numbers(count).map((n) => ({ feed_url: feed(n) }));
 
-  test('1,000 entries are taken', async () => {
+  test('1,000 subscriptions and 250 episodes are taken', async () => {
     const ann = await User.fresh();
     expect(await ann.subscribe(...subscriptions(1_000))).toHaveLength(1_000);
     expect((await ann.subscriptions({ per_page: 1 })).total).toBe(1_000);
     const guid = await ann.subscribed();
-    expect(await ann.upload(...numbers(1_000).map((n) => episode(guid, n)))).toHaveLength(1_000);
-    expect((await ann.episodes({ per_page: 1 })).total).toBe(1_000);
+    expect(await ann.upload(...numbers(250).map((n) => episode(guid, n)))).toHaveLength(250);
+    expect((await ann.episodes({ per_page: 1 })).total).toBe(250);
   });
 
-  test('1,001 entries are 405 and apply nothing', async () => {
+  test('one more is 405 and applies nothing', async () => {
     const ann = await User.fresh();
     expectError(await ann.post('/subscriptions', { subscriptions: subscriptions(1_001) }), 405);
     expect((await ann.subscriptions()).total).toBe(0);

@@ -30,7 +30,7 @@ export class DeletionStack {
   /** @param durable whether Postgres and Redis keep what they have when they are killed. */
   static async open(environment: Readonly<Record<string, string>> = {}, durable = false): Promise<DeletionStack> {
     // What is tested here is not how much one user may ask for at once.
-    const unlimited = { MAX_WAITING_WRITES_PER_USER: '1000' };
+    const unlimited = { MAX_WAITING_PER_USER: '1000' };
     const stack = await AppStack.open({
       ownQueue: true,
       durablePostgres: durable,

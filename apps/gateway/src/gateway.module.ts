@@ -11,7 +11,6 @@ import { FailureFilter } from './http/failure.filter.js';
 import { ListResponder } from './list/list.responder.js';
 import { Services } from './services.js';
 import { SubscriptionController } from './subscription/subscription.controller.js';
-import { WriteLimiter } from './write.limiter.js';
 
 /** Authentication, validation, routing, and the one table from failures to HTTP. */
 @Module({})
@@ -28,17 +27,8 @@ export class GatewayModule {
           provide: APP_PIPE,
           useValue: new StandardSchemaValidationPipe({ exceptionFactory: () => new Failure('invalid') }),
         },
-        { provide: WriteLimiter, useValue: writeLimiter(config) },
         ...[Services, ListResponder],
       ],
     };
   }
-}
-
-function writeLimiter(config: GatewayConfig): WriteLimiter {
-  return new WriteLimiter({
-    running: config.MAX_WRITES_PER_USER,
-    waiting: config.MAX_WAITING_WRITES_PER_USER,
-    waitingInAll: config.MAX_CALLS,
-  });
 }

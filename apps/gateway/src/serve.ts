@@ -9,6 +9,7 @@ import { StreamClient } from '#transport';
 import { Authenticator } from './auth/authenticator.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
+import { HeldBytes } from './held.bytes.js';
 import { createFastify } from './http/fastify.js';
 import { Gate } from './http/gate.js';
 import { RateLimits } from './http/rate.limits.js';
@@ -27,7 +28,11 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   await client.connect();
   const limits = new RateLimits(config, log);
   await limits.opened();
-  const adapter = await createFastify(config, new Gate(authenticator, limits, log), log);
+  const adapter = await createFastify(
+    config,
+    new Gate(authenticator, limits, new HeldBytes(config.MAX_HELD_BYTES), log),
+    log,
+  );
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(config, client, log), adapter, {
     logger: nestLogger(log),
     bodyParser: false,

@@ -1,22 +1,43 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { Failure, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
+import { Failure, JsonText, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
 import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
-import { WriteLimiter } from './write.limiter.js';
+import { CONFIG, type GatewayConfig } from './gateway.config.js';
+import { UserLimiter } from './user.limiter.js';
 
 /** What a client may send as `Idempotency-Key`. */
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 
-/** Calls the services on behalf of an HTTP request. */
+/**
+ * Calls the services on behalf of an HTTP request. Of one user only so much runs and waits at the same time, reads apart
+ * from writes, so that others find the services free.
+ */
 @Injectable()
 export class Services {
+  private readonly reads: UserLimiter;
+  private readonly writes: UserLimiter;
+
   constructor(
     @Inject(StreamClient) private readonly client: StreamClient,
-    @Inject(WriteLimiter) private readonly limiter: WriteLimiter,
-  ) {}
+    @Inject(CONFIG) config: GatewayConfig,
+  ) {
+    const { MAX_WAITING_PER_USER: waiting, MAX_CALLS: waitingInAll } = config;
+    this.reads = new UserLimiter({
+      running: config.MAX_READS_PER_USER,
+      runningBytes: 2 * config.MAX_ANSWER_BYTES,
+      waiting,
+      waitingInAll,
+    });
+    this.writes = new UserLimiter({
+      running: config.MAX_WRITES_PER_USER,
+      runningBytes: 2 * config.MAX_BODY_BYTES,
+      waiting,
+      waitingInAll,
+    });
+  }
 
   /** The user that the request's credential names. */
   userId(request: FastifyRequest): string {
@@ -24,17 +45,39 @@ export class Services {
     return request.caller.userId;
   }
 
-  /** Calls the service that answers a contract. @throws Failure only. */
-  async call<C extends Rpc>(contract: C, request: FastifyRequest, payload: RequestOf<C>): Promise<ReplyOf<C>> {
+  /**
+   * Calls the service that answers a contract.
+   *
+   * @param answerBytes of a read: the largest answer that it can have.
+   * @throws Failure only.
+   */
+  async call<C extends Rpc>(
+    contract: C,
+    request: FastifyRequest,
+    payload: RequestOf<C>,
+    answerBytes = smallAnswer,
+  ): Promise<ReplyOf<C>> {
     const requestId = contract.write ? writeId(request) : randomUUID();
-    const send = (budgetMs = contract.deadlineMs) =>
+    const send = (budgetMs: number) =>
       inSpan(contract.pattern, SpanKind.CLIENT, request.trace.context, () =>
         call(this.client, contract, payload, { requestId, correlationId: request.id, budgetMs }),
       );
-    if (!contract.write) return send();
-    const write = { userId: this.userId(request), budgetMs: contract.deadlineMs, caller: request };
-    return this.limiter.run(write, send);
+    const bytes = contract.write ? Number(request.headers['content-length'] ?? 0) : answerBytes;
+    const limited = { userId: this.userId(request), bytes, budgetMs: contract.deadlineMs, caller: request };
+    const reply = await (contract.write ? this.writes : this.reads).run(limited, send);
+    request.hold?.(jsonBytes(reply));
+    return reply;
   }
+}
+
+/** What an answer that is no list takes at most, about. */
+const smallAnswer = 16_384;
+
+/** The bytes of JSON in a reply, which are nearly all of it. */
+function jsonBytes(reply: unknown): number {
+  if (reply instanceof JsonText) return reply.text.length;
+  if (typeof reply !== 'object' || reply === null) return 0;
+  return Object.values(reply).reduce<number>((sum, part) => sum + (part instanceof JsonText ? part.text.length : 0), 0);
 }
 
 /** The client's key, apart from ids of our own, so that nobody can ask for another request's answer. */

@@ -1,30 +1,33 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Failure } from '#contracts';
-import { WriteLimiter, type WriteLimits } from './write.limiter.js';
+import { type CallLimits, UserLimiter } from './user.limiter.js';
 
-/** A limiter with writes that end when they are told to. */
+/** A limiter with calls that end when they are told to. */
 class World {
-  readonly limiter: WriteLimiter;
-  /** Writes in the order in which they started. */
+  readonly limiter: UserLimiter;
+  /** Calls in the order in which they started. */
   readonly started: string[] = [];
   /** What each was told to be left, in milliseconds. */
   readonly remaining: number[] = [];
   private readonly ends = new Map<string, () => void>();
 
-  constructor(limits: Partial<WriteLimits> = {}) {
-    this.limiter = new WriteLimiter({ running: 2, waiting: 3, waitingInAll: 100, ...limits });
+  constructor(limits: Partial<CallLimits> = {}) {
+    this.limiter = new UserLimiter({ running: 2, runningBytes: 100, waiting: 3, waitingInAll: 100, ...limits });
   }
 
-  /** Asks for a write; answers how it ended: `done`, or the failure's code. */
-  write(name: string, { userId = 'ann', budgetMs = 5_000, caller = new AbortController() } = {}): Promise<string> {
+  /** Asks for a call; answers how it ended: `done`, or the failure's code. */
+  call(
+    name: string,
+    { userId = 'ann', bytes = 1, budgetMs = 5_000, caller = new AbortController() } = {},
+  ): Promise<string> {
     const run = async (remainingMs: number) => {
       this.started.push(name);
       this.remaining.push(remainingMs);
       await new Promise<void>((resolve) => this.ends.set(name, resolve));
       return 'done';
     };
-    return this.limiter.run({ userId, budgetMs, caller }, run).catch((error: Failure) => error.code);
+    return this.limiter.run({ userId, bytes, budgetMs, caller }, run).catch((error: Failure) => error.code);
   }
 
   async end(name: string): Promise<void> {
@@ -44,10 +47,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('writes of one user', () => {
+describe('calls of one user', () => {
   it('run a few at a time, the others in the order in which they came', async () => {
     const world = new World();
-    const all = ['a', 'b', 'c', 'd'].map((name) => world.write(name));
+    const all = ['a', 'b', 'c', 'd'].map((name) => world.call(name));
     expect(world.started).toEqual(['a', 'b']);
     await world.end('b');
     expect(world.started).toEqual(['a', 'b', 'c']);
@@ -58,41 +61,78 @@ describe('writes of one user', () => {
 
   it('leave room for another when they fail', async () => {
     const { limiter } = new World({ running: 1 });
-    const write = { userId: 'ann', budgetMs: 5_000, caller: new AbortController() };
-    const failing = limiter.run(write, () => Promise.reject(new Failure('not_found')));
-    const next = limiter.run(write, () => Promise.resolve('done'));
+    const call = { userId: 'ann', bytes: 1, budgetMs: 5_000, caller: new AbortController() };
+    const failing = limiter.run(call, () => Promise.reject(new Failure('not_found')));
+    const next = limiter.run(call, () => Promise.resolve('done'));
     await expect(failing).rejects.toMatchObject({ code: 'not_found' });
     expect(await next).toBe('done');
   });
 
   it('do not stand in the way of another user', () => {
     const world = new World({ running: 1 });
-    void world.write('a');
-    void world.write('b');
-    void world.write('c', { userId: 'bob' });
+    void world.call('a');
+    void world.call('b');
+    void world.call('c', { userId: 'bob' });
     expect(world.started).toEqual(['a', 'c']);
   });
 });
 
-describe('a write that has to wait', () => {
+describe('calls that carry much', () => {
+  it('run while their bytes leave room, and one by itself whatever it carries', async () => {
+    const world = new World({ running: 9, runningBytes: 10 });
+    void world.call('a', { bytes: 99 });
+    void world.call('b', { bytes: 6 });
+    void world.call('c', { bytes: 4 });
+    expect(world.started).toEqual(['a']);
+    await world.end('a');
+    expect(world.started).toEqual(['a', 'b', 'c']);
+  });
+
+  it('are not overtaken by smaller ones', async () => {
+    const world = new World({ running: 9, runningBytes: 10 });
+    for (const [name, bytes] of [
+      ['a', 6],
+      ['b', 6],
+      ['c', 1],
+    ] as const)
+      void world.call(name, { bytes });
+    expect(world.started).toEqual(['a']);
+    await world.end('a');
+    expect(world.started).toEqual(['a', 'b', 'c']);
+  });
+
+  it('hold up nobody once they have given up', async () => {
+    const world = new World({ running: 9, runningBytes: 10 });
+    const caller = new AbortController();
+    void world.call('a', { bytes: 6 });
+    const gone = world.call('b', { bytes: 6, caller });
+    void world.call('c', { bytes: 1 });
+    caller.abort();
+    expect(await gone).toBe('unavailable');
+    await vi.advanceTimersByTimeAsync(0);
+    expect(world.started).toEqual(['a', 'c']);
+  });
+});
+
+describe('a call that has to wait', () => {
   it('is refused at once where too many of its user wait', async () => {
     const world = new World();
-    for (const name of ['a', 'b', 'c', 'd', 'e']) void world.write(name);
-    expect(await world.write('f')).toBe('unavailable');
+    for (const name of ['a', 'b', 'c', 'd', 'e']) void world.call(name);
+    expect(await world.call('f')).toBe('unavailable');
     expect(world.limiter.waiting).toBe(3);
   });
 
   it('is refused at once where too many of all users wait', async () => {
     const world = new World({ running: 1, waitingInAll: 1 });
-    for (const name of ['a', 'b']) void world.write(name);
-    void world.write('c', { userId: 'bob' });
-    expect(await world.write('d', { userId: 'bob' })).toBe('unavailable');
+    for (const name of ['a', 'b']) void world.call(name);
+    void world.call('c', { userId: 'bob' });
+    expect(await world.call('d', { userId: 'bob' })).toBe('unavailable');
   });
 
   it('never starts once its time is up', async () => {
     const world = new World({ running: 1 });
-    void world.write('a', { budgetMs: 60_000 });
-    const late = world.write('b', { budgetMs: 1_000 });
+    void world.call('a', { budgetMs: 60_000 });
+    const late = world.call('b', { budgetMs: 1_000 });
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await late).toBe('unavailable');
     await world.end('a');
@@ -105,11 +145,11 @@ describe('a write that has to wait', () => {
     const caller = new AbortController();
     let end = () => {};
     const first = limiter.run(
-      { userId: 'ann', budgetMs: 5_000, caller },
+      { userId: 'ann', bytes: 1, budgetMs: 5_000, caller },
       () => new Promise<void>((done) => (end = done)),
     );
     const run = vi.fn<() => Promise<void>>();
-    const late = limiter.run({ userId: 'ann', budgetMs: 1_000, caller }, run);
+    const late = limiter.run({ userId: 'ann', bytes: 1, budgetMs: 1_000, caller }, run);
     late.catch(() => {});
     vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
     end();
@@ -121,8 +161,8 @@ describe('a write that has to wait', () => {
 
   it('has only what is left of its budget when it starts', async () => {
     const world = new World({ running: 1 });
-    void world.write('a');
-    void world.write('b');
+    void world.call('a');
+    void world.call('b');
     await vi.advanceTimersByTimeAsync(1_200);
     await world.end('a');
     expect(world.remaining).toEqual([5_000, 3_800]);
@@ -131,10 +171,10 @@ describe('a write that has to wait', () => {
   it('leaves the line with its caller, and makes room there', async () => {
     const world = new World({ running: 1, waiting: 1 });
     const caller = new AbortController();
-    void world.write('a');
-    const gone = world.write('b', { caller });
+    void world.call('a');
+    const gone = world.call('b', { caller });
     caller.abort();
-    void world.write('c');
+    void world.call('c');
     await world.end('a');
     expect(await gone).toBe('unavailable');
     expect(world.started).toEqual(['a', 'c']);
@@ -143,9 +183,9 @@ describe('a write that has to wait', () => {
   it('hands on no place that came in the moment in which its caller left', async () => {
     const world = new World({ running: 1 });
     const caller = new AbortController();
-    void world.write('a');
-    void world.write('b', { caller });
-    void world.write('c');
+    void world.call('a');
+    void world.call('b', { caller });
+    void world.call('c');
     caller.abort();
     await world.end('a');
     await world.end('c');
@@ -155,41 +195,53 @@ describe('a write that has to wait', () => {
 
 describe('whatever happens in whatever order', () => {
   const step = fc.oneof(
-    fc.record({ kind: fc.constant('write' as const), user: fc.nat(2), budgetMs: fc.integer({ min: 1, max: 300 }) }),
+    fc.record({
+      kind: fc.constant('call' as const),
+      user: fc.nat(2),
+      bytes: fc.nat(8),
+      budgetMs: fc.integer({ min: 1, max: 300 }),
+    }),
     fc.record({ kind: fc.constant('end' as const), which: fc.nat(20) }),
     fc.record({ kind: fc.constant('leave' as const), which: fc.nat(20) }),
     fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 1, max: 200 }) }),
   );
   const limits = fc.record({
     running: fc.integer({ min: 1, max: 3 }),
+    runningBytes: fc.nat(12),
     waiting: fc.nat(4),
     waitingInAll: fc.nat(6),
   });
 
-  it('the limits and the order hold, every write ends, and nothing is left', () =>
+  it('the limits and the order hold, every call ends, and nothing is left', () =>
     fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (most, steps) => {
         const world = new World(most);
         const callers: AbortController[] = [];
-        const writes: Promise<string>[] = [];
+        const calls: Promise<string>[] = [];
+        const bytes = new Map<string, number>();
         const userOf = (name: string) => name.split('.')[0] as string;
         for (const action of steps) {
-          if (action.kind === 'write') {
+          if (action.kind === 'call') {
             const caller = new AbortController();
-            const name = `${action.user}.${writes.length}`;
-            writes.push(world.write(name, { userId: userOf(name), budgetMs: action.budgetMs, caller }));
+            const name = `${action.user}.${calls.length}`;
+            bytes.set(name, action.bytes);
+            calls.push(world.call(name, { ...action, userId: userOf(name), caller }));
             callers.push(caller);
           }
           if (action.kind === 'end') await world.end(world.running[action.which % world.running.length] ?? '');
           if (action.kind === 'leave') callers[action.which % callers.length]?.abort();
           if (action.kind === 'pass') await vi.advanceTimersByTimeAsync(action.ms);
-          for (const user of ['0', '1', '2'])
-            expect(world.running.filter((name) => userOf(name) === user).length).toBeLessThanOrEqual(most.running);
+          for (const user of ['0', '1', '2']) {
+            const running = world.running.filter((name) => userOf(name) === user);
+            const sum = running.reduce((all, name) => all + (bytes.get(name) ?? 0), 0);
+            expect(running.length).toBeLessThanOrEqual(most.running);
+            expect(running.length <= 1 || sum <= most.runningBytes).toBe(true);
+          }
           expect(world.limiter.waiting).toBeLessThanOrEqual(Math.min(most.waitingInAll, 3 * most.waiting));
         }
         while (world.running.length > 0) await world.end(world.running[0] as string);
         await vi.advanceTimersByTimeAsync(300);
-        const ends = await Promise.all(writes);
+        const ends = await Promise.all(calls);
         expect(ends.filter((end) => end === 'done')).toHaveLength(world.started.length);
         expect(world.remaining.every((ms) => ms > 0)).toBe(true);
         for (const user of ['0', '1', '2']) {

@@ -24,18 +24,16 @@ export const subscriptionPageSchema = page
   .extend({ subscriptions: z.array(subscriptionSchema) })
   .meta({ id: 'SubscriptionPage' });
 
+/** What an entry should look like. Entries are looked at one by one, once they are counted (batch.ts). */
+const subscriptionEntry = z.toJSONSchema(
+  z.object({
+    feed_url: z.string().describe('Absolute http or https URL.'),
+    guid: z.guid().optional().meta({ format: 'uuid', description: 'Declared by the feed; derived when omitted.' }),
+  }),
+);
+
 export const subscribeSchema = z
-  .object({
-    subscriptions: z.array(
-      z.object({
-        feed_url: z.string().describe('Absolute http or https URL.'),
-        guid: z
-          .unknown()
-          .optional()
-          .meta({ type: 'string', format: 'uuid', description: 'Declared by the feed; derived when omitted.' }),
-      }),
-    ),
-  })
+  .object({ subscriptions: z.array(documented(subscriptionEntry)) })
   .meta({ id: 'SubscribeRequest' });
 
 export const updateSchema = z
@@ -45,7 +43,7 @@ export const updateSchema = z
 
 export const episodePageSchema = page.extend({ episodes: z.array(episodeSchema) }).meta({ id: 'EpisodePage' });
 
-/** What an entry should look like; each is judged by itself, so a wrong one is a verdict and no error. */
+/** What an entry should look like; each is judged by itself, so a wrong one is a verdict and no error (batch.ts). */
 const episodeEntry = z.toJSONSchema(
   episodeSchema
     .partial()
@@ -73,9 +71,12 @@ function sent(value: z.ZodType) {
   return z.object({ value, timestamp: time }).optional();
 }
 
-export const uploadSchema = z
-  .object({ episodes: z.array(z.unknown().meta(episodeEntry as Record<string, unknown>)) })
-  .meta({ id: 'UploadRequest' });
+export const uploadSchema = z.object({ episodes: z.array(documented(episodeEntry)) }).meta({ id: 'UploadRequest' });
+
+/** Anything, so that it costs nothing to accept; shown in the API's description as what it should be. */
+function documented(schema: object) {
+  return z.unknown().meta(schema as Record<string, unknown>);
+}
 
 export const deletionAcceptedSchema = z
   .object({ deletion_id: z.int().positive().optional(), message: z.string() })

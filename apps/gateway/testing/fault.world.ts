@@ -104,7 +104,8 @@ export class FaultWorld {
 
 /** An answer that says: not now, and when to try again. */
 export function expectRefused(answer: DeviceAnswer, withinMs = atOnceMs): void {
-  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(answer.status).toBe(503);
+  expect(answer.headers.get('retry-after')).toMatch(/^[1-5]$/);
   expect(answer.body).toEqual({ code: '503', message: 'Service unavailable' });
   expect(answer.tookMs).toBeLessThan(withinMs);
 }

@@ -10,7 +10,7 @@ export const subscribe = rpc({
   write: true,
   request: z.object({
     userId: z.guid(),
-    entries: z.array(z.object({ feedUrl: z.string(), guid: z.unknown().optional() })),
+    entries: z.array(z.object({ feedUrl: z.string(), guid: z.string().optional() })),
   }),
   reply: jsonOf(subscribedSchema),
 });

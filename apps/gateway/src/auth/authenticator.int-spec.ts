@@ -91,6 +91,7 @@ describe('every refusal has its reason', () => {
     ['claims', { exp: undefined }],
     ['claims', { sub: undefined }],
     ['claims', { sub: '' }],
+    ['claims', { sub: 'half a character: \ud800' }],
     ['key', {}, { kid: 'unknown' }],
     ['scope', { scope: 'profile' }],
     ['malformed', {}, { crit: ['b64'], b64: false }],

@@ -95,7 +95,8 @@ export class Authenticator {
     if (!keys) throw new Refusal('issuer');
     const version = keys.version();
     const { sub, exp, scope } = await this.payload(token, issuer, keys);
-    if (typeof sub !== 'string' || sub === '') throw new Refusal('claims');
+    // Two subjects that differ in half a character only would be one once they are bytes.
+    if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new Refusal('claims');
     return {
       userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
       scopes: scopes(scope),

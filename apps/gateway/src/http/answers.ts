@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { Failure } from '#contracts';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
@@ -25,7 +26,12 @@ export function answerFor(error: unknown, log: Log, sentCredential = false): Err
   return failureAnswers.internal;
 }
 
+/** The longest time after which a client is asked to try again, in seconds. */
+const longestRetry = 5;
+
+/** Sends an error answer. Who is to try again is told another time than the next, so that no herd returns at once. */
 export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
+  if (answer.status === 503) void reply.header('retry-after', String(randomInt(1, longestRetry + 1)));
   return reply
     .code(answer.status)
     .headers(answer.headers ?? {})

@@ -34,8 +34,4 @@ describe('httpAnswers', () => {
     [431, 'Request header is too large'],
     [503, 'Service unavailable'],
   ])('answers %d with %s', (status, message) => expect(httpAnswers[status]).toMatchObject({ status, message }));
-
-  it.each([429, 503])('says with %d when to try again', (status) => {
-    expect(httpAnswers[status]?.headers).toHaveProperty('retry-after');
-  });
 });

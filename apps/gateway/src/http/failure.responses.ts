@@ -7,8 +7,6 @@ export interface ErrorAnswer {
   headers?: Readonly<Record<string, string>>;
 }
 
-const tryAgain = { 'retry-after': '1' };
-
 /** Every failure of a call as HTTP: the one table. */
 export const failureAnswers: Readonly<Record<FailureCode, ErrorAnswer>> = {
   invalid: { status: 405, message: 'Input could not be validated' },
@@ -17,7 +15,7 @@ export const failureAnswers: Readonly<Record<FailureCode, ErrorAnswer>> = {
   gone: { status: 410, message: 'Subscription has been deleted' },
   // Reaches a client only where a request id of ours met another one's answer, which is a fault of ours.
   conflict: { status: 500, message: 'Internal error' },
-  unavailable: { status: 503, message: 'Service unavailable', headers: tryAgain },
+  unavailable: { status: 503, message: 'Service unavailable' },
   internal: { status: 500, message: 'Internal error' },
 };
 
@@ -28,7 +26,7 @@ export const httpAnswers: Readonly<Record<number, ErrorAnswer>> = {
   408: { status: 408, message: 'Request timed out' },
   413: { status: 413, message: 'Request is too large' },
   414: { status: 414, message: 'Request header is too large' },
-  429: { status: 429, message: 'Too many requests', headers: tryAgain },
+  429: { status: 429, message: 'Too many requests' },
   431: { status: 431, message: 'Request header is too large' },
   503: failureAnswers.unavailable,
 };

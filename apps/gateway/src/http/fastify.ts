@@ -1,14 +1,16 @@
 import compress from '@fastify/compress';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
-import { JsonText } from '#contracts';
+import type { IncomingMessage } from 'node:http';
+import { Failure, JsonText } from '#contracts';
 import type { Log } from '#runtime';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onSendAsyncHookHandler } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
+import type { Hold } from '../held.bytes.js';
 import { answerBrokenHttp, answerOddities } from './broken.http.js';
 import type { Gate } from './gate.js';
-import { readJson } from './json.body.js';
+import { readBody, readJson } from './json.body.js';
 import { recordRequests, requestId } from './request.record.js';
 import { securityHeaders } from './security.headers.js';
 
@@ -16,6 +18,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who asks; set before any handler runs, but on the paths that are open to all. */
     caller?: Caller;
+    /** Counts what this request makes the process hold; there where the caller is. */
+    hold?: Hold;
   }
 }
 
@@ -66,9 +70,12 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
   recordRequests(fastify, log);
   closeConnections(fastify);
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
-    readJson(body),
-  );
+  // Nothing is copied or looked into before its bytes are counted.
+  fastify.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
+    if (!request.hold) throw new Failure('unauthorized');
+    const declared = Number(request.headers['content-length'] ?? 0);
+    return readJson(await readBody(payload, declared, config.MAX_BODY_BYTES, request.hold));
+  });
   fastify.addHook('onRequest', async (request, reply) => protect(request, reply));
   if (config.CORS_ORIGINS) {
     const origin = config.CORS_ORIGINS;

@@ -2,6 +2,7 @@ import { type Log, refusalMetrics } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.js';
 import { Refusal } from '../auth/refusal.js';
+import type { HeldBytes } from '../held.bytes.js';
 import { answerFor, send } from './answers.js';
 import { type ErrorAnswer, failureAnswers, httpAnswers } from './failure.responses.js';
 import type { RateLimits } from './rate.limits.js';
@@ -17,6 +18,7 @@ export class Gate {
   constructor(
     private readonly authenticator: Authenticator,
     private readonly limits: RateLimits,
+    private readonly held: HeldBytes,
     private readonly log: Log,
   ) {}
 
@@ -46,6 +48,7 @@ export class Gate {
       if (isOpen(request.method, pathOf(request))) return undefined;
       request.caller = await this.authenticated(request);
       await this.limits.ofUser(request.caller.userId, reply);
+      request.hold = this.held.forRequest(request.caller.userId, reply.raw);
       return undefined;
     } catch (error) {
       const log = this.log.child({ requestId: request.id });

@@ -1,15 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JsonText, type listEpisodes, type listSubscriptions, type Position } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
 import { Services } from '../services.js';
 import { encodeCursor } from './cursor.js';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
 import { type ListQuery, readListQuery } from './list.query.js';
+import { linkBase } from './link.base.js';
 import { neighbours, type Neighbour } from './page.links.js';
 
 /** The lists of the interface and the name of each one's array. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
+
+/** The most that an envelope takes beside its items: two links, which repeat the URL in another encoding, and numbers. */
+const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
 /** Answers the two lists: query, headers, envelope and links (GET /subscriptions, GET /episodes). */
 @Injectable()
@@ -28,17 +32,25 @@ export class ListResponder {
     const userId = this.services.userId(request);
     // A request may name the whole URL (RFC 9112, 3.2.2); what counts is its path.
     const { pathname, search } = new URL(request.url, 'http://ignored');
-    const url = new URL(`${this.base(request)}${pathname}${search}`);
+    const url = new URL(`${linkBase(request, this.config)}${pathname}${search}`);
     const query = readListQuery(url.searchParams, { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE });
     const { since, page, perPage, cursor, ignored } = query;
     const identity: ListIdentity = { userId, url: url.href, effective: [since, page, perPage, cursor] };
     const known = knownClock(request.headers['if-none-match'], identity);
-    const found = await this.services.call(contract, request, {
-      ...{ userId, perPage, position: position(query) },
-      ...(since !== undefined && { since }),
-      ...(cursor && { total: cursor.total, span: cursor.span }),
-      ...(known !== undefined && { knownClock: known }),
-    });
+    const found = await this.services.call(
+      contract,
+      request,
+      {
+        userId,
+        perPage,
+        maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
+        position: position(query),
+        ...(since !== undefined && { since }),
+        ...(cursor && { total: cursor.total, span: cursor.span }),
+        ...(known !== undefined && { knownClock: known }),
+      },
+      Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES),
+    );
     const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
     void reply.headers({
       etag: listETag(found.clock, identity),
@@ -61,15 +73,6 @@ export class ListResponder {
     const previous = links.previous && link(links.previous);
     const envelope = JSON.stringify({ total, page, per_page: perPage, next, previous });
     return JsonText.concat(`${envelope.slice(0, -1)},"${array}":`, items, '}');
-  }
-
-  /** The public URL of this service, as configured or as the request was addressed. */
-  private base(request: FastifyRequest): string {
-    if (this.config.PUBLIC_URL !== undefined) return this.config.PUBLIC_URL;
-    const base = `${request.protocol}://${request.host}`;
-    return request.headers.host !== undefined && URL.canParse(base)
-      ? base
-      : `http://${this.config.HOST}:${this.config.PORT}`;
   }
 }
 

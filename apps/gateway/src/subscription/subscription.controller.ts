@@ -1,7 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Inject, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import {
-  Failure,
   getSubscription,
   guidSchema,
   listSubscriptions,
@@ -15,6 +14,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { subscriptionEntries } from '../http/batch.js';
 import { prefixes } from '../http/routes.js';
 import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
@@ -40,12 +40,7 @@ export class SubscriptionController {
     @Req() request: FastifyRequest,
     @Body({ schema: subscribeSchema }) body: z.output<typeof subscribeSchema>,
   ) {
-    if (body.subscriptions.length > this.config.MAX_ENTRIES) throw new Failure('invalid');
-    const entries = body.subscriptions.map((entry) => ({
-      feedUrl: entry.feed_url,
-      // A guid that is there and null is one that can't be accepted, not one that is missing.
-      guid: Object.hasOwn(entry, 'guid') ? entry.guid : undefined,
-    }));
+    const entries = subscriptionEntries(body.subscriptions, this.config.MAX_SUBSCRIPTION_ENTRIES);
     const userId = this.services.userId(request);
     return writeAnswer(subscribe, await this.services.call(subscribe, request, { userId, entries })).body;
   }

@@ -1,0 +1,32 @@
+import { loadConfig } from '#runtime';
+import { describe, expect, it } from 'vitest';
+import { gatewayConfig } from './gateway.config.js';
+
+const needed = {
+  REDIS_URL: 'redis://127.0.0.1',
+  AUTH_ISSUER: 'https://id.example',
+  AUTH_AUDIENCE: 'podcast-sync',
+};
+
+describe('limits by which an answer could be too large stop the start', () => {
+  it.each([
+    ['MAX_PER_PAGE', '400'],
+    ['MAX_EPISODE_ENTRIES', '400'],
+    ['MAX_SUBSCRIPTION_ENTRIES', '10000'],
+  ])('%s of %s', (variable, value) => {
+    expect(() => loadConfig(gatewayConfig, { ...needed, [variable]: value })).toThrowError(
+      new RegExp(`${variable}: could make an answer of \\d+ bytes; MAX_ANSWER_BYTES is 4194304`),
+    );
+  });
+
+  it('but not where answers may be larger', () => {
+    const larger = { ...needed, MAX_PER_PAGE: '1000', MAX_ANSWER_BYTES: '16777216' };
+    expect(loadConfig(gatewayConfig, larger)).toMatchObject({ MAX_PER_PAGE: 1_000 });
+  });
+
+  it('and a body that an answer repeats counts', () => {
+    expect(() => loadConfig(gatewayConfig, { ...needed, MAX_BODY_BYTES: '4194304' })).toThrowError(
+      /MAX_SUBSCRIPTION_ENTRIES/,
+    );
+  });
+});

@@ -1,0 +1,71 @@
+import { EventEmitter } from 'node:events';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { HeldBytes } from './held.bytes.js';
+
+const most = 1_000;
+
+/** One request of a user: what it holds, until it ends. */
+function request(held: HeldBytes, user: string) {
+  const response = new EventEmitter();
+  const hold = held.forRequest(user, response as never);
+  const tries = (bytes: number) => {
+    try {
+      hold(bytes);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return { hold: tries, end: () => void response.emit('close') };
+}
+
+describe('the bytes that requests hold', () => {
+  it('of one user are at most a quarter', () => {
+    const held = new HeldBytes(most);
+    const [first, second] = [request(held, 'ann'), request(held, 'ann')];
+    expect([first.hold(200), second.hold(50), second.hold(1)]).toEqual([true, true, false]);
+    first.end();
+    expect(second.hold(200)).toBe(true);
+  });
+
+  it('are given back when a response ends, and none is held for it afterwards', () => {
+    const held = new HeldBytes(most);
+    const one = request(held, 'ann');
+    expect([one.hold(100), held.held]).toEqual([true, 100]);
+    one.end();
+    expect([held.held, one.hold(1)]).toEqual([0, false]);
+  });
+
+  it('leave room for one who comes with little, however many take all they can', () => {
+    const held = new HeldBytes(most);
+    const quiet: boolean[] = [];
+    for (let user = 0; user < 5; user++) {
+      const greedy = request(held, `greedy ${user}`);
+      for (let bytes = 256; bytes >= 1; bytes /= 2) greedy.hold(bytes);
+      quiet.push(request(held, `quiet ${user}`).hold(10));
+    }
+    expect(quiet).toEqual([true, true, true, true, true]);
+    expect(held.held).toBeLessThanOrEqual(most);
+  });
+
+  it('are never more than all may hold, whatever comes in whatever order', () => {
+    const step = fc.record({ user: fc.nat(3), bytes: fc.nat(400), ends: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const held = new HeldBytes(most);
+        const open: ReturnType<typeof request>[] = [];
+        for (const { user, bytes, ends } of steps) {
+          const one = request(held, String(user));
+          one.hold(bytes);
+          open.push(one);
+          if (ends) open.shift()?.end();
+          expect(held.held).toBeGreaterThanOrEqual(0);
+          expect(held.held).toBeLessThanOrEqual(most);
+        }
+        for (const one of open) one.end();
+        expect(held.held).toBe(0);
+      }),
+    );
+  });
+});

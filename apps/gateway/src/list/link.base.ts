@@ -1,0 +1,14 @@
+import { isIPv6 } from 'node:net';
+import type { FastifyRequest } from 'fastify';
+import type { GatewayConfig } from '../gateway.config.js';
+
+/** The base of the links in a page: the public URL as configured, else as the request was addressed, else our own address. */
+export function linkBase(
+  { protocol, host, headers }: Pick<FastifyRequest, 'protocol' | 'host' | 'headers'>,
+  { PUBLIC_URL, HOST, PORT }: Pick<GatewayConfig, 'PUBLIC_URL' | 'HOST' | 'PORT'>,
+): string {
+  if (PUBLIC_URL !== undefined) return PUBLIC_URL;
+  const addressed = `${protocol}://${host}`;
+  if (headers.host !== undefined && URL.canParse(addressed)) return addressed;
+  return `http://${isIPv6(HOST) ? `[${HOST}]` : HOST}:${PORT}`;
+}
