@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { variableProblems } from '../k8s/testing/environment.check.js';
+import { imageEnvironment, variableProblems } from '../k8s/testing/environment.check.js';
+import { heapProblem } from '../k8s/testing/memory.check.js';
 import { makeContainerSecrets } from './standalone/src/container.secrets.js';
 
 interface Service {
@@ -81,6 +82,14 @@ describe('docker-compose.yml', () => {
         cpus: expect.any(Number),
         pids_limit: expect.any(Number),
       });
+    },
+  );
+
+  it.each(all.filter(([name, { build }]) => build && name !== 'e2e'))(
+    'gives the heap of %s about 75 % of its memory',
+    (_, { mem_limit: limit, environment }) => {
+      const { NODE_OPTIONS: nodeOptions } = { ...imageEnvironment(), ...environment };
+      expect(heapProblem({ limit: limit as string, nodeOptions: nodeOptions ?? undefined })).toBeUndefined();
     },
   );
 

@@ -2,12 +2,14 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { gatewayConfig } from '../apps/gateway/src/gateway.config.js';
 import { makeContainerSecrets } from '../apps/standalone/src/container.secrets.js';
 import { availabilityProblems } from './testing/availability.check.js';
 import { connectionProblems } from './testing/connection.check.js';
-import { environmentProblems } from './testing/environment.check.js';
+import { addressProblems, containerEnvironment, environmentProblems } from './testing/environment.check.js';
+import { memoryProblems } from './testing/memory.check.js';
 import { networkProblems } from './testing/network.check.js';
-import { findKustomize, type Manifest, type Overlay, overlays, render, title } from './testing/overlay.js';
+import { findKustomize, type Manifest, type Overlay, overlays, render, title, workloads } from './testing/overlay.js';
 import { referenceProblems } from './testing/reference.check.js';
 import { schemaProblems } from './testing/schema.check.js';
 import { securityProblems } from './testing/security.check.js';
@@ -50,10 +52,12 @@ function problems(manifests: Manifest[]): string[] {
     ...schemaProblems(manifests),
     ...referenceProblems(manifests, secretKeys),
     ...environmentProblems(manifests, secrets),
+    ...addressProblems(manifests),
     ...availabilityProblems(manifests),
     ...networkProblems(manifests, secrets),
     ...connectionProblems(manifests),
     ...securityProblems(manifests),
+    ...memoryProblems(manifests),
   ];
 }
 
@@ -71,7 +75,21 @@ describe.skipIf(!kustomize)('the overlays', () => {
       'ScaledObject/deletion-worker',
     ]);
   });
+
+  it('production limits what comes from one address before a credential is looked at, and what one user sends', () => {
+    const given = gatewayEnvironment(rendered('production'));
+    const { RATE_LIMIT_PER_ADDRESS: address, RATE_LIMIT_PER_USER: user, TRUSTED_PROXIES } = gatewayConfig.parse(given);
+    expect([address?.quota, user?.quota, TRUSTED_PROXIES?.length]).toEqual([6_000, 1_200, 1]);
+  });
 });
+
+/** What the gateway of an overlay is given. */
+function gatewayEnvironment(manifests: Manifest[]): Record<string, string> {
+  const [container] = workloads(manifests)
+    .filter((workload) => title(workload) === 'Deployment/gateway')
+    .flatMap((workload) => workload.spec.template.spec?.containers ?? []);
+  return container ? containerEnvironment(container, manifests) : {};
+}
 
 /** Sets a field to a value, appends it to a list (`-`), or removes the field where the value is undefined. */
 function spoil(manifests: Manifest[], object: string, path: string, value: unknown): void {
@@ -133,7 +151,7 @@ const mistakes: Mistake[] = [
   [
     'a file that is not there',
     episode,
-    `${container}.env.0.value`,
+    `${container}.env.1.value`,
     '/run/secrets/podcast-sync/X',
     /DATABASE_URL_FILE: ENOENT/,
   ],
@@ -261,6 +279,14 @@ const mistakes: Mistake[] = [
   ],
   ['an image without a tag', gateway, `${container}.image`, 'podcast-sync/gateway', /image without a tag/],
   ['no limit of memory', gateway, `${container}.resources.limits`, {}, /has no limit of memory/],
+  [
+    'a limit of memory that the heap does not know',
+    episode,
+    `${container}.resources.limits.memory`,
+    '1Gi',
+    /episode: its heap may take 38 % of its memory/,
+  ],
+  ['a heap as large as the container', gateway, `${container}.env.0.value`, '--max-old-space-size=512', /take 100 %/],
   ['another way in', 'Service/podcast-sync-ops', 'spec.type', 'LoadBalancer', /podcast-sync-ops: can be reached/],
 ];
 
@@ -272,6 +298,13 @@ describe.skipIf(!kustomize)('a mistake is caught', () => {
     const manifests = structuredClone(production);
     spoil(manifests, object, path, value);
     expect(problems(manifests).join('\n')).toMatch(said);
+  });
+
+  it('a limit for addresses where all have that of the Ingress', () => {
+    const manifests = structuredClone(production);
+    const [map] = manifests.filter(({ metadata }) => metadata.name.startsWith('podcast-sync-gateway-'));
+    spoil(manifests, title(map as Manifest), 'data.TRUSTED_PROXIES', undefined);
+    expect(problems(manifests).join('\n')).toMatch(/gateway: has a limit for addresses behind an Ingress/);
   });
 
   it('more replicas than Postgres has connections for', () => {

@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
 import { gatewayConfig } from '../../apps/gateway/src/gateway.config.js';
 import { migrateConfig } from '../../apps/migrate/src/migrate.config.js';
-import { type Manifest, ofKind, workloads } from './overlay.js';
+import { type Manifest, ofKind, title, workloads } from './overlay.js';
 
 /** What each app reads from its environment. */
 const configs: Record<string, z.ZodObject> = {
@@ -18,14 +18,19 @@ const configs: Record<string, z.ZodObject> = {
   migrate: migrateConfig,
 };
 
-/** Variables of libraries, which no config lists. */
-const foreign = /^OTEL_/;
+/** Variables of libraries and of Node, which no config lists. */
+const foreign = /^OTEL_|^NODE_OPTIONS$/;
+
+/** Whether a container runs an app of this project. */
+export function isApp({ name }: V1Container): boolean {
+  return name in configs;
+}
 
 /** What every image of this project sets by itself: the `ENV` lines of apps/Dockerfile. */
 export function imageEnvironment(): Record<string, string> {
   const dockerfile = readFileSync(new URL('../../apps/Dockerfile', import.meta.url), 'utf8');
   const pairs = [...dockerfile.matchAll(/^ENV (.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
-  return Object.fromEntries(pairs.map((pair) => pair.split('=', 2) as [string, string]));
+  return Object.fromEntries(pairs.map((pair) => /^(\w+)=(.*)$/.exec(pair)?.slice(1) as [string, string]));
 }
 
 /**
@@ -64,7 +69,7 @@ function startProblems(config: z.ZodObject, environment: Record<string, string>)
 export function environmentProblems(manifests: readonly Manifest[], secrets: string): string[] {
   return workloads(manifests)
     .flatMap((workload) => workload.spec.template.spec?.containers ?? [])
-    .filter(({ name }) => name in configs)
+    .filter(isApp)
     .flatMap((container) => {
       const given = containerEnvironment(container, manifests);
       return [
@@ -72,6 +77,17 @@ export function environmentProblems(manifests: readonly Manifest[], secrets: str
         ...portProblems(container, { ...imageEnvironment(), ...given }),
       ];
     });
+}
+
+/** Behind an Ingress all clients have its address, unless the gateway believes it about theirs. */
+export function addressProblems(manifests: readonly Manifest[]): string[] {
+  if (ofKind(manifests, 'Ingress').length === 0) return [];
+  return workloads(manifests).flatMap((workload) =>
+    (workload.spec.template.spec?.containers ?? [])
+      .map((container) => containerEnvironment(container, manifests))
+      .filter((given) => given.RATE_LIMIT_PER_ADDRESS && !given.TRUSTED_PROXIES)
+      .map(() => `${title(workload)}: has a limit for addresses behind an Ingress without TRUSTED_PROXIES`),
+  );
 }
 
 /** What a container is given, ConfigMaps included. */

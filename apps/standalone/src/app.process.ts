@@ -17,6 +17,8 @@ export interface AppProgram {
 }
 
 const readyLimitMs = 60_000;
+/** As in a container (k8s/base), so that one app can't take the machine; `NODE_OPTIONS` may say otherwise. */
+const heapLimit = '--max-old-space-size=384';
 /** Longer than an app takes to give up on its own stop. */
 const stopLimitMs = 35_000;
 
@@ -103,7 +105,9 @@ const decidedHere =
   /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_(?!DEVELOPMENT_KEYS))|DATABASE_URL|^(HOST|PORT|OPS_HOST|OPS_PORT)(_FILE)?$/;
 
 function inherited(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !decidedHere.test(name)));
+  const kept = Object.entries(process.env).filter(([name]) => !decidedHere.test(name));
+  // Of two limits Node takes the last.
+  return { ...Object.fromEntries(kept), NODE_OPTIONS: `${heapLimit} ${process.env.NODE_OPTIONS ?? ''}`.trim() };
 }
 
 /** Settles once the process has ended and all that it wrote has been read. */

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removePostgres, removeRedis, StartError } from '#embedded';
 import { eventually } from '#testing';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { StandaloneStack } from './standalone.stack.js';
 
 /** What the stand-ins for the apps do: they write down that they start, serve and stop. */
@@ -53,6 +53,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
+  vi.unstubAllEnvs();
   for (const each of stacks) await each.stop();
   await removeRedis(join(data, 'redis'));
   await removePostgres(join(data, 'postgres'));
@@ -139,6 +140,15 @@ describe('StandaloneStack', () => {
     expect(environmentOf('gateway')).toMatchObject({ REDIS_URL: redisUrl, HOST: '127.0.0.1', PORT: '0' });
     expect(Object.values(environmentOf('gateway')).join(' ')).not.toContain('postgres:');
     expect(environmentOf('migrate')).toMatchObject({ DATABASE_URL: templateUrl });
+  });
+
+  it("bounds the heap of each app, and leaves the last word to the person's own NODE_OPTIONS", async () => {
+    vi.stubEnv('NODE_OPTIONS', '--max-old-space-size=512');
+    const running = stack();
+    await running.start();
+    await running.stop();
+    const limits = new Set(events().map(({ env }) => env.NODE_OPTIONS));
+    expect([...limits]).toEqual(['--max-old-space-size=384 --max-old-space-size=512']);
   });
 
   it('starts an app that died again and says so; a gateway keeps the port that it chose', async () => {
