@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Device } from '#testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Outcome, problems, table } from './attack.table.js';
+import { AttackedSystem } from './attacked.system.js';
+import { Attacker } from './attacker.js';
+import { bodyAttacks } from './body.attacks.js';
+import { connectionAttacks } from './connection.attacks.js';
+import { headAttacks } from './head.attacks.js';
+import { loadAttacks } from './load.attacks.js';
+import { Neighbour, type Polls } from './neighbour.js';
+
+const attacks = [...bodyAttacks, ...headAttacks, ...connectionAttacks, ...loadAttacks];
+const only = process.env.ATTACK;
+
+const [idleMs, afterMs] = [5_000, 500];
+
+describe.runIf(process.env.TEST_FULL && process.platform === 'linux')(
+  'a neighbour polls on, and no process stands still or grows beyond its container',
+  { timeout: 120_000 },
+  () => {
+    const outcomes: Outcome[] = [];
+    let system: AttackedSystem;
+    let neighbour: Neighbour;
+    let quiet: Device;
+    let idle: Polls;
+
+    beforeAll(async () => {
+      [system, neighbour] = [await AttackedSystem.open(), new Neighbour()];
+      quiet = await somebody(system);
+      await neighbour.beside(quiet, system.baseUrl, () => delay(idleMs));
+      idle = await neighbour.beside(quiet, system.baseUrl, () => delay(idleMs));
+    }, 120_000);
+
+    afterAll(async () => {
+      if (idle) console.log(table(outcomes, idle));
+      neighbour?.close();
+      await system?.close();
+    });
+
+    it.each(attacks.filter(({ name }) => only === undefined || name.includes(only)))('$name', async (attack) => {
+      await system.complete();
+      const attacker = new Attacker(system.port, await system.device());
+      const run = await attack.prepare(attacker);
+      await system.watch();
+      const polls = await neighbour.beside(quiet, system.baseUrl, async () => {
+        await attacker.attack(run);
+        await delay(afterMs);
+      });
+      const processes = await system.report();
+      const outcome = { attack: attack.name, statuses: attacker.statuses, polls, processes };
+      outcomes.push(outcome);
+      expect(problems(outcome, idle)).toEqual([]);
+    });
+  },
+);
+
+/** A user with a page in each list. */
+async function somebody(system: AttackedSystem): Promise<Device> {
+  const device = await system.device();
+  const feeds = Array.from({ length: 20 }, (_, n) => ({ feed_url: `https://feeds.example/${n}` }));
+  const { body } = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
+    body: { subscriptions: feeds },
+  });
+  const episodes = feeds.map((_, n) => ({ podcast_guid: body.success[n]?.guid, episode_guid: `e${n}`, title: `${n}` }));
+  const { status } = await device.send('POST', '/episodes', { body: { episodes } });
+  expect(status).toBe(200);
+  return device;
+}

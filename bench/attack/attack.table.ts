@@ -1,0 +1,72 @@
+import type { ProcessReport } from './attacked.system.js';
+import type { Polls } from './neighbour.js';
+
+/** What an attack came to. */
+export interface Outcome {
+  readonly attack: string;
+  /** What the attacker was told, by status. */
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly polls: Polls;
+  readonly processes: readonly ProcessReport[];
+}
+
+/** Of the neighbour: no poll takes longer; 99 of 100 take less than this or ten times what they do otherwise. In milliseconds. */
+const [slowestMs, slowMs] = [1_000, 250];
+/** How long an event loop may stand still, and ten times that: what a shared machine is held to. */
+const [goalMs, stoodStillMs] = [100, 1_000];
+
+/** All that is out of bounds. */
+export function problems({ statuses, polls, processes }: Outcome, idle: Polls): string[] {
+  const most = Math.max(10 * idle.p99, slowMs);
+  return [
+    ...(polls.failures.length > 0 ? [`${polls.failures.length} polls of the neighbour failed: ${counted(polls)}`] : []),
+    ...(polls.p99 > most ? [`the neighbour's p99 is ${polls.p99} ms, above ${most} ms`] : []),
+    ...(polls.max > slowestMs ? [`the neighbour's slowest poll took ${polls.max} ms`] : []),
+    ...(statuses['500'] === undefined ? [] : [`${statuses['500']} answers were 500`]),
+    ...processes.flatMap((process) => processProblems(process)),
+  ];
+}
+
+function processProblems({ app, stoodStillMs: ms, peakBytes, limitBytes }: ProcessReport): string[] {
+  if (ms === undefined || peakBytes === undefined) return [`${app} ended or did not answer`];
+  return [
+    ...(ms > stoodStillMs ? [`the event loop of ${app} stood still for ${ms} ms`] : []),
+    ...(peakBytes > limitBytes ? [`${app} had ${megabytes(peakBytes)} MiB of ${megabytes(limitBytes)}`] : []),
+  ];
+}
+
+/** Everything as a table, for people; `!` marks what is above the goal for an event loop, `X` what is out of bounds. */
+export function table(outcomes: readonly Outcome[], idle: Polls): string {
+  const rows = outcomes.map((outcome) => {
+    const { attack, statuses, polls, processes } = outcome;
+    const told = Object.entries(statuses).map(([status, count]) => `${count} x ${status}`);
+    return [
+      problems(outcome, idle).length > 0 ? 'X' : '',
+      attack,
+      told.join(', '),
+      `${polls.failures.length} of ${polls.count}`,
+      `${polls.p50} / ${polls.p99} / ${polls.max}`,
+      processes.map(({ stoodStillMs: ms }) => (ms === undefined ? '-' : `${ms}${ms > goalMs ? '!' : ''}`)).join(' '),
+      processes.map(({ peakBytes }) => (peakBytes === undefined ? '-' : megabytes(peakBytes))).join(' '),
+    ];
+  });
+  const order = 'gateway subscription episode deletion-worker';
+  const head = ['', 'attack', 'answers', 'failed polls', 'p50 / p99 / max ms', 'event loops ms', 'peak MiB'];
+  const widths = head.map((name, column) => Math.max(...[head, ...rows].map((row) => (row[column] ?? name).length)));
+  const line = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ');
+  return [
+    `A neighbour who polls every 20 ms, by itself: p50 / p99 / max ${idle.p50} / ${idle.p99} / ${idle.max} ms.`,
+    `The processes are ${order}; ! is above ${goalMs} ms, X out of bounds.`,
+    line(head),
+    ...rows.map(line),
+  ].join('\n');
+}
+
+function counted({ failures }: Polls): string {
+  const kinds = [...new Set(failures)];
+  return kinds.map((kind) => `${failures.filter((failure) => failure === kind).length} x ${kind}`).join(', ');
+}
+
+function megabytes(bytes: number): string {
+  return String(Math.round(bytes / 2 ** 20));
+}

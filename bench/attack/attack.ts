@@ -1,0 +1,82 @@
+import type { Attacker } from './attacker.js';
+
+/** One way to take the service from others. */
+export interface Attack {
+  /** As the table and the tests call it. */
+  readonly name: string;
+  /** Makes what it needs before anything is measured. @returns what to run. */
+  prepare(attacker: Attacker): Run | Promise<Run>;
+}
+
+/** Settles when the attack is over. */
+export type Run = () => Promise<unknown>;
+
+/** The most bytes that a body may have. */
+export const bodyBytes = 2 * 2 ** 20;
+
+/** A text of as many repetitions as a body has room for, between a beginning and an end. */
+export function filled(start: string, unit: string, end: string, bytes = bodyBytes): string {
+  const units = Math.floor((bytes - Buffer.byteLength(start + end) + 1) / (Buffer.byteLength(unit) + 1));
+  return `${start}${Array.from({ length: units }, () => unit).join(',')}${end}`;
+}
+
+/** An attack with the same request many times. */
+export function same(name: string, count: number, request: Parameters<Attacker['bytes']>[0], atOnce = count): Attack {
+  return {
+    name: `${count} x ${name}`,
+    prepare: (attacker) => {
+      const bytes = attacker.bytes(request);
+      return () => attacker.flood(count, atOnce, () => bytes);
+    },
+  };
+}
+
+/** Subscribes to feeds; answers their guids. */
+export async function subscribed({ device }: Attacker, count: number): Promise<string[]> {
+  const guids: string[] = [];
+  for (let done = 0; done < count; done += 500) {
+    const feeds = Array.from({ length: Math.min(500, count - done) }, (_, n) => ({
+      feed_url: `https://feeds.example/${done + n}`,
+    }));
+    const { status, body } = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
+      body: { subscriptions: feeds },
+    });
+    if (status !== 200) throw new Error(`POST /subscriptions: ${status}`);
+    guids.push(...body.success.map(({ guid }) => guid));
+  }
+  return guids;
+}
+
+/** Uploads episodes, as many at a time as one body may hold. */
+export async function uploaded({ device }: Attacker, episodes: readonly object[], atOnce = 250): Promise<void> {
+  for (let done = 0; done < episodes.length; done += atOnce) {
+    const body = { episodes: episodes.slice(done, done + atOnce) };
+    const { status, body: answer } = await device.send<{ failure: { message: string }[] }>('POST', '/episodes', {
+      body,
+    });
+    if (status !== 200 || answer.failure.length > 0)
+      throw new Error(`POST /episodes: ${status} ${answer.failure?.[0]?.message}`);
+  }
+}
+
+/** An episode with texts as long as they may be, about 7.5 KB. */
+export function largeEpisode(podcastGuid: string, n: number): object {
+  return {
+    podcast_guid: podcastGuid,
+    episode_guid: `${n}-${'g'.repeat(1_900)}`,
+    title: `${n} ${noise(n, 1_900)}`,
+    enclosure_url: `https://audio.example/${n}/${noise(n, 3_500)}`,
+    publish_date: '2025-01-01T00:00:00Z',
+  };
+}
+
+/** A text that does not compress well, the same for the same number. */
+function noise(seed: number, length: number): string {
+  let state = seed + 1;
+  let text = '';
+  while (text.length < length) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    text += state.toString(36);
+  }
+  return text.slice(0, length);
+}

@@ -1,0 +1,151 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { V1Deployment } from '@kubernetes/client-node';
+import { type App, type AppProcess, AppStack, type Device, eventually, repository } from '#testing';
+import { parseAllDocuments } from 'yaml';
+import { bytesOf } from '../../k8s/testing/memory.check.js';
+
+/** The processes, in the order of the table's columns. */
+export const apps = ['gateway', 'subscription', 'episode', 'deletion-worker'] as const satisfies App[];
+
+/** What a process was like while it was watched. */
+export interface ProcessReport {
+  readonly app: App;
+  /** The longest that its event loop stood still, in milliseconds; `undefined` where it ended. */
+  readonly stoodStillMs: number | undefined;
+  /** The most memory it had, and what its container may have; in bytes. */
+  readonly peakBytes: number | undefined;
+  readonly limitBytes: number;
+}
+
+/** The container of an app as `k8s/base` has it. */
+interface Container {
+  readonly limitBytes: number;
+  readonly nodeOptions: string;
+}
+
+const silenceMs = 10_000;
+
+/**
+ * One process of each app with the heap of its container, and how they are watched. Only on Linux, whose kernel keeps
+ * the peak of each process' memory.
+ */
+export class AttackedSystem {
+  private readonly containers = new Map(apps.map((app) => [app, containerOf(app)]));
+  private readonly processes = new Map<App, AppProcess>();
+
+  private constructor(
+    private readonly stack: AppStack,
+    private readonly monitors: string,
+  ) {}
+
+  static async open(): Promise<AttackedSystem> {
+    const monitors = mkdtempSync(join(tmpdir(), 'podcast-sync-monitors-'));
+    const system = new AttackedSystem(await AppStack.open(), monitors);
+    await system.complete();
+    return system;
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get port(): number {
+    return Number(this.processes.get('gateway')?.facts['port']);
+  }
+
+  /** A device of a user of whom nothing is known. */
+  device(): Promise<Device> {
+    return this.stack.device(this.processes.get('gateway') as AppProcess);
+  }
+
+  /** Starts what has ended, and waits until the whole answers again. */
+  async complete(): Promise<void> {
+    for (const app of apps) {
+      if (this.processes.get(app)?.hasExited === false) continue;
+      const { nodeOptions } = this.containers.get(app) as Container;
+      const monitor = join(repository, 'bench', 'attack', 'process.monitor.mjs');
+      const [process] = await this.stack.start([app], {
+        NODE_OPTIONS: `${nodeOptions} --import=${monitor}`,
+        MONITORS: this.monitors,
+      });
+      this.processes.set(app, process as AppProcess);
+    }
+    const device = await this.device();
+    const wanted = { '/subscriptions': 200, '/episodes': 200, '/deletions/1': 404 };
+    await eventually(
+      async () => {
+        for (const [path, status] of Object.entries(wanted)) {
+          const answer = await device.send('GET', path);
+          if (answer.status !== status || answer.tookMs > 250) throw new Error(`${path}: ${answer.status}`);
+        }
+      },
+      { timeout: 60_000 },
+    );
+  }
+
+  /** Begins to watch: what was before does not count. */
+  async watch(): Promise<void> {
+    for (const { pid } of this.running()) {
+      writeFileSync(`/proc/${pid}/clear_refs`, '5');
+      await this.stoodStill(pid);
+    }
+  }
+
+  /** What each process was like since {@link watch}. */
+  report(): Promise<ProcessReport[]> {
+    return Promise.all(
+      apps.map(async (app) => {
+        const { pid, hasExited } = this.processes.get(app) as AppProcess;
+        const { limitBytes } = this.containers.get(app) as Container;
+        const stoodStillMs = hasExited ? undefined : await this.stoodStill(pid);
+        return { app, stoodStillMs, peakBytes: peakMemory(pid), limitBytes };
+      }),
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.stack.close();
+    rmSync(this.monitors, { recursive: true, force: true });
+  }
+
+  private running(): AppProcess[] {
+    return [...this.processes.values()].filter(({ hasExited }) => !hasExited);
+  }
+
+  /** The longest that a process' event loop stood still since this was asked last; `undefined` where it ended. */
+  private stoodStill(pid: number): Promise<number | undefined> {
+    return new Promise((resolve) => {
+      const asked = request({ socketPath: join(this.monitors, String(pid)), timeout: silenceMs }, (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.on('end', () => resolve(Number(Buffer.concat(chunks).toString())));
+      });
+      asked.once('timeout', () => asked.destroy());
+      asked.once('error', () => resolve(undefined));
+      asked.end();
+    });
+  }
+}
+
+function containerOf(app: App): Container {
+  const file = readFileSync(join(repository, 'k8s', 'base', `${app}.yaml`), 'utf8');
+  const objects = parseAllDocuments(file).map((document) => document.toJS() as V1Deployment);
+  const [container] = objects.find(({ kind }) => kind === 'Deployment')?.spec?.template.spec?.containers ?? [];
+  const limitBytes = bytesOf(container?.resources?.limits?.['memory']);
+  const nodeOptions = container?.env?.find(({ name }) => name === 'NODE_OPTIONS')?.value;
+  if (limitBytes === undefined || nodeOptions === undefined) throw new Error(`${app}: no limits in k8s/base`);
+  return { limitBytes, nodeOptions };
+}
+
+/** The most memory that a process had; `undefined` where it ended. */
+function peakMemory(pid: number): number | undefined {
+  try {
+    const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { type Attack, bodyBytes, filled, same, subscribed, uploaded } from './attack.js';
+
+const control = '\u0001';
+
+const numbers = filled('{"subscriptions":[', '0', ']}');
+const slashes = filled('{"subscriptions":[', `{"feed_url":"http://a.example${'/'.repeat(4_000)}x"}`, ']}');
+const nested = filled('{"episodes":[{"title":[', '[]', ']}]}');
+
+/** Bodies of as many bytes as are taken, for each operation that takes one: each asks another part of the way for time or memory. */
+const bodies: readonly (readonly [name: string, target: string, body: string])[] = [
+  ['elements that are numbers', '/subscriptions', numbers],
+  ['entries that are numbers', '/episodes', filled('{"episodes":[', '0', ']}')],
+  ['entries that are empty', '/episodes', filled('{"episodes":[', '{}', ']}')],
+  ['empty objects', '/subscriptions', filled('{"subscriptions":[', '{}', ']}')],
+  ['arrays 31 levels deep', '/episodes', filled('{"episodes":[', '['.repeat(29) + ']'.repeat(29), ']}')],
+  ['unclosed arrays', '/episodes', '['.repeat(bodyBytes)],
+  ['numbers out of range', '/episodes', filled('{"episodes":[{"duration":[', '1e308', ']}]}')],
+  ['a number of 2 MB', '/episodes', `{"episodes":[{"duration":${'9'.repeat(bodyBytes - 40)}}]}`],
+  ['escaped NULs', '/episodes', `{"episodes":[{"title":"${'\\u0000'.repeat(bodyBytes / 6 - 20)}"}]}`],
+  ['lone surrogates', '/episodes', `{"episodes":[{"title":"${'\\ud800'.repeat(bodyBytes / 6 - 20)}"}]}`],
+  ['a key many times', '/episodes', filled('{"episodes":[{', '"title":1', '}]}')],
+  ['many keys', '/episodes', `{"episodes":[{${unlike(130_000, (n) => `"k${n}":0`)}}]}`],
+  ['keys __proto__', '/episodes', filled('{"episodes":[{', '"__proto__":{}', '}]}')],
+  ['keys at the top', '/subscriptions', `{${unlike(130_000, (n) => `"k${n}":0`)},"subscriptions":[]}`],
+  ['a feed URL of 2 MB', '/subscriptions', one('http://a.example/')],
+  ['a feed URL of slashes', '/subscriptions', one('http://a.example', '/')],
+  ['a feed URL of white space', '/subscriptions', one('http://a.example', ' ')],
+  ['a feed URL of dots', '/subscriptions', one('', 'a.')],
+  ['a title of white space', '/episodes', `{"episodes":[{"title":"x${' '.repeat(bodyBytes - 40)}x"}]}`],
+  ['a time of digits', '/episodes', time('publish_date', '2025-01-01T00:00:00.', '1')],
+  ['a guid of dashes', '/episodes', time('podcast_guid', '', '-')],
+  ['links to nothing', '/episodes', filled('{"episodes":[', `{"enclosure_url":"${'h'.repeat(8_000)}"}`, ']}')],
+];
+
+/** Requests whose bytes are all in their bodies. */
+export const bodyAttacks: readonly Attack[] = [
+  ...bodies.map(([name, target, body]) => same(`2 MB of ${name}`, 8, { method: 'POST', target, body })),
+  same('500 feed URLs of 4,000 slashes and an x', 4, { method: 'POST', target: '/subscriptions', body: slashes }),
+  same('2 MB of a title of arrays', 30, { method: 'POST', target: '/episodes', body: nested }),
+  same('a PATCH of 2 MB', 8, { method: 'PATCH', target: `/subscriptions/${randomUUID()}`, body: patch() }),
+  same('a DELETE with 2 MB', 8, { method: 'DELETE', target: `/subscriptions/${randomUUID()}`, body: numbers }),
+  same('2 MB of another type', 30, {
+    method: 'POST',
+    target: '/episodes',
+    headers: ['Content-Type: text/plain'],
+    body: nested,
+  }),
+  same('a compressed body', 30, {
+    method: 'POST',
+    target: '/episodes',
+    headers: ['Content-Type: application/json', 'Content-Encoding: gzip'],
+    body: Buffer.alloc(bodyBytes, 0x1f),
+  }),
+  echo(1_000),
+  echo(250),
+  degenerate('that agree in date and title', (n) => ({ publish_date: date(n % 2), title: 't' })),
+  degenerate('with one enclosure', (n) => ({ enclosure_url: 'https://a.example/1', publish_date: date(n) })),
+  degenerate('with guids and one enclosure', (n) => ({ episode_guid: `g${n}`, enclosure_url: 'https://a.example/1' })),
+];
+
+/** One stored row of control characters, each of six bytes in JSON, asked for many times in one upload. */
+function echo(times: number): Attack {
+  return {
+    name: `${times} x one stored row of control characters, in each of 4 uploads`,
+    prepare: async (attacker) => {
+      const [podcast_guid] = await subscribed(attacker, 1);
+      const sync_id = randomUUID();
+      const texts = { episode_guid: control.repeat(2_000), title: control.repeat(2_000) };
+      const urls = {
+        enclosure_url: `http://a.example/${control.repeat(4_000)}`,
+        episode_url: `http://a.example/${control.repeat(4_000)}`,
+      };
+      const whole = { podcast_guid, sync_id, ...texts, ...urls };
+      // Where URLs of control characters are refused, the worst that is left.
+      await uploaded(attacker, [whole]).catch(() => uploaded(attacker, [{ podcast_guid, sync_id, ...texts }]));
+      const entry = { podcast_guid, sync_id };
+      const body = JSON.stringify({ episodes: Array.from({ length: times }, () => entry) });
+      const bytes = attacker.bytes({ method: 'POST', target: '/episodes', body });
+      return () => attacker.flood(4, 4, () => bytes);
+    },
+  };
+}
+
+/** Uploads in a feed whose episodes can hardly be told apart: each entry has many candidates. */
+function degenerate(name: string, entry: (n: number) => object): Attack {
+  return {
+    name: `4 x 250 episodes ${name}, among 2,000`,
+    prepare: async (attacker) => {
+      const [podcast_guid] = await subscribed(attacker, 1);
+      const stored = Array.from({ length: 2_000 }, (_, n) => ({
+        podcast_guid,
+        sync_id: randomUUID(),
+        episode_guid: `s${n}`,
+        ...entry(n),
+      }));
+      await uploaded(attacker, stored);
+      const uploads = Array.from({ length: 4 }, () =>
+        Array.from({ length: 250 }, (_, n) => ({ podcast_guid, ...entry(n), temporary_id: String(n) })),
+      );
+      return () =>
+        attacker.flood(4, 4, (n) =>
+          attacker.bytes({ method: 'POST', target: '/episodes', body: JSON.stringify({ episodes: uploads[n] }) }),
+        );
+    },
+  };
+}
+
+/** A day of its own for each number. */
+function date(n: number): string {
+  return new Date(Date.UTC(2000, 0, 1 + n)).toISOString();
+}
+
+/** One feed URL that fills the body. */
+function one(start: string, unit = 'a'): string {
+  const text = unit.repeat((bodyBytes - 60 - start.length) / unit.length);
+  return JSON.stringify({ subscriptions: [{ feed_url: `${start}${text}x` }] });
+}
+
+/** One field of an episode that fills the body. */
+function time(field: string, start: string, unit: string): string {
+  return JSON.stringify({ episodes: [{ [field]: start + unit.repeat(bodyBytes - 80) }] });
+}
+
+function patch(): string {
+  return JSON.stringify({ new_feed_url: `http://a.example${'/'.repeat(bodyBytes - 60)}x` });
+}
+
+/** As many different members as there are numbers. */
+function unlike(count: number, member: (n: number) => string): string {
+  return Array.from({ length: count }, (_, n) => member(n)).join(',');
+}

@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import type { Attack } from './attack.js';
+import { same } from './attack.js';
+
+/** Nearly the bytes that a head may have. */
+const headBytes = 15_500;
+
+/** A text of this many bytes of repetitions. */
+const repeated = (unit: string, bytes = headBytes) => unit.repeat(Math.floor(bytes / unit.length));
+
+/** Without a token, as strangers are: each request costs what is done before the credential is looked at. */
+const strangers: readonly Attack[] = [
+  same('a path of 16 kB of dots, no token', 60, { target: `/${repeated('a.')}`, token: null }),
+  same('a path of user:password@, no token', 60, { target: `/${repeated('a://a')}`, token: null }),
+  same('a path of percent signs, no token', 200, { target: `/${repeated('%41')}`, token: null }),
+  same('a path of slashes, no token', 200, { target: repeated('/'), token: null }),
+  same('many headers, no token', 300, { target: '/subscriptions', headers: lines(1_900), token: null }),
+  same('the words Bearer, no token', 200, { target: `/${repeated('Bearer%20')}`, token: null }),
+  same('Bearer and 15 kB of letters', 300, { target: '/subscriptions', token: repeated('a') }),
+  same('Bearer and 15 kB of dots', 300, { target: '/subscriptions', token: repeated('a.') }),
+  same('Bearer and 15 kB of spaces', 300, { target: '/subscriptions', token: `${repeated(' ')}a` }),
+  same('a token of 15 kB', 300, { target: '/subscriptions', token: token(repeated('a', 11_000)) }),
+  same('forwarded addresses, no token', 300, {
+    target: '/subscriptions',
+    headers: [`X-Forwarded-For: ${repeated('1.2.3.4,')}1`],
+    token: null,
+  }),
+  same('a traceparent of 15 kB, no token', 300, {
+    target: '/subscriptions',
+    headers: [`traceparent: 00-${repeated('0')}`, 'tracestate: a=b'],
+    token: null,
+  }),
+  {
+    name: '5,000 different tokens with signatures to check',
+    prepare: (attacker) => () =>
+      attacker.flood(5_000, 64, (n) =>
+        attacker.bytes({ target: '/episodes', token: resigned(attacker.device.token, n) }),
+      ),
+  },
+  same(
+    'the description of the API, compressed, no token',
+    1_000,
+    {
+      target: '/openapi.json',
+      headers: ['Accept-Encoding: br'],
+      token: null,
+    },
+    64,
+  ),
+  same(
+    'the page about the API, no token',
+    1_000,
+    { target: '/docs', headers: ['Accept-Encoding: br'], token: null },
+    64,
+  ),
+];
+
+/** With a token: what a list reads of a request's head. */
+const users: readonly Attack[] = [
+  same('5,000 parameters', 300, { target: `/episodes?${repeated('a&')}` }),
+  same('since 1,000 times', 300, { target: `/episodes?${repeated('since=2020&')}` }),
+  same('a since of 15 kB of digits', 300, { target: `/episodes?since=2020-01-01T00:00:00.${repeated('1')}` }),
+  same('parameters in percent-encoding', 300, { target: `/episodes?${repeated('%25%32%35=%00&')}` }),
+  same('plus signs', 300, { target: `/episodes?${repeated('+')}` }),
+  same('a cursor of 15 kB', 300, { target: `/episodes?cursor=${repeated('A')}` }),
+  same('a cursor of dots', 300, { target: `/episodes?cursor=${repeated('.')}` }),
+  {
+    name: '300 x a forged cursor with a right check value',
+    prepare: (attacker) => {
+      const bytes = attacker.bytes({ target: `/episodes?cursor=${forged(attacker.device.user)}` });
+      return () => attacker.flood(300, 300, () => bytes);
+    },
+  },
+  same('page 9,007,199,254,740,991', 300, { target: '/episodes?page=9007199254740991&per_page=1000' }),
+  same('an If-None-Match of 15 kB', 300, { target: '/episodes', headers: [`If-None-Match: ${repeated('W/"a-a",')}`] }),
+  same('an If-None-Match of quotes', 300, { target: '/episodes', headers: [`If-None-Match: ${repeated('"0')}`] }),
+  same('an Accept-Encoding of 15 kB', 300, {
+    target: '/episodes',
+    headers: [`Accept-Encoding: ${repeated('br;q=0.001,')}`],
+  }),
+  same('an Accept-Encoding of semicolons', 300, {
+    target: '/episodes',
+    headers: [`Accept-Encoding: ${repeated(';')}`],
+  }),
+  same('an Accept-Encoding of spaces', 300, { target: '/episodes', headers: [`Accept-Encoding: a${repeated(' ')}b`] }),
+  same('a Content-Type of 15 kB', 300, {
+    method: 'POST',
+    target: '/episodes',
+    headers: [`Content-Type: application/json;${repeated(' ')}a`],
+    body: '{}',
+  }),
+  same('a Content-Type of parameters', 300, {
+    method: 'POST',
+    target: '/episodes',
+    headers: [`Content-Type: application/json${repeated(';a="b"')}`],
+    body: '{}',
+  }),
+  same('an id of 15 kB of digits', 300, { target: `/deletions/${repeated('9')}` }),
+  same('a guid of 15 kB', 300, { target: `/subscriptions/${repeated('0-')}` }),
+];
+
+/** Requests whose bytes are all in their heads. */
+export const headAttacks: readonly Attack[] = [...strangers, ...users];
+
+function lines(count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `${n.toString(36)}: `);
+}
+
+/** What looks like a token of a known form, with a payload of this text. */
+function token(payload: string): string {
+  const head = Buffer.from(JSON.stringify({ alg: 'EdDSA', kid: 'x' })).toString('base64url');
+  return `${head}.${payload}.${'A'.repeat(86)}`;
+}
+
+/** A token with a signature that is another one for each number. */
+function resigned(good: string, n: number): string {
+  const signature = createHash('sha512').update(String(n)).digest('base64url');
+  return `${good.slice(0, good.lastIndexOf('.'))}.${signature}`;
+}
+
+/** A cursor as the service makes them, to a place where no row can be: how they are made is no secret. */
+function forged(user: string): string {
+  const parts = ['after', Number.MAX_SAFE_INTEGER - 1, 0, Number.MAX_SAFE_INTEGER, 0, Number.MAX_SAFE_INTEGER];
+  const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');
+  const check = createHash('sha256')
+    .update(JSON.stringify([payload, user, 'episodes', '']))
+    .digest('base64url');
+  return `${payload}.${check.slice(0, 22)}`;
+}
