@@ -59,14 +59,30 @@ export async function uploaded({ device }: Attacker, episodes: readonly object[]
   }
 }
 
-/** An episode with texts as long as they may be, about 7.5 KB. */
-export function largeEpisode(podcastGuid: string, n: number): object {
+/** A day of its own for each number. */
+export function day(n: number): string {
+  return new Date(Date.UTC(2000, 0, 1 + n)).toISOString();
+}
+
+/** An episode with all that it may have, unlike that of any other number. */
+export function episode(podcastGuid: string, n: number): Record<string, unknown> {
   return {
     podcast_guid: podcastGuid,
+    episode_guid: `e${n}`,
+    title: `t${n}`,
+    publish_date: day(n),
+    enclosure_url: `https://audio.example/${n}`,
+    episode_url: `https://site.example/${n}`,
+  };
+}
+
+/** One with texts as long as they may be, about 7.5 KB. */
+export function largeEpisode(podcastGuid: string, n: number): Record<string, unknown> {
+  return {
+    ...episode(podcastGuid, n),
     episode_guid: `${n}-${'g'.repeat(1_900)}`,
     title: `${n} ${noise(n, 1_900)}`,
     enclosure_url: `https://audio.example/${n}/${noise(n, 3_500)}`,
-    publish_date: '2025-01-01T00:00:00Z',
   };
 }
 

@@ -26,7 +26,8 @@ interface Container {
   readonly nodeOptions: string;
 }
 
-const silenceMs = 10_000;
+/** How long a process may keep silent, and how soon it answers when all is well; in milliseconds. */
+const [silenceMs, calmMs] = [10_000, 1_000];
 
 /**
  * One process of each app with the heap of its container, and how they are watched. Only on Linux, whose kernel keeps
@@ -61,29 +62,30 @@ export class AttackedSystem {
     return this.stack.device(this.processes.get('gateway') as AppProcess);
   }
 
-  /** Starts what has ended, and waits until the whole answers again. */
+  /** Starts anew what has ended, or has grown so far that the next attack would not show; waits until all is well. */
   async complete(): Promise<void> {
-    for (const app of apps) {
-      if (this.processes.get(app)?.hasExited === false) continue;
-      const { nodeOptions } = this.containers.get(app) as Container;
-      const monitor = join(repository, 'bench', 'attack', 'process.monitor.mjs');
-      const [process] = await this.stack.start([app], {
-        NODE_OPTIONS: `${nodeOptions} --import=${monitor}`,
-        MONITORS: this.monitors,
-      });
-      this.processes.set(app, process as AppProcess);
-    }
-    const device = await this.device();
-    const wanted = { '/subscriptions': 200, '/episodes': 200, '/deletions/1': 404 };
     await eventually(
       async () => {
-        for (const [path, status] of Object.entries(wanted)) {
+        for (const app of apps) await this.renew(app);
+        const device = await this.device();
+        for (const [path, status] of Object.entries({ '/subscriptions': 200, '/episodes': 200, '/deletions/1': 404 })) {
           const answer = await device.send('GET', path);
-          if (answer.status !== status || answer.tookMs > 250) throw new Error(`${path}: ${answer.status}`);
+          if (answer.status !== status || answer.tookMs > calmMs) throw new Error(`${path}: ${answer.status}`);
         }
       },
       { timeout: 60_000 },
     );
+  }
+
+  private async renew(app: App): Promise<void> {
+    const { nodeOptions, limitBytes } = this.containers.get(app) as Container;
+    const before = this.processes.get(app);
+    if (before && (memory(before.pid, 'VmRSS') ?? 0) > (limitBytes * 3) / 4) await before.kill();
+    if (before?.hasExited === false) return;
+    const monitor = join(repository, 'bench', 'attack', 'process.monitor.mjs');
+    const environment = { NODE_OPTIONS: `${nodeOptions} --import=${monitor}`, MONITORS: this.monitors };
+    const [process] = await this.stack.start([app], environment);
+    this.processes.set(app, process as AppProcess);
   }
 
   /** Begins to watch: what was before does not count. */
@@ -101,7 +103,7 @@ export class AttackedSystem {
         const { pid, hasExited } = this.processes.get(app) as AppProcess;
         const { limitBytes } = this.containers.get(app) as Container;
         const stoodStillMs = hasExited ? undefined : await this.stoodStill(pid);
-        return { app, stoodStillMs, peakBytes: peakMemory(pid), limitBytes };
+        return { app, stoodStillMs, peakBytes: memory(pid, 'VmHWM'), limitBytes };
       }),
     );
   }
@@ -140,10 +142,10 @@ function containerOf(app: App): Container {
   return { limitBytes, nodeOptions };
 }
 
-/** The most memory that a process had; `undefined` where it ended. */
-function peakMemory(pid: number): number | undefined {
+/** Bytes that a process has (`VmRSS`) or had at most (`VmHWM`); `undefined` where it ended. */
+function memory(pid: number, field: 'VmRSS' | 'VmHWM'): number | undefined {
   try {
-    const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    const [, kilobytes] = new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
     return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
   } catch {
     return undefined;

@@ -16,7 +16,7 @@ export interface RequestParts {
 }
 
 /** No attack goes on for longer, in milliseconds. */
-const attackLimitMs = 8_000;
+const attackLimitMs = 6_000;
 
 /**
  * A user who sends what they like, on connections of their own, for a bounded time; with or without reading the

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Attack, bodyBytes, filled, same, subscribed, uploaded } from './attack.js';
+import { type Attack, bodyBytes, day, episode, filled, same, subscribed, uploaded } from './attack.js';
 
 const control = '\u0001';
 
@@ -54,9 +54,8 @@ export const bodyAttacks: readonly Attack[] = [
   }),
   echo(1_000),
   echo(250),
-  degenerate('that agree in date and title', (n) => ({ publish_date: date(n % 2), title: 't' })),
-  degenerate('with one enclosure', (n) => ({ enclosure_url: 'https://a.example/1', publish_date: date(n) })),
-  degenerate('with guids and one enclosure', (n) => ({ episode_guid: `g${n}`, enclosure_url: 'https://a.example/1' })),
+  degenerate('of one date, title and link', { publish_date: day(0), title: 't', episode_url: 'https://a.example/1' }),
+  degenerate('with one enclosure', { enclosure_url: 'https://a.example/1' }),
 ];
 
 /** One stored row of control characters, each of six bytes in JSON, asked for many times in one upload. */
@@ -64,17 +63,16 @@ function echo(times: number): Attack {
   return {
     name: `${times} x one stored row of control characters, in each of 4 uploads`,
     prepare: async (attacker) => {
-      const [podcast_guid] = await subscribed(attacker, 1);
+      const [guid = ''] = await subscribed(attacker, 1);
       const sync_id = randomUUID();
-      const texts = { episode_guid: control.repeat(2_000), title: control.repeat(2_000) };
-      const urls = {
-        enclosure_url: `http://a.example/${control.repeat(4_000)}`,
-        episode_url: `http://a.example/${control.repeat(4_000)}`,
-      };
-      const whole = { podcast_guid, sync_id, ...texts, ...urls };
+      const url = `http://a.example/${control.repeat(4_000)}`;
+      const texts = { sync_id, episode_guid: control.repeat(2_000), title: control.repeat(2_000) };
+      const row = { ...episode(guid, 1), ...texts };
       // Where URLs of control characters are refused, the worst that is left.
-      await uploaded(attacker, [whole]).catch(() => uploaded(attacker, [{ podcast_guid, sync_id, ...texts }]));
-      const entry = { podcast_guid, sync_id };
+      await uploaded(attacker, [{ ...row, enclosure_url: url, episode_url: url }]).catch(() =>
+        uploaded(attacker, [row]),
+      );
+      const entry = { podcast_guid: guid, sync_id };
       const body = JSON.stringify({ episodes: Array.from({ length: times }, () => entry) });
       const bytes = attacker.bytes({ method: 'POST', target: '/episodes', body });
       return () => attacker.flood(4, 4, () => bytes);
@@ -82,33 +80,23 @@ function echo(times: number): Attack {
   };
 }
 
-/** Uploads in a feed whose episodes can hardly be told apart: each entry has many candidates. */
-function degenerate(name: string, entry: (n: number) => object): Attack {
+/** Uploads in a feed whose episodes can hardly be told apart: each entry has many candidates, and is none of them. */
+function degenerate(name: string, alike: object): Attack {
+  const [stored, entries] = [2_000, 250];
   return {
-    name: `4 x 250 episodes ${name}, among 2,000`,
+    name: `4 x ${entries} episodes ${name}, among ${stored}`,
     prepare: async (attacker) => {
-      const [podcast_guid] = await subscribed(attacker, 1);
-      const stored = Array.from({ length: 2_000 }, (_, n) => ({
-        podcast_guid,
-        sync_id: randomUUID(),
-        episode_guid: `s${n}`,
-        ...entry(n),
-      }));
-      await uploaded(attacker, stored);
-      const uploads = Array.from({ length: 4 }, () =>
-        Array.from({ length: 250 }, (_, n) => ({ podcast_guid, ...entry(n), temporary_id: String(n) })),
-      );
+      const [guid = ''] = await subscribed(attacker, 1);
+      const episodes = (count: number, from: number) =>
+        Array.from({ length: count }, (_, n) => ({ ...episode(guid, from + n), ...alike }));
+      await uploaded(attacker, episodes(stored, 0));
       return () =>
-        attacker.flood(4, 4, (n) =>
-          attacker.bytes({ method: 'POST', target: '/episodes', body: JSON.stringify({ episodes: uploads[n] }) }),
-        );
+        attacker.flood(4, 4, (n) => {
+          const body = JSON.stringify({ episodes: episodes(entries, stored + n * entries) });
+          return attacker.bytes({ method: 'POST', target: '/episodes', body });
+        });
     },
   };
-}
-
-/** A day of its own for each number. */
-function date(n: number): string {
-  return new Date(Date.UTC(2000, 0, 1 + n)).toISOString();
 }
 
 /** One feed URL that fills the body. */

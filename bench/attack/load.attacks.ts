@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Attack, largeEpisode, type Run, same, subscribed, uploaded } from './attack.js';
+import { type Attack, episode, largeEpisode, type Run, same, subscribed, uploaded } from './attack.js';
 import type { Attacker } from './attacker.js';
 
 /** Ordinary requests of one user, far more of them than anybody needs. */
@@ -27,7 +27,7 @@ export const loadAttacks: readonly Attack[] = [
   },
   { name: '40 uploads of 250 large episodes, each with a key', prepare: uploads },
   { name: '500 deletions of subscriptions with an episode', prepare: deletions },
-  { name: '10 merges of subscriptions with 2,000 episodes', prepare: merges },
+  { name: '10 merges of subscriptions with 1,000 episodes', prepare: merges },
   { name: 'a walk of 100 guids between two subscriptions, 4 at once', prepare: moves },
 ];
 
@@ -60,7 +60,7 @@ async function uploads(attacker: Attacker): Promise<Run> {
 
 async function deletions(attacker: Attacker): Promise<Run> {
   const guids = await subscribed(attacker, 500);
-  const episodes = guids.map((podcast_guid) => ({ podcast_guid, episode_guid: 'e' }));
+  const episodes = guids.map((guid) => episode(guid, 1));
   await uploaded(attacker, episodes);
   return () =>
     attacker.flood(500, 500, (n) => attacker.bytes({ method: 'DELETE', target: `/subscriptions/${guids[n]}` }));
@@ -68,9 +68,7 @@ async function deletions(attacker: Attacker): Promise<Run> {
 
 async function merges(attacker: Attacker): Promise<Run> {
   const guids = await subscribed(attacker, 11);
-  const episodes = guids.flatMap((podcast_guid) =>
-    Array.from({ length: 2_000 }, (_, n) => ({ podcast_guid, episode_guid: `e${n}`, title: 'the same' })),
-  );
+  const episodes = guids.flatMap((guid) => Array.from({ length: 1_000 }, (_, n) => episode(guid, n)));
   await uploaded(attacker, episodes);
   const [survivor, ...others] = guids;
   return () =>

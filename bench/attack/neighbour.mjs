@@ -3,7 +3,7 @@
 // Takes { baseUrl, token } to begin with and 'stop'; answers that with { latencies, failures }.
 import { Agent, request } from 'node:http';
 
-const [everyMs, limitMs] = [20, 10_000];
+const [everyMs, limitMs] = [20, 6_000];
 const paths = ['/episodes', '/subscriptions'];
 const agent = new Agent({ keepAlive: true });
 
