@@ -14,9 +14,12 @@ export interface ListQuery {
   ignored: string[];
 }
 
+/** The parameters of both lists. */
+export const listParameters = ['since', 'page', 'per_page', 'cursor'] as const;
+
 /** Reads the query of a list: nothing in it is an error. */
 export function readListQuery(
-  parameters: URLSearchParams,
+  parameters: Pick<URLSearchParams, 'getAll'>,
   scope: { userId: string; list: string; maxPerPage: number },
 ): ListQuery {
   const ignored: string[] = [];

@@ -5,9 +5,10 @@ import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
 import { Services } from '../services.js';
 import { encodeCursor } from './cursor.js';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
-import { type ListQuery, readListQuery } from './list.query.js';
+import { listParameters, type ListQuery, readListQuery } from './list.query.js';
 import { linkBase } from './link.base.js';
 import { neighbours, type Neighbour } from './page.links.js';
+import { QueryString } from './query.string.js';
 
 /** The lists of the interface and the name of each one's array. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
@@ -33,7 +34,8 @@ export class ListResponder {
     // A request may name the whole URL (RFC 9112, 3.2.2); what counts is its path.
     const { pathname, search } = new URL(request.url, 'http://ignored');
     const url = new URL(`${linkBase(request, this.config)}${pathname}${search}`);
-    const query = readListQuery(url.searchParams, { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE });
+    const sent = new QueryString(url.search, listParameters);
+    const query = readListQuery(sent, { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE });
     const { since, page, perPage, cursor, ignored } = query;
     const identity: ListIdentity = { userId, url: url.href, effective: [since, page, perPage, cursor] };
     const known = knownClock(request.headers['if-none-match'], identity);
@@ -64,10 +66,8 @@ export class ListResponder {
     const span = cursor ? cursor.span : found.span;
     const links = neighbours({ page, perPage, cursor, total, span, syncTimestamp, firstId, lastId, more });
     const link = (neighbour: Neighbour) => {
-      const target = new URL(url);
-      target.searchParams.set('page', String(neighbour.page));
-      target.searchParams.set('cursor', encodeCursor(neighbour.cursor, { userId, list: array, since }));
-      return target.href;
+      const cursor = encodeCursor(neighbour.cursor, { userId, list: array, since });
+      return `${url.origin}${url.pathname}${sent.with({ page: String(neighbour.page), cursor })}`;
     };
     const next = links.next && link(links.next);
     const previous = links.previous && link(links.previous);
