@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { services } from '#contracts';
-import { connectRedis, type Log, nestLogger, type Running, traceCalls, watchClient } from '#runtime';
+import { connectRedis, type Log, nestLogger, type Running, traceCalls, watchClient, watchHeldBytes } from '#runtime';
 import { StreamClient } from '#transport';
 import { Authenticator } from './auth/authenticator.js';
 import type { GatewayConfig } from './gateway.config.js';
@@ -28,11 +28,8 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   await client.connect();
   const limits = new RateLimits(config, log);
   await limits.opened();
-  const adapter = await createFastify(
-    config,
-    new Gate(authenticator, limits, new HeldBytes(config.MAX_HELD_BYTES), log),
-    log,
-  );
+  const held = new HeldBytes(config.MAX_HELD_BYTES);
+  const adapter = await createFastify(config, new Gate(authenticator, limits, held, log), log);
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(config, client, log), adapter, {
     logger: nestLogger(log),
     bodyParser: false,
@@ -41,6 +38,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   SwaggerModule.setup('docs', app, document, { raw: false });
   const fastify = adapter.getInstance();
   watchClient(() => client.counters);
+  watchHeldBytes(() => held.held);
   fastify.get('/openapi.json', () => document);
   if (authenticator.keySet()) fastify.get('/.well-known/jwks.json', () => authenticator.keySet());
   await app.listen(config.PORT, config.HOST);

@@ -76,6 +76,11 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
   counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read()?.reconnects);
 }
 
+/** The bytes that a gateway holds for requests, by which it refuses more. */
+export function watchHeldBytes(read: () => number): void {
+  gauge('podcast_sync_held_bytes', 'Bytes of bodies that wait and of answers that leave (`MAX_HELD_BYTES`).', read);
+}
+
 /** What a gateway's client of the services counts. */
 export function watchClient(read: () => ClientCounters): void {
   gauge('podcast_sync_transport_calls_in_flight', 'Calls that wait for an answer.', () => read().inFlight);

@@ -66,8 +66,8 @@ export class ListResponder {
     const span = cursor ? cursor.span : found.span;
     const links = neighbours({ page, perPage, cursor, total, span, syncTimestamp, firstId, lastId, more });
     const link = (neighbour: Neighbour) => {
-      const cursor = encodeCursor(neighbour.cursor, { userId, list: array, since });
-      return `${url.origin}${url.pathname}${sent.with({ page: String(neighbour.page), cursor })}`;
+      const place = encodeCursor(neighbour.cursor, { userId, list: array, since });
+      return `${url.origin}${url.pathname}${sent.with({ page: String(neighbour.page), cursor: place })}`;
     };
     const next = links.next && link(links.next);
     const previous = links.previous && link(links.previous);
