@@ -50,12 +50,12 @@ function pages(name: string, count: number, method: string, headers: readonly st
 /** Large answers that are kept for a repetition. */
 async function uploads(attacker: Attacker): Promise<Run> {
   const [guid = ''] = await subscribed(attacker, 1);
-  const body = (batch: number) =>
-    JSON.stringify({ episodes: Array.from({ length: 250 }, (_, n) => largeEpisode(guid, batch * 250 + n)) });
-  return () =>
-    attacker.flood(40, 40, (n) =>
-      attacker.bytes({ method: 'POST', target: '/episodes', headers: [`Idempotency-Key: ${n}`], body: body(n) }),
-    );
+  const requests = Array.from({ length: 40 }, (_, batch) => {
+    const episodes = Array.from({ length: 250 }, (__, n) => largeEpisode(guid, batch * 250 + n));
+    const headers = [`Idempotency-Key: ${batch}`];
+    return attacker.bytes({ method: 'POST', target: '/episodes', headers, body: JSON.stringify({ episodes }) });
+  });
+  return () => attacker.flood(requests.length, requests.length, (n) => requests[n] as Buffer);
 }
 
 async function deletions(attacker: Attacker): Promise<Run> {
