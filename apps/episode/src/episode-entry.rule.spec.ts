@@ -36,10 +36,50 @@ describe('judgeUpload', () => {
     expect(judgeUpload({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({ metadata: {}, statuses: {} });
   });
 
-  it.each([{ episodeGuid: '' }, { title: '' }, { episodeGuid: '€'.repeat(2_048) }, { title: '😀'.repeat(4_096) }])(
-    'takes an empty episode_guid or title, and both up to their limits',
+  it.each([{ episodeGuid: '' }, { title: '' }, { episodeGuid: '😀'.repeat(512) }, { temporaryId: 'ä'.repeat(127) }])(
+    'takes an empty episode_guid or title, and texts up to their limits in bytes: %#',
     (differing) => expect(fault(differing)).toBe('accepted'),
   );
+
+  /** What is kept of an entry that differs from a good one. */
+  const kept = (differing: Record<string, unknown>) =>
+    (judgeUpload({ ...good, ...differing }) as { metadata: object }).metadata;
+
+  it('cuts white space off around texts, and of a title what is beyond its limit', () => {
+    const sent = {
+      episodeGuid: ' a\tb\u0007 ',
+      title: `\n${'ä'.repeat(1_025)}`,
+      enclosureUrl: ' https://e.example/a b\n',
+    };
+    expect(kept({ ...sent, episodeUrl: '\thttps://p.example/a b ' })).toMatchObject({
+      episodeGuid: 'a\tb\u0007',
+      title: 'ä'.repeat(1_024),
+      enclosureUrl: 'https://e.example/a b',
+      episodeUrl: 'https://p.example/a b',
+    });
+  });
+
+  it('takes control characters and lone surrogates of a title as spaces', () => {
+    expect(kept({ title: 'a\0b\nc\ud800d' })).toMatchObject({ title: 'a b c d' });
+  });
+
+  it.each([
+    5,
+    null,
+    {},
+    '',
+    ' ',
+    'ftp://p.example/1',
+    'p.example',
+    'https://p.example/\n1',
+    'https://p.example/\ud800',
+  ])('takes an episode_url that can not be used as not sent: %j', (episodeUrl) =>
+    expect(kept({ episodeUrl })).not.toHaveProperty('episodeUrl'),
+  );
+
+  it('takes an episode_url that is too long as not sent', () => {
+    expect(kept({ episodeUrl: `https://p.example/${'ä'.repeat(2_040)}` })).not.toHaveProperty('episodeUrl');
+  });
 
   it.each([0, -0, 1e308, 0.1])('takes any number of seconds from 0: %d', (value) => {
     const judged = judgeUpload({ ...good, playbackPosition: { value, timestamp: at } });
@@ -55,18 +95,18 @@ describe('judgeUpload', () => {
     [{ episodeGuid: 5 }, 'episode_guid is not a string'],
     [{ episodeGuid: 'x\0' }, 'episode_guid contains a NUL character'],
     [{ episodeGuid: '\ud800' }, 'episode_guid is not valid Unicode'],
-    [{ episodeGuid: 'x'.repeat(2_049) }, 'episode_guid is longer than 2048 characters'],
+    [{ episodeGuid: 'ä'.repeat(1_025) }, 'episode_guid is longer than 2048 bytes'],
     [{ title: null }, 'title is not a string'],
-    [{ title: 'x\0' }, 'title contains a NUL character'],
-    [{ title: 'x'.repeat(4_097) }, 'title is longer than 4096 characters'],
     [{ publishDate: 1 }, 'publish_date is not a date and time (RFC 3339)'],
     [{ publishDate: '2025-01-01T00:00' }, 'publish_date is not a date and time (RFC 3339)'],
     [{ publishDate: '2025-02-29T00:00:00Z' }, 'publish_date is not a date and time (RFC 3339)'],
     [{ enclosureUrl: {} }, 'enclosure_url is not a string'],
     [{ enclosureUrl: 'media.example/1.mp3' }, 'enclosure_url: No protocol present'],
     [{ enclosureUrl: '' }, 'enclosure_url: No protocol present'],
-    [{ episodeUrl: 'ftp://podcast.example/1' }, 'episode_url: The URL is neither http nor https'],
-    [{ episodeUrl: `https://e.example/${'x'.repeat(4_079)}` }, 'episode_url: The URL is longer than 4096 characters'],
+    [{ enclosureUrl: 'ftp://e.example/1' }, 'enclosure_url: The URL is neither http nor https'],
+    [{ enclosureUrl: 'https://e.example/\t1' }, 'enclosure_url: The URL contains a control character'],
+    [{ enclosureUrl: 'https://e.example/\ud800' }, 'enclosure_url: The URL is not valid Unicode'],
+    [{ enclosureUrl: `https://e.example/${'ä'.repeat(2_040)}` }, 'enclosure_url: The URL is longer than 4096 bytes'],
     [{ playbackPosition: 5 }, 'playback_position is not an object with value and timestamp'],
     [{ playbackPosition: null }, 'playback_position is not an object with value and timestamp'],
     [
@@ -93,25 +133,64 @@ describe('judgeUpload', () => {
       'played_status: the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)',
     ],
     [{ temporaryId: {} }, 'temporary_id is neither a string nor a number'],
+    [{ temporaryId: 'ä'.repeat(128) }, 'temporary_id is longer than 255 bytes'],
   ] as [Record<string, unknown>, string][])('refuses %j: %s', (differing, message) => {
     expect(fault(differing)).toBe(message);
   });
 
+  it.each([
+    [{ podcastGuid: undefined }, 'missing_identifier'],
+    [{ podcastGuid: 'x' }, 'invalid_guid'],
+    [{ syncId: 5 }, 'invalid_guid'],
+    [{ enclosureUrl: 'x' }, 'invalid_url'],
+    [{ enclosureUrl: 5 }, 'invalid_value'],
+    [{ episodeGuid: '\0' }, 'invalid_value'],
+    [{ title: 5 }, 'invalid_value'],
+    [{ publishDate: 'x' }, 'invalid_value'],
+    [{ playedStatus: true }, 'invalid_value'],
+    [{ temporaryId: [] }, 'invalid_value'],
+  ] as [Record<string, unknown>, string][])('says by a code what is wrong: %j %s', (differing, code) => {
+    expect(judgeUpload({ ...good, ...differing })).toMatchObject({ code });
+  });
+
+  it('leaves out of the echo what is longer than it may be', () => {
+    const long = { podcastGuid: 'x'.repeat(256), syncId: 'x'.repeat(256), episodeGuid: 'x'.repeat(2_049) };
+    const longer = { enclosureUrl: 'x'.repeat(4_097), temporaryId: 'x'.repeat(256) };
+    expect(judgeUpload({ ...long, ...longer })).toEqual({
+      code: 'invalid_value',
+      message: 'temporary_id is longer than 255 bytes',
+    });
+  });
+
   it('echoes with a fault what identifies the entry, exactly as it was sent', () => {
-    const sent = { podcastGuid: 'NO GUID', syncId: guid('A'), episodeGuid: 'x\0', temporaryId: 'mine' };
+    const sent = {
+      podcastGuid: 'NO GUID',
+      syncId: guid('A'),
+      episodeGuid: 'x\0',
+      enclosureUrl: ' \n',
+      temporaryId: 'mine',
+    };
     expect(judgeUpload({ ...sent, title: 'not echoed' })).toEqual({
-      ...{ podcast_guid: 'NO GUID', sync_id: guid('A'), episode_guid: 'x\0', temporary_id: 'mine' },
+      ...{
+        podcast_guid: 'NO GUID',
+        sync_id: guid('A'),
+        episode_guid: 'x\0',
+        enclosure_url: ' \n',
+        temporary_id: 'mine',
+      },
+      code: 'invalid_guid',
       message: 'podcast_guid is not a valid UUID',
     });
   });
 
   it('leaves out of the echo what could not be an identifier', () => {
     expect(judgeUpload({ podcastGuid: 1, syncId: null, episodeGuid: {}, temporaryId: [] })).toEqual({
+      code: 'invalid_value',
       message: 'temporary_id is neither a string nor a number',
     });
   });
 
   it('refuses what is no object', () => {
-    expect(judgeUpload(null)).toEqual({ message: 'An entry must be an object' });
+    expect(judgeUpload(null)).toEqual({ code: 'invalid_value', message: 'An entry must be an object' });
   });
 });

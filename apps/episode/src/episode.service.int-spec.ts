@@ -82,8 +82,8 @@ describe('an upload', () => {
     const { success, failure } = await upload(entries);
     expect(success.map(({ title }) => title)).toEqual(['Title 2', 'Title 1']);
     expect(failure).toEqual([
-      { message: 'An entry must be an object' },
-      { podcast_guid: 'x', temporary_id: 1, message: 'podcast_guid is not a valid UUID' },
+      { code: 'invalid_value', message: 'An entry must be an object' },
+      { podcast_guid: 'x', temporary_id: 1, code: 'invalid_guid', message: 'podcast_guid is not a valid UUID' },
     ]);
   });
 
@@ -110,16 +110,16 @@ describe('an upload', () => {
     );
     const { failure } = await upload([other, podcastGuid].map((guid) => ({ ...metadata(1), podcastGuid: guid })));
     const message = 'There is no subscription with this podcast_guid';
-    expect(failure.map((refusal) => refusal.message)).toEqual([message, message]);
+    expect(failure).toMatchObject([0, 1].map(() => ({ code: 'unknown_subscription', message })));
   });
 
   it('keeps texts up to their limits, which no index entry can hold', async () => {
     const long = (length: number) =>
       Array.from({ length: length / 36 + 1 }, randomUUID)
         .join('')
-        .slice(0, length - 2) + 'ä😀';
+        .slice(0, length - 6) + 'ä😀';
     const entry = metadata(1, {
-      ...{ episodeGuid: long(2_048), title: long(4_096) },
+      ...{ episodeGuid: long(2_048), title: long(2_048) },
       ...{ enclosureUrl: `https://e.example/${long(4_078)}`, episodeUrl: `https://p.example/${long(4_078)}` },
     });
     const [first, second] = await put(entry, entry);

@@ -130,6 +130,7 @@ export class KnownEpisodes {
     }
     if (into.episodeGuid === '') into.episodeGuid = from.episodeGuid;
     if (into.title === '') into.title = from.title;
+    if (into.episodeUrl === '') into.episodeUrl = from.episodeUrl;
     this.candidates(from.subscriptionId).delete(from);
     this.dirty.delete(from);
     this.dirty.add(into);

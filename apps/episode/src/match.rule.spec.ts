@@ -53,14 +53,25 @@ describe('matchRank', () => {
     expect(matchRank(metadata(1, { title: '' }), other({ title: '', ...pick('enclosureUrl') }))).toBeUndefined();
   });
 
+  it('takes URLs that are not known as agreeing with nothing', () => {
+    const unknown = { enclosureUrl: '', episodeUrl: '' };
+    const [bareOne, bareOther] = [
+      metadata(1, { ...unknown, episodeGuid: '' }),
+      other({ ...unknown, ...pick('publishDate') }),
+    ];
+    expect(matchRank(bareOne, { ...bareOther, episodeGuid: '' })).toBeUndefined();
+    expect(matchRank(bareOne, { ...bareOther, ...pick('title') })).toBe(3);
+    expect(matchRank(metadata(1, unknown), other({ ...unknown, ...pick('publishDate', 'title') }))).toBeUndefined();
+  });
+
   it('is the same from both sides', () => {
     const field = <Value>(...values: Value[]) => fc.constantFrom(...values);
     const any = fc.record({
       episodeGuid: field('', 'g', 'h'),
       title: field('', 't', 'u'),
       publishDate: field('2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'),
-      enclosureUrl: field('https://e.example/1', 'https://e.example/2'),
-      episodeUrl: field('https://p.example/1', 'https://p.example/2'),
+      enclosureUrl: field('', 'https://e.example/1', 'https://e.example/2'),
+      episodeUrl: field('', 'https://p.example/1', 'https://p.example/2'),
     });
     fc.assert(fc.property(any, any, (a, b) => matchRank(a, b) === matchRank(b, a)));
   });

@@ -8,10 +8,10 @@ import type { Metadata } from './episode-entry.rule.js';
  * episode_url and title; 4. episode_guids that differ, the same enclosure_url and one more. Empty values never agree.
  */
 export function matchRank(a: Metadata, b: Metadata): 1 | 2 | 3 | 4 | undefined {
-  const enclosure = a.enclosureUrl === b.enclosureUrl;
+  const enclosure = a.enclosureUrl !== '' && a.enclosureUrl === b.enclosureUrl;
   const agreeing =
     Number(a.publishDate === b.publishDate) +
-    Number(a.episodeUrl === b.episodeUrl) +
+    Number(a.episodeUrl !== '' && a.episodeUrl === b.episodeUrl) +
     Number(a.title !== '' && a.title === b.title);
   if (a.episodeGuid !== '' && b.episodeGuid !== '') {
     if (a.episodeGuid === b.episodeGuid) return 1;

@@ -96,6 +96,7 @@ function merged(episodes: readonly Episode[]): { after: Episode[]; names: Map<st
     if (survivor.episodeGuid === '' && going.episodeGuid !== '') named.set(survivor.id, going.episodeGuid);
     survivor.episodeGuid ||= going.episodeGuid;
     survivor.title ||= going.title;
+    survivor.episodeUrl ||= going.episodeUrl;
     for (const name of statusNames) {
       const status = newer(survivor.statuses[name], going.statuses[name]);
       if (status) survivor.statuses[name] = status;
@@ -133,7 +134,7 @@ const description = fc
     title: fc.nat(2),
     date: few,
     enclosure: few,
-    url: few,
+    url: fc.nat(3),
     statuses,
   })
   .map(({ guid, title, date, enclosure, url, ...rest }) => ({
@@ -141,7 +142,7 @@ const description = fc
     title: title === 0 ? '' : `Title ${title}`,
     publishDate: metadata(date).publishDate,
     enclosureUrl: metadata(enclosure).enclosureUrl,
-    episodeUrl: metadata(url).episodeUrl,
+    episodeUrl: url === 0 ? '' : metadata(url).episodeUrl,
     ...rest,
   }));
 /** Up to 6 episodes with guids that differ, as stored ones of one subscription do. */

@@ -39,12 +39,20 @@ describe('an entry without a known sync_id', () => {
     ['title', 'title'],
     ['publishDate', 'publish_date'],
     ['enclosureUrl', 'enclosure_url'],
-    ['episodeUrl', 'episode_url'],
   ])('is refused without %s, even when the rest would find the episode', (field, name) => {
     const known = world([stored(1)]);
     const [message] = upload(known, { ...metadata(1), [field]: undefined, syncId: syncId(9) });
     expect(message).toBe(`${name} missing: without a known sync_id all are needed`);
     expect(known.changes()).toMatchObject({ rows: [], aliases: [] });
+  });
+
+  it('is stored without an episode_url where it has none, and gets the one that comes later', () => {
+    const known = world();
+    const later = { syncId: syncId(1), episodeUrl: metadata(1).episodeUrl };
+    expect(upload(known, { ...metadata(1), ...later, episodeUrl: 'unusable' })).toEqual([100]);
+    expect(changedRow(known, 100)).toMatchObject({ episodeUrl: '' });
+    expect(upload(known, later, { syncId: syncId(1), episodeUrl: '' })).toEqual([100, 100]);
+    expect(changedRow(known, 100)).toMatchObject(metadata(1));
   });
 
   it('finds the episode that matches surest, of equal ones the lowest row id', () => {

@@ -9,12 +9,13 @@ export interface Applied {
   temporaryId?: string | number;
 }
 
-const identifiers = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl', 'episodeUrl'] as const;
+/** What a new episode needs; its `episode_url` may be unknown. */
+const identifiers = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl'] as const;
 
 /** Applies one entry to what earlier entries of its batch left (POST /episodes). */
 export function applyUpload(known: KnownEpisodes, upload: Upload): Applied | Refusal {
   const subscription = known.subscription(upload.podcastGuid);
-  if (!subscription) return upload.refuse('There is no subscription with this podcast_guid');
+  if (!subscription) return upload.refuse('unknown_subscription', 'There is no subscription with this podcast_guid');
   const found = findEpisode(known, upload, subscription.id);
   if ('message' in found) return found;
   known.describe(found, upload.metadata);
@@ -28,15 +29,18 @@ function findEpisode(known: KnownEpisodes, upload: Upload, subscriptionId: numbe
   const named = syncId === undefined ? undefined : known.bySyncId(syncId);
   if (named) {
     if (named.subscriptionId !== subscriptionId) {
-      return upload.refuse('This sync_id belongs to an episode of another subscription');
+      return upload.refuse('wrong_subscription', 'This sync_id belongs to an episode of another subscription');
     }
     const other = known.byEpisodeGuid(subscriptionId, metadata.episodeGuid ?? '');
     if (other && other !== named) known.absorb(other, named);
     return named;
   }
   const missing = identifiers.filter((field) => metadata[field] === undefined).map(wireName);
-  if (missing.length > 0) return upload.refuse(`${missing.join(', ')} missing: without a known sync_id all are needed`);
-  const complete = metadata as Metadata;
+  if (missing.length > 0) {
+    const message = `${missing.join(', ')} missing: without a known sync_id all are needed`;
+    return upload.refuse('missing_identifier', message);
+  }
+  const complete = { episodeUrl: '', ...metadata } as Metadata;
   const match = known.match(subscriptionId, complete);
   if (!match) return known.create(subscriptionId, complete, syncId);
   if (syncId !== undefined) known.name(match, syncId);

@@ -19,7 +19,7 @@ describe('judgeEntry', () => {
     ['https://', 'The URL has no valid host'],
     ['https://podnews.net/r ss', 'The URL contains white space'],
     ['https://podnews.net/\0', 'The URL contains a NUL character'],
-    [`https://podnews.net/${'x'.repeat(4_077)}`, 'The URL is longer than 4096 characters'],
+    [`https://podnews.net/${'x'.repeat(4_077)}`, 'The URL is longer than 4096 bytes'],
   ])('says what is wrong with a feed_url and echoes it: %j', (feedUrl, fault) => {
     expect(judgeEntry({ feedUrl })).toEqual({ feedUrl, fault });
   });

@@ -35,13 +35,13 @@ export const entryFailureCodes = [
   'limit_reached',
 ] as const;
 export type EntryFailureCode = (typeof entryFailureCodes)[number];
-const entryFailureCode = z.enum(entryFailureCodes).optional();
+const entryFailureCode = z.enum(entryFailureCodes);
 
 /** The verdicts on a batch (POST /subscriptions). */
 export const subscribedSchema = z
   .object({
     success: z.array(z.object({ feed_url: url, guid, is_subscribed: z.literal(true), subscription_changed: stamp })),
-    failure: z.array(z.object({ feed_url: z.string(), code: entryFailureCode, message: z.string() })),
+    failure: z.array(z.object({ feed_url: z.string(), code: entryFailureCode.optional(), message: z.string() })),
   })
   .meta({ id: 'SubscribeAnswer' });
 export type Subscribed = z.output<typeof subscribedSchema>;
@@ -81,7 +81,7 @@ export const episodeSchema = z
     title: z.string(),
     publish_date: stamp,
     enclosure_url: url,
-    episode_url: url,
+    episode_url: z.string().describe('A URL, or empty where it is not known.'),
     ...statuses,
   })
   .meta({ id: 'Episode' });
@@ -99,6 +99,7 @@ export const uploadedSchema = z
         podcast_guid: z.string().optional(),
         sync_id: z.string().optional(),
         episode_guid: z.string().optional(),
+        enclosure_url: z.string().optional(),
         temporary_id: temporaryIdSchema,
         code: entryFailureCode,
         message: z.string(),

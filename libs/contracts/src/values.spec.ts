@@ -1,5 +1,16 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { faultInHttpUrl, faultInText, guidSchema, noProtocol, parseStatusTime, parseTime, toStamp } from './values.js';
+import {
+  faultInHttpUrl,
+  faultInSpacedUrl,
+  faultInText,
+  guidSchema,
+  keptTitle,
+  noProtocol,
+  parseStatusTime,
+  parseTime,
+  toStamp,
+} from './values.js';
 
 describe('faultInHttpUrl', () => {
   it.each(['https://podnews.net/rss', 'HTTP://Example.com', 'http://[::1]:80/a?b#c', 'https://user:pw@host/ä'])(
@@ -19,23 +30,65 @@ describe('faultInHttpUrl', () => {
     ['http:///feed', 'no valid host'],
     ['http:feed', 'no valid host'],
     ['https://ho st/feed', 'white space'],
-    ['https://host/feed\n', 'white space'],
+    ['https://host/fe\u00a0ed', 'white space'],
+    ['https://host/feed\n', 'control character'],
+    ['https://host/\u009f', 'control character'],
     ['https://host/\0', 'NUL'],
     ['https://host/\ud800', 'Unicode'],
     [`https://host/${'x'.repeat(4_096)}`, 'longer than 4096'],
   ])('says what else is wrong: %j %s', (url, words) => expect(faultInHttpUrl(url)).toContain(words));
 
-  it('counts characters, not UTF-16 units', () => {
-    const url = `https://host/${'😀'.repeat(4_083)}`;
-    expect(faultInHttpUrl(url)).toBeUndefined();
-    expect(faultInHttpUrl(`${url}x`)).toContain('longer');
+  it('counts bytes of UTF-8', () => {
+    const url = `https://host/😀${'ä'.repeat(2_039)}`;
+    expect(faultInHttpUrl(`${url}x`)).toBeUndefined();
+    expect(faultInHttpUrl(`${url}ä`)).toBe('The URL is longer than 4096 bytes');
   });
 });
 
+describe('faultInSpacedUrl', () => {
+  it.each(['https://host/a b.mp3', 'https://host/a\u00a0b', 'https://host/?q=a b'])('keeps spaces: %j', (url) =>
+    expect(faultInSpacedUrl(url)).toBeUndefined(),
+  );
+
+  it.each([
+    ['https://ho st/feed', 'no valid host'],
+    ['https://host/a\tb', 'control character'],
+    ['https://host/a\nb', 'control character'],
+    ['https://host/\ud800', 'Unicode'],
+    ['host/a b', noProtocol],
+  ])('finds every other fault: %j %s', (url, words) => expect(faultInSpacedUrl(url)).toContain(words));
+});
+
 describe('faultInText', () => {
-  it('accepts any text without NUL and lone surrogates up to the limit', () => {
-    expect(faultInText('ä 😀\n', 4)).toBeUndefined();
-    expect(faultInText('abcde', 4)).toBe('is longer than 4 characters');
+  it('accepts any text without NUL and lone surrogates up to the limit, in bytes of UTF-8', () => {
+    expect(faultInText('ä 😀\n', 8)).toBeUndefined();
+    expect(faultInText('ä 😀\n', 7)).toBe('is longer than 7 bytes');
+  });
+});
+
+describe('keptTitle', () => {
+  it.each([
+    ['  Title ', 'Title'],
+    ['a\0b\tc\u009fd', 'a b c d'],
+    ['a\ud800b\udfffc😀', 'a b c😀'],
+    ['\0 \n', ''],
+    ['x'.repeat(2_049), 'x'.repeat(2_048)],
+    [`x${'ä'.repeat(1_024)}`, `x${'ä'.repeat(1_023)}`],
+    [`xx${'😀'.repeat(512)}`, `xx${'😀'.repeat(511)}`],
+    [`${'x'.repeat(2_047)} y`, 'x'.repeat(2_047)],
+  ])('makes of %j what is kept', (sent, kept) => expect(keptTitle(sent)).toBe(kept));
+
+  it('keeps what it made as it is, well-formed and within the limit', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('a', ' ', 'ä', '😀', '\ud83d', '\n'), maxLength: 3_000 }),
+        (sent) => {
+          const kept = keptTitle(sent);
+          expect(keptTitle(kept)).toBe(kept);
+          expect(faultInText(kept, 2_048)).toBeUndefined();
+        },
+      ),
+    );
   });
 });
 

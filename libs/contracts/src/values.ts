@@ -1,18 +1,27 @@
 import { z } from 'zod';
+import { textLimits } from './limits.js';
 
 /** A UUID of any version in any case, printed in lower case. */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
 /** What is wrong with a text as Postgres and JSON see it, in words for the client; `undefined` when nothing is. */
 export function faultInText(text: string, limit: number): string | undefined {
+  if (Buffer.byteLength(text) > limit) return `is longer than ${limit} bytes`;
   if (text.includes('\0')) return 'contains a NUL character';
   if (/\p{Surrogate}/u.test(text)) return 'is not valid Unicode';
-  if (text.length > limit && Array.from(text).length > limit) return `is longer than ${limit} characters`;
   return undefined;
 }
 
-/** URLs are kept up to this many characters. */
-const urlLimit = 4_096;
+/**
+ * A title as it is kept: control characters and lone surrogates are spaces, none is around it, and it is cut at a
+ * character to its limit. What was kept once is kept as it is.
+ */
+export function keptTitle(sent: string): string {
+  const title = sent.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
+  // Encodes whole characters only, as many as there is room for.
+  const { read } = new TextEncoder().encodeInto(title, new Uint8Array(textLimits.title));
+  return title.slice(0, read).trimEnd();
+}
 
 /** A scheme and its colon; a port after a bare host (`example.com:8080`) is none. */
 const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
@@ -21,13 +30,23 @@ const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 export const noProtocol = 'No protocol present';
 
 /**
- * What is wrong with a URL that must be an absolute http or https URL with a host, in words for the client;
- * `undefined` when nothing is. The URL itself is kept as it was sent.
+ * What is wrong with the URL of a feed, in words for the client; `undefined` when nothing is. It must be an absolute
+ * http or https URL with a host, without white space, and is kept as it was sent.
  */
 export function faultInHttpUrl(url: string): string | undefined {
-  const fault = faultInText(url, urlLimit);
+  return faultInUrl(url, /\s/);
+}
+
+/** What is wrong with any other URL: as that of a feed, but there may be spaces in it, which real feeds have. */
+export function faultInSpacedUrl(url: string): string | undefined {
+  return faultInUrl(url);
+}
+
+function faultInUrl(url: string, refused?: RegExp): string | undefined {
+  const fault = faultInText(url, textLimits.url);
   if (fault !== undefined) return `The URL ${fault}`;
-  if (/\s/.test(url)) return 'The URL contains white space';
+  if (/\p{Cc}/u.test(url)) return 'The URL contains a control character';
+  if (refused?.test(url)) return 'The URL contains white space';
   if (!scheme.test(url)) return noProtocol;
   if (!/^https?:/i.test(url)) return 'The URL is neither http nor https';
   if (!/^https?:\/\/[^/\\?#]/i.test(url) || !URL.canParse(url)) return 'The URL has no valid host';

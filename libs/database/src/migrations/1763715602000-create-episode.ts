@@ -119,19 +119,19 @@ const newest = `
       UNION ALL
       SELECT either.rank, partner.kind, either.kind, either.a, either.b
       FROM (VALUES
-        (2, 'enclosure', e.enclosure_url, ''),
-        (3, 'date and url', e.publish_date::text, e.episode_url),
+        (2, 'enclosure', nullif(e.enclosure_url, ''), ''),
+        (3, 'date and url', e.publish_date::text, nullif(e.episode_url, '')),
         (3, 'date and title', e.publish_date::text, nullif(e.title, '')),
-        (3, 'url and title', e.episode_url, nullif(e.title, ''))
+        (3, 'url and title', nullif(e.episode_url, ''), nullif(e.title, ''))
       ) either (rank, kind, a, b)
       CROSS JOIN (VALUES ('bare'), ('with guid')) partner (kind)
-      WHERE either.b IS NOT NULL
+      WHERE either.a IS NOT NULL AND either.b IS NOT NULL
         AND CASE WHEN p_into THEN partner.kind = 'bare' OR e.episode_guid = ''
           ELSE partner.kind = CASE WHEN e.episode_guid = '' THEN 'bare' ELSE 'with guid' END END
       UNION ALL
       SELECT 4, 'guids differ', other.kind, e.enclosure_url, other.value
-      FROM (VALUES ('date', e.publish_date::text), ('url', e.episode_url), ('title', nullif(e.title, ''))) other (kind, value)
-      WHERE e.episode_guid <> '' AND other.value IS NOT NULL
+      FROM (VALUES ('date', e.publish_date::text), ('url', nullif(e.episode_url, '')), ('title', nullif(e.title, ''))) other (kind, value)
+      WHERE e.episode_guid <> '' AND e.enclosure_url <> '' AND other.value IS NOT NULL
     ) k
   $$;
 `;
@@ -158,8 +158,9 @@ const mergeSubscription = `
     SELECT m.absorbed, m.survivor
     FROM (
       SELECT best.absorbed, best.survivor,
-        f.enclosure_url = i.enclosure_url
-          AND (f.publish_date = i.publish_date OR f.episode_url = i.episode_url OR (f.title <> '' AND f.title = i.title)) AS sure,
+        f.enclosure_url <> '' AND f.enclosure_url = i.enclosure_url
+          AND (f.publish_date = i.publish_date OR (f.episode_url <> '' AND f.episode_url = i.episode_url)
+            OR (f.title <> '' AND f.title = i.title)) AS sure,
         f.episode_guid <> '' AND i.episode_guid = '' AS names,
         row_number() OVER (PARTITION BY best.survivor, f.episode_guid <> '' AND i.episode_guid = '' ORDER BY f.id) AS place
       FROM best
@@ -191,7 +192,7 @@ const mergeSubscription = `
 
     UPDATE episode.episodes e
     SET changed = p_stamp,
-      episode_guid = n.episode_guid, title = n.title,
+      episode_guid = n.episode_guid, title = n.title, episode_url = n.episode_url,
       playback_position = (n.position).value, playback_position_at = (n.position).at,
       played_status = ((n.played).value = 1), played_status_at = (n.played).at,
       new_status = ((n.new).value = 1), new_status_at = (n.new).at,
@@ -204,6 +205,7 @@ const mergeSubscription = `
       SELECT g.survivor,
         coalesce((array_agg(e.episode_guid ORDER BY g.place, e.id) FILTER (WHERE e.episode_guid <> ''))[1], '') AS episode_guid,
         coalesce((array_agg(e.title ORDER BY g.place, e.id) FILTER (WHERE e.title <> ''))[1], '') AS title,
+        coalesce((array_agg(e.episode_url ORDER BY g.place, e.id) FILTER (WHERE e.episode_url <> ''))[1], '') AS episode_url,
         episode.newest(ROW(e.playback_position, e.playback_position_at, e.minute_forms & 1 <> 0)::episode.status
           ORDER BY g.place, e.id) AS position,
         episode.newest(ROW(e.played_status::int, e.played_status_at, e.minute_forms & 2 <> 0)::episode.status
@@ -223,9 +225,9 @@ const mergeSubscription = `
       GROUP BY g.survivor
     ) n
     WHERE e.user_id = p_user AND e.id = n.survivor
-      AND (e.episode_guid, e.title, e.playback_position, e.playback_position_at, e.played_status, e.played_status_at,
+      AND (e.episode_guid, e.title, e.episode_url, e.playback_position, e.playback_position_at, e.played_status, e.played_status_at,
         e.new_status, e.new_status_at, e.download_status, e.download_status_at, e.favorite_status, e.favorite_status_at)
-      IS DISTINCT FROM (n.episode_guid, n.title, (n.position).value, (n.position).at, (n.played).value = 1, (n.played).at,
+      IS DISTINCT FROM (n.episode_guid, n.title, n.episode_url, (n.position).value, (n.position).at, (n.played).value = 1, (n.played).at,
         (n.new).value = 1, (n.new).at, (n.download).value = 1, (n.download).at, (n.favorite).value = 1, (n.favorite).at);
 
     DELETE FROM episode.episodes e USING unnest(v_absorbed) a (id) WHERE e.user_id = p_user AND e.id = a.id;
