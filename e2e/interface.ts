@@ -63,7 +63,9 @@ export interface UploadAnswer {
     podcast_guid?: string;
     sync_id?: string;
     episode_guid?: string;
+    enclosure_url?: string;
     temporary_id?: string | number;
+    code: string;
     message: string;
   }[];
 }

@@ -85,7 +85,9 @@ app.patch('/subscriptions/:guid', (request) => {
 app.post('/episodes', (request) => {
   const userId = userOf(request);
   const entries = request.body.episodes;
-  const sought = entries.map((entry) => ({
+  const sought = entries.map((entry, n) => ({
+    entry: n,
+    syncId: entry.sync_id,
     podcastGuid: entry.podcast_guid,
     episodeGuid: entry.episode_guid,
     title: entry.title,
@@ -93,8 +95,7 @@ app.post('/episodes', (request) => {
     enclosureUrl: entry.enclosure_url,
     episodeUrl: entry.episode_url,
   }));
-  const syncIds = entries.map((entry) => entry.sync_id);
-  const reads = [episodes.load, [userId, JSON.stringify(sought), syncIds, entries.length]];
+  const reads = [episodes.load, [userId, JSON.stringify(sought), entries.length]];
   return write(userId, 'episode.upload', reads, (rows, stamp) => {
     const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));

@@ -47,7 +47,7 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
     'subscription.by_guid': [user, guid],
     ...list('subscription.list'),
     'episode.save': [user, JSON.stringify([episode]), JSON.stringify([[randomUUID(), 1]])],
-    'episode.load': [user, JSON.stringify([entry]), [syncId], 1],
+    'episode.load': [user, JSON.stringify([{ ...entry, entry: 0, syncId }]), 1],
     ...list('episode.list'),
     'episode.merge_subscription': [user, 2, 1, at],
     'deletion.find': [user, guid],

@@ -1,18 +1,27 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { JsonText, type ListRequest, type RequestOf, type Uploaded, uploadEpisodes } from '#contracts';
+import {
+  defaultAnswerBytes,
+  JsonText,
+  type ListRequest,
+  type RequestOf,
+  type Uploaded,
+  uploadEpisodes,
+} from '#contracts';
 import { Database } from '#database';
 import type { CallContext } from '#transport';
-import { judgeUpload, type Refusal } from './episode-entry.rule.js';
+import { AnswerRoom } from './answer.room.js';
+import { judgeUpload } from './episode-entry.rule.js';
 import { listChanged, meant, saveChanges, toLoaded } from './episode.store.js';
 import { KnownEpisodes } from './known-episodes.js';
-import { shown } from './shown.episode.js';
-import { type Applied, applyUpload } from './upload.rule.js';
+import { applyUploads } from './upload.rule.js';
 
 /**
  * The episode states of users. Invariants:
  * - a status only ever moves forward in its client's time, whatever the order of arrival;
  * - a row is stamped when what is seen of it changed, and only then;
- * - an upload of any size is a fixed number of statements, under the user's clock.
+ * - an upload of any size is a fixed number of statements, under the user's clock, and reads no more than so many
+ *   episodes ({@link meant});
+ * - its answer has no more bytes than asked for: what it has no room for is not applied.
  */
 @Injectable()
 export class EpisodeService {
@@ -20,9 +29,10 @@ export class EpisodeService {
 
   /** Uploads episode states (POST /episodes). */
   async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<JsonText<Uploaded>> {
-    const { userId } = request;
+    const { userId, maxBytes = defaultAnswerBytes } = request;
     const judged = request.entries.map(judgeUpload);
     const uploads = judged.filter((entry) => 'refuse' in entry);
+    const room = new AnswerRoom(maxBytes, judged);
     const write = {
       userId,
       pattern: uploadEpisodes.pattern,
@@ -32,9 +42,9 @@ export class EpisodeService {
     };
     return this.database.write(write, async (transaction) => {
       const known = new KnownEpisodes(toLoaded(transaction.found), transaction.stamp);
-      const outcomes = judged.map((entry) => ('refuse' in entry ? applyUpload(known, entry) : entry));
+      const verdicts = applyUploads(known, judged, room);
       await saveChanges(transaction, userId, known.changes());
-      return JsonText.of(toVerdicts(outcomes, known));
+      return JsonText.of(verdicts);
     });
   }
 
@@ -42,20 +52,4 @@ export class EpisodeService {
   list(request: ListRequest) {
     return listChanged(this.database, request);
   }
-}
-
-/** Success items show what stands after the whole batch. */
-function toVerdicts(outcomes: readonly (Applied | Refusal)[], known: KnownEpisodes): Uploaded {
-  const success: Uploaded['success'] = [];
-  const failure: Uploaded['failure'] = [];
-  for (const outcome of outcomes) {
-    if ('message' in outcome) {
-      failure.push(outcome);
-      continue;
-    }
-    const row = known.standing(outcome.row);
-    const episode = shown(row, outcome.subscription.currentGuid, (name) => row.statuses[name]);
-    success.push({ ...episode, temporary_id: outcome.temporaryId });
-  }
-  return { success, failure };
 }

@@ -1,16 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Metadata } from './episode-entry.rule.js';
-import { bestMatch } from './match.rule.js';
-import { minute, newer, settle, type Status, type StatusName, statusNames } from './status.rule.js';
-
-/** An episode as it is stored. */
-export interface EpisodeRow extends Metadata {
-  id: number;
-  subscriptionId: number;
-  syncId: string;
-  changed: string;
-  statuses: Partial<Record<StatusName, Status>>;
-}
+import { type EpisodeRow, looksAlike } from './episode.row.js';
+import { MatchIndex } from './match.index.js';
+import type { Rank } from './match.rule.js';
 
 /** A live subscription that an upload names. */
 export interface NamedSubscription {
@@ -18,11 +10,16 @@ export interface NamedSubscription {
   currentGuid: string;
 }
 
-/** What was read for an upload: subscriptions by every guid sent, and every episode that an entry could mean. */
+/**
+ * What was read for an upload: subscriptions by every guid sent, and the episodes that its entries could mean. Where
+ * there are more of those than one upload may read, `incomplete` says so: of what an entry, by its place in the upload,
+ * finds at a rank (0: by its sync_id), rows above an id may be missing.
+ */
 export interface Loaded {
   subscriptions: [guid: string, NamedSubscription][];
   episodes: EpisodeRow[];
   aliases: [syncId: string, episodeId: number][];
+  incomplete: [entry: number, rank: 0 | Rank, completeTo: number][];
   newIds: number[];
 }
 
@@ -37,126 +34,106 @@ export interface Changes {
 
 /**
  * The episodes that one upload is about, in memory, and what it has changed so far. Invariants: a sync_id names one
- * episode of the user for ever; no two episodes of a subscription have the same episode_guid.
+ * episode of the user for ever; no two episodes of a subscription have the same episode_guid; nothing is said of an
+ * entry that rows which were not read could change.
  */
 export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;
-  private readonly bySync = new Map<string, EpisodeRow>();
-  private readonly bySubscription = new Map<number, Set<EpisodeRow>>();
-  private readonly stored = new Map<number, EpisodeRow>();
-  private readonly dirty = new Set<EpisodeRow>();
-  private readonly aliases = new Map<string, EpisodeRow>();
-  /** Those that took in another, which is a change even where nothing of it is seen. */
-  private readonly merged = new Set<EpisodeRow>();
-  private readonly survivors = new Map<EpisodeRow, EpisodeRow>();
+  private readonly stored: ReadonlyMap<number, EpisodeRow>;
+  private readonly rows = new Map<number, EpisodeRow>();
+  private readonly index = new MatchIndex();
+  private readonly bySync = new Map<string, number>();
+  private readonly completeTo: Map<string, number>;
+  private readonly dirty = new Set<number>();
+  private readonly aliases = new Map<string, number>();
+  /** Who took in whom: a change even where nothing of it is seen. */
+  private readonly survivors = new Map<number, number>();
 
   constructor(
     private readonly loaded: Loaded,
     readonly stamp: string,
   ) {
     this.subscriptions = new Map(loaded.subscriptions);
-    const byId = new Map<number, EpisodeRow>();
-    for (const row of loaded.episodes) {
-      this.stored.set(row.id, { ...row, statuses: { ...row.statuses } });
-      byId.set(row.id, row);
-      this.place(row);
-    }
-    for (const [syncId, id] of loaded.aliases) {
-      const row = byId.get(id);
-      if (row) this.bySync.set(syncId, row);
-    }
+    this.stored = new Map(loaded.episodes.map((row) => [row.id, row]));
+    this.completeTo = new Map(loaded.incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]));
+    for (const row of loaded.episodes) this.place(row);
+    for (const [syncId, id] of loaded.aliases) if (this.rows.has(id)) this.bySync.set(syncId, id);
   }
 
   subscription(guid: string): NamedSubscription | undefined {
     return this.subscriptions.get(guid);
   }
 
-  bySyncId(syncId: string): EpisodeRow | undefined {
-    return this.bySync.get(syncId);
+  /** `'unread'` where there is more than was read. */
+  bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
+    const id = this.bySync.get(syncId);
+    if (id !== undefined) return this.standing(id);
+    return this.completeTo.has(`${entry} 0`) ? 'unread' : undefined;
   }
 
-  byEpisodeGuid(subscriptionId: number, episodeGuid: string): EpisodeRow | undefined {
-    if (episodeGuid === '') return undefined;
-    for (const row of this.candidates(subscriptionId)) if (row.episodeGuid === episodeGuid) return row;
-    return undefined;
+  /** The surest match of what an entry describes, of equally sure ones the lowest row id; or `'unread'`. */
+  match(subscriptionId: number, sought: Metadata, entry: number): EpisodeRow | undefined | 'unread' {
+    const best = this.index.find(subscriptionId, sought);
+    for (const rank of [1, 2, 3, 4] as const) {
+      const id = best?.rank === rank ? best.id : Infinity;
+      // Equally sure ones with a lower id, or surer ones, might be among those that were not read.
+      if (id > (this.completeTo.get(`${entry} ${rank}`) ?? Infinity)) return 'unread';
+      if (best?.rank === rank) break;
+    }
+    return best && this.rows.get(best.id);
   }
 
-  match(subscriptionId: number, sought: Metadata): EpisodeRow | undefined {
-    return bestMatch(sought, this.candidates(subscriptionId));
+  /** The one with an episode_guid; or `'unread'`. */
+  byEpisodeGuid(subscriptionId: number, episodeGuid: string, entry: number): EpisodeRow | undefined | 'unread' {
+    const sought = { episodeGuid, title: '', publishDate: '', enclosureUrl: '', episodeUrl: '' };
+    const best = this.index.find(subscriptionId, sought);
+    if (best) return this.rows.get(best.id);
+    return this.completeTo.has(`${entry} 1`) ? 'unread' : undefined;
   }
 
-  create(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
+  /** One that is not there yet; {@link keep} makes it be there. */
+  draft(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
     const id = this.loaded.newIds.shift();
     if (id === undefined) throw new Error('more episodes than entries');
-    const row: EpisodeRow = { ...metadata, id, subscriptionId, syncId, changed: this.stamp, statuses: {} };
+    return { ...metadata, id, subscriptionId, syncId, changed: this.stamp, statuses: {} };
+  }
+
+  /** Puts a row in the place of the one with its id, which may have absorbed another. */
+  keep(row: EpisodeRow, absorbed?: EpisodeRow): void {
+    if (absorbed) {
+      this.index.remove(absorbed);
+      this.rows.delete(absorbed.id);
+      this.dirty.delete(absorbed.id);
+      this.survivors.set(absorbed.id, row.id);
+      this.aliases.set(absorbed.syncId, row.id);
+    }
+    const before = this.rows.get(row.id);
+    if (before === row) return;
+    if (before) this.index.remove(before);
     this.place(row);
-    this.dirty.add(row);
-    return row;
+    this.dirty.add(row.id);
   }
 
   /** Makes a sync_id one more name of an episode. */
-  name(row: EpisodeRow, syncId: string): void {
-    if (this.bySync.get(syncId) === row) return;
-    this.bySync.set(syncId, row);
-    this.aliases.set(syncId, row);
+  name(id: number, syncId: string): void {
+    const named = this.bySync.get(syncId);
+    if (named !== undefined && this.lastOf(named) === id) return;
+    this.bySync.set(syncId, id);
+    this.aliases.set(syncId, id);
   }
 
-  /** Replaces the metadata that was sent; an empty value does not replace one that is there. */
-  describe(row: EpisodeRow, sent: Partial<Metadata>): void {
-    for (const [field, value] of Object.entries(sent) as [keyof Metadata, string][]) {
-      if (value === '' || row[field] === value) continue;
-      row[field] = value;
-      this.dirty.add(row);
-    }
-  }
-
-  /** Settles the statuses that were sent against those that stand. */
-  settle(row: EpisodeRow, sent: EpisodeRow['statuses']): void {
-    for (const name of statusNames) {
-      const status = sent[name];
-      if (!status) continue;
-      const settled = settle(row.statuses[name], status, this.stamp);
-      if (settled.change === 'none') continue;
-      row.statuses[name] = settled.status;
-      this.dirty.add(row);
-    }
-  }
-
-  /** Makes two episodes one: status by status the newest, the survivor's metadata, its gaps filled; all names stay. */
-  absorb(from: EpisodeRow, into: EpisodeRow): void {
-    for (const name of statusNames) {
-      const status = newer(into.statuses[name], from.statuses[name]);
-      if (status) into.statuses[name] = status;
-    }
-    if (into.episodeGuid === '') into.episodeGuid = from.episodeGuid;
-    if (into.title === '') into.title = from.title;
-    if (into.episodeUrl === '') into.episodeUrl = from.episodeUrl;
-    this.candidates(from.subscriptionId).delete(from);
-    this.dirty.delete(from);
-    this.dirty.add(into);
-    this.merged.add(into);
-    for (const [syncId, row] of this.bySync) if (row === from) this.bySync.set(syncId, into);
-    for (const [syncId, row] of this.aliases) if (row === from) this.aliases.set(syncId, into);
-    this.name(into, from.syncId);
-    this.aliases.set(from.syncId, into);
-    this.survivors.set(from, into);
-  }
-
-  /** The episode that an earlier entry meant, after all entries: itself, or the one it was absorbed by. */
-  standing(row: EpisodeRow): EpisodeRow {
-    let standing = row;
-    for (let next = this.survivors.get(row); next; next = this.survivors.get(next)) standing = next;
-    return standing;
+  /** The episode with an id, or the one that it was absorbed by. */
+  standing(id: number): EpisodeRow {
+    return this.rows.get(this.lastOf(id)) as EpisodeRow;
   }
 
   /** What is to be written. A row is stamped where what is seen of it is not what it was before the upload. */
   changes(): Changes {
-    const rows = [...this.dirty];
-    for (const row of rows) {
-      const before = this.stored.get(row.id);
-      if (before && !this.merged.has(row) && looksAlike(before, row)) row.changed = before.changed;
-      else row.changed = this.stamp;
-    }
+    const tookIn = new Set([...this.survivors.keys()].map((id) => this.lastOf(id)));
+    const rows = [...this.dirty].map((id) => {
+      const [row, before] = [this.standing(id), this.stored.get(id)];
+      return { ...row, changed: before && !tookIn.has(id) && looksAlike(before, row) ? before.changed : this.stamp };
+    });
     const renamed = rows.filter(({ id, episodeGuid }) => {
       const before = this.stored.get(id)?.episodeGuid ?? '';
       return before !== '' && before !== episodeGuid;
@@ -164,34 +141,20 @@ export class KnownEpisodes {
     return {
       rows,
       renamed: renamed.map((row) => row.id),
-      aliases: [...this.aliases].map(([syncId, row]) => [syncId, row.id]),
-      absorbed: [...this.survivors.keys()].map((row) => ({ from: row.id, into: this.standing(row).id })),
+      aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.lastOf(id)]),
+      absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.lastOf(id) })),
     };
   }
 
+  private lastOf(id: number): number {
+    let last = id;
+    for (let next = this.survivors.get(last); next !== undefined; next = this.survivors.get(last)) last = next;
+    return last;
+  }
+
   private place(row: EpisodeRow): void {
-    this.candidates(row.subscriptionId).add(row);
-    this.bySync.set(row.syncId, row);
+    this.rows.set(row.id, row);
+    this.index.place(row);
+    this.bySync.set(row.syncId, row.id);
   }
-
-  private candidates(subscriptionId: number): Set<EpisodeRow> {
-    const there = this.bySubscription.get(subscriptionId);
-    if (there) return there;
-    const made = new Set<EpisodeRow>();
-    this.bySubscription.set(subscriptionId, made);
-    return made;
-  }
-}
-
-const shownFields = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl', 'episodeUrl'] as const;
-
-/** Whether a client sees no difference. */
-function looksAlike(one: EpisodeRow, other: EpisodeRow): boolean {
-  return (
-    shownFields.every((field) => one[field] === other[field]) &&
-    statusNames.every((name) => {
-      const [left, right] = [one.statuses[name], other.statuses[name]];
-      return left && right ? left.value === right.value && minute(left) === minute(right) : left === right;
-    })
-  );
 }

@@ -1,8 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { metadata } from '../testing/known.world.js';
+import { bestMatch, matchRank as plainRank } from '../testing/plain.match.js';
 import type { Metadata } from './episode-entry.rule.js';
-import { bestMatch, matchRank } from './match.rule.js';
+import { MatchIndex } from './match.index.js';
+import { matchKeys } from './match.rule.js';
+
+/** By the keys that two share, which must be what the plain rule says. */
+function matchRank(a: Metadata, b: Metadata): number | undefined {
+  const found = new Set(matchKeys(b, true).map((key) => JSON.stringify(key)));
+  const ranks = matchKeys(a, false).filter((key) => found.has(JSON.stringify(key)));
+  const rank = ranks.length === 0 ? undefined : Math.min(...ranks.map((key) => key.rank));
+  expect(rank).toBe(plainRank(a, b));
+  return rank;
+}
 
 /** Another episode, apart from what is said. */
 const other = (same: Partial<Metadata>) => metadata(2, same);
@@ -10,7 +21,16 @@ const one = metadata(1);
 const bare = metadata(1, { episodeGuid: '' });
 const pick = (...fields: (keyof Metadata)[]) => Object.fromEntries(fields.map((field) => [field, one[field]]));
 
-describe('matchRank', () => {
+const field = <Value>(...values: Value[]) => fc.constantFrom(...values);
+const any = fc.record({
+  episodeGuid: field('', 'g', 'h'),
+  title: field('', 't', 'u'),
+  publishDate: field('2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'),
+  enclosureUrl: field('', 'https://e.example/1', 'https://e.example/2'),
+  episodeUrl: field('', 'https://p.example/1', 'https://p.example/2'),
+});
+
+describe('the rank of two episodes', () => {
   it('is 1 for the same episode_guid, whatever else differs', () => {
     expect(matchRank(one, other(pick('episodeGuid')))).toBe(1);
   });
@@ -65,30 +85,50 @@ describe('matchRank', () => {
   });
 
   it('is the same from both sides', () => {
-    const field = <Value>(...values: Value[]) => fc.constantFrom(...values);
-    const any = fc.record({
-      episodeGuid: field('', 'g', 'h'),
-      title: field('', 't', 'u'),
-      publishDate: field('2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'),
-      enclosureUrl: field('', 'https://e.example/1', 'https://e.example/2'),
-      episodeUrl: field('', 'https://p.example/1', 'https://p.example/2'),
-    });
-    fc.assert(fc.property(any, any, (a, b) => matchRank(a, b) === matchRank(b, a)));
+    fc.assert(
+      fc.property(any, any, (a, b) => matchRank(a, b) === matchRank(b, a)),
+      { numRuns: 1_000 },
+    );
   });
 });
 
-describe('bestMatch', () => {
-  it('is the surest candidate', () => {
+describe('MatchIndex', () => {
+  const place = (rows: (Metadata & { id: number })[]) => {
+    const index = new MatchIndex();
+    for (const row of rows) index.place({ ...row, subscriptionId: 10 });
+    return index;
+  };
+
+  it('finds the surest candidate', () => {
     const candidates = [other(pick('enclosureUrl', 'title')), other(pick('episodeGuid'))];
-    expect(bestMatch(one, candidates)).toBe(candidates[1]);
+    expect(place(candidates.map((row, n) => ({ ...row, id: n }))).find(10, one)).toEqual({ id: 1, rank: 1 });
   });
 
-  it('is the first of equally sure ones, which has the lowest row id', () => {
-    const candidates = [other(pick('enclosureUrl')), metadata(3, pick('enclosureUrl'))];
-    expect(bestMatch(bare, candidates)).toBe(candidates[0]);
+  it('finds nothing where nothing agrees, and nothing of another subscription', () => {
+    const index = place([{ ...other({}), id: 1 }]);
+    expect([index.find(10, one), index.find(20, other({}))]).toEqual([undefined, undefined]);
   });
 
-  it('is none when nothing agrees', () => {
-    expect(bestMatch(one, [other({}), metadata(3)])).toBeUndefined();
+  it('finds what the plain rule finds among all rows, while rows come, go and change', () => {
+    const step = fc.record({ id: fc.integer({ min: 1, max: 12 }), row: any, gone: fc.boolean(), sought: any });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const index = new MatchIndex();
+        const rows = new Map<number, Metadata & { id: number; subscriptionId: number }>();
+        for (const { id, row, gone, sought } of steps) {
+          const before = rows.get(id);
+          if (before) index.remove(before);
+          rows.delete(id);
+          const taken = row.episodeGuid !== '' && [...rows.values()].some((r) => r.episodeGuid === row.episodeGuid);
+          if (!gone && !taken) {
+            rows.set(id, { ...row, id, subscriptionId: 10 });
+            index.place({ ...row, id, subscriptionId: 10 });
+          }
+          const best = bestMatch(sought, rows.values());
+          expect(index.find(10, sought)).toEqual(best && { id: best.id, rank: plainRank(sought, best) });
+        }
+      }),
+      { numRuns: process.env.TEST_FULL ? 5_000 : 300 },
+    );
   });
 });

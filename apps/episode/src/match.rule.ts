@@ -1,35 +1,44 @@
 import type { Metadata } from './episode-entry.rule.js';
 
+/** How sure it is that two episodes of one subscription are the same; less is surer. */
+export type Rank = 1 | 2 | 3 | 4;
+
+/** What two episodes that are the same have in common: the texts, under a name that keeps other kinds apart. */
+export interface MatchKey {
+  rank: Rank;
+  kind: string;
+  texts: readonly [string, string];
+}
+
 /**
- * How sure it is that two episodes of one subscription are the same; less is surer, `undefined` says that they are
- * not. The same rule stands in SQL as `episode.match_keys`, for the merge of whole subscriptions.
+ * The keys under which an episode meets the same one of its subscription: they are the same when they share a key, and
+ * of several the one with the lowest rank, then the lowest row id. The same rule stands in SQL as `episode.match_keys`.
  *
  * 1. the same episode_guid; 2. where either has none, the same enclosure_url; 3. there also two of publish_date,
  * episode_url and title; 4. episode_guids that differ, the same enclosure_url and one more. Empty values never agree.
+ *
+ * Where the rule is "either has no guid", the side that is sought has one key, and the side that is found one for each
+ * kind of partner.
+ *
+ * @param found of the side that is found, else of the one that is sought.
  */
-export function matchRank(a: Metadata, b: Metadata): 1 | 2 | 3 | 4 | undefined {
-  const enclosure = a.enclosureUrl !== '' && a.enclosureUrl === b.enclosureUrl;
-  const agreeing =
-    Number(a.publishDate === b.publishDate) +
-    Number(a.episodeUrl !== '' && a.episodeUrl === b.episodeUrl) +
-    Number(a.title !== '' && a.title === b.title);
-  if (a.episodeGuid !== '' && b.episodeGuid !== '') {
-    if (a.episodeGuid === b.episodeGuid) return 1;
-    return enclosure && agreeing >= 1 ? 4 : undefined;
+export function matchKeys(episode: Metadata, found: boolean): MatchKey[] {
+  const { episodeGuid, title, publishDate, enclosureUrl, episodeUrl } = episode;
+  const bare = episodeGuid === '';
+  const keys: MatchKey[] = [];
+  const add = (rank: Rank, kind: string, ...texts: [string, string]) => void keys.push({ rank, kind, texts });
+  if (!bare) add(1, 'guid', episodeGuid, 'guid');
+  const partners = found ? ['bare', ...(bare ? ['with guid'] : [])] : [bare ? 'bare' : 'with guid'];
+  for (const partner of partners) {
+    if (enclosureUrl !== '') add(2, `${partner} enclosure`, enclosureUrl, 'enclosure');
+    if (episodeUrl !== '') add(3, `${partner} date and url`, publishDate, episodeUrl);
+    if (title !== '') add(3, `${partner} date and title`, publishDate, title);
+    if (episodeUrl !== '' && title !== '') add(3, `${partner} url and title`, episodeUrl, title);
   }
-  if (enclosure) return 2;
-  return agreeing >= 2 ? 3 : undefined;
-}
-
-/** The surest match; of equally sure ones the first, which is the one with the lowest row id in a list in that order. */
-export function bestMatch<Candidate extends Metadata>(
-  sought: Metadata,
-  candidates: Iterable<Candidate>,
-): Candidate | undefined {
-  let best: { candidate: Candidate; rank: number } | undefined;
-  for (const candidate of candidates) {
-    const rank = matchRank(sought, candidate);
-    if (rank !== undefined && (!best || rank < best.rank)) best = { candidate, rank };
+  if (!bare && enclosureUrl !== '') {
+    add(4, 'enclosure and date', enclosureUrl, publishDate);
+    if (episodeUrl !== '') add(4, 'enclosure and url', enclosureUrl, episodeUrl);
+    if (title !== '') add(4, 'enclosure and title', enclosureUrl, title);
   }
-  return best?.candidate;
+  return keys;
 }

@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freshUser } from '#testing';
 import { metadata, syncId } from '../testing/known.world.js';
+import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceWorld } from '../testing/service.world.js';
 import type { Metadata } from './episode-entry.rule.js';
-import { bestMatch, matchRank } from './match.rule.js';
+
 import { newer, type Status, type StatusName, statusNames } from './status.rule.js';
 
 /** `episode.merge_subscription` is what the subscription service calls: it must do what the rules in TypeScript say. */

@@ -1,48 +1,103 @@
+import type { Uploaded } from '#contracts';
+import type { AnswerRoom } from './answer.room.js';
 import type { Metadata, Refusal, Upload } from './episode-entry.rule.js';
 import { wireName } from './episode-entry.rule.js';
-import type { EpisodeRow, KnownEpisodes, NamedSubscription } from './known-episodes.js';
+import { described, type EpisodeRow, merged, settled } from './episode.row.js';
+import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
+import { shown } from './shown.episode.js';
 
 /** An entry that was applied. */
 export interface Applied {
-  row: EpisodeRow;
+  id: number;
   subscription: NamedSubscription;
   temporaryId?: string | number;
+}
+
+/** The episode that an entry means, and another one that is the same. */
+interface Meant {
+  row: EpisodeRow;
+  same?: EpisodeRow;
 }
 
 /** What a new episode needs; its `episode_url` may be unknown. */
 const identifiers = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl'] as const;
 
-/** Applies one entry to what earlier entries of its batch left (POST /episodes). */
-export function applyUpload(known: KnownEpisodes, upload: Upload): Applied | Refusal {
+/** Applies a batch in order. Success items show what stands after the whole of it. */
+export function applyUploads(known: KnownEpisodes, entries: readonly (Upload | Refusal)[], room: AnswerRoom): Uploaded {
+  let place = 0;
+  const outcomes = entries.map((entry) => {
+    const outcome = 'refuse' in entry ? applyUpload(known, entry, place++, room) : entry;
+    return 'message' in outcome ? room.fit(outcome) : outcome;
+  });
+  const success: Uploaded['success'] = [];
+  const failure: Uploaded['failure'] = [];
+  for (const outcome of outcomes) {
+    if ('message' in outcome) failure.push(outcome);
+    else {
+      const row = known.standing(outcome.id);
+      const episode = shown(row, outcome.subscription.currentGuid, (name) => row.statuses[name]);
+      success.push({ ...episode, temporary_id: outcome.temporaryId });
+    }
+  }
+  return { success, failure };
+}
+
+/**
+ * Applies one entry to what earlier entries of its batch left (POST /episodes); or nothing of it, where it is refused.
+ *
+ * @param entry its place among those that were looked up.
+ */
+export function applyUpload(known: KnownEpisodes, upload: Upload, entry: number, room: AnswerRoom): Applied | Refusal {
   const subscription = known.subscription(upload.podcastGuid);
   if (!subscription) return upload.refuse('unknown_subscription', 'There is no subscription with this podcast_guid');
-  const found = findEpisode(known, upload, subscription.id);
-  if ('message' in found) return found;
-  known.describe(found, upload.metadata);
-  known.settle(found, upload.statuses);
-  return { row: found, subscription, ...(upload.temporaryId !== undefined && { temporaryId: upload.temporaryId }) };
+  const meant = findEpisode(known, upload, entry, subscription.id);
+  if ('message' in meant) return meant;
+  const { row, same } = meant;
+  const next = settled(described(same ? merged(row, same) : row, upload.metadata), upload.statuses, known.stamp);
+  if (!room.take(upload, next, subscription.currentGuid, same)) return tooMuch(upload, 'answer');
+  known.keep(next, same);
+  if (upload.syncId !== undefined) known.name(next.id, upload.syncId);
+  const { temporaryId } = upload;
+  return { id: next.id, subscription, ...(temporaryId !== undefined && { temporaryId }) };
 }
 
 /** By sync_id; else by what describes it; else it is new. */
-function findEpisode(known: KnownEpisodes, upload: Upload, subscriptionId: number): EpisodeRow | Refusal {
+function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscriptionId: number): Meant | Refusal {
   const { syncId, metadata } = upload;
-  const named = syncId === undefined ? undefined : known.bySyncId(syncId);
-  if (named) {
-    if (named.subscriptionId !== subscriptionId) {
-      return upload.refuse('wrong_subscription', 'This sync_id belongs to an episode of another subscription');
-    }
-    const other = known.byEpisodeGuid(subscriptionId, metadata.episodeGuid ?? '');
-    if (other && other !== named) known.absorb(other, named);
-    return named;
-  }
+  const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
+  if (named === 'unread') return tooMuch(upload, 'look-up');
+  if (named) return findNamed(known, upload, entry, subscriptionId, named);
   const missing = identifiers.filter((field) => metadata[field] === undefined).map(wireName);
   if (missing.length > 0) {
     const message = `${missing.join(', ')} missing: without a known sync_id all are needed`;
     return upload.refuse('missing_identifier', message);
   }
   const complete = { episodeUrl: '', ...metadata } as Metadata;
-  const match = known.match(subscriptionId, complete);
-  if (!match) return known.create(subscriptionId, complete, syncId);
-  if (syncId !== undefined) known.name(match, syncId);
-  return match;
+  const match = known.match(subscriptionId, complete, entry);
+  if (match === 'unread') return tooMuch(upload, 'look-up');
+  return { row: match ?? known.draft(subscriptionId, complete, syncId) };
+}
+
+/** The one named by a sync_id, and another one of its subscription that has the episode_guid. */
+function findNamed(
+  known: KnownEpisodes,
+  upload: Upload,
+  entry: number,
+  subscriptionId: number,
+  row: EpisodeRow,
+): Meant | Refusal {
+  if (row.subscriptionId !== subscriptionId) {
+    return upload.refuse('wrong_subscription', 'This sync_id belongs to an episode of another subscription');
+  }
+  const same = known.byEpisodeGuid(subscriptionId, upload.metadata.episodeGuid ?? '', entry);
+  if (same === 'unread') return tooMuch(upload, 'look-up');
+  return same && same.id !== row.id ? { row, same } : { row };
+}
+
+function tooMuch(upload: Upload, what: 'answer' | 'look-up'): Refusal {
+  const message =
+    what === 'answer'
+      ? 'The answer has no room for this episode: send fewer entries at once'
+      : 'Too many episodes are like this one: send fewer entries at once';
+  return upload.refuse('limit_reached', message);
 }

@@ -1,6 +1,8 @@
-import type { EpisodeEntry } from '#contracts';
+import { defaultAnswerBytes, type EpisodeEntry } from '#contracts';
 import { judgeUpload, type Metadata } from '../src/episode-entry.rule.js';
-import { type EpisodeRow, KnownEpisodes } from '../src/known-episodes.js';
+import { AnswerRoom } from '../src/answer.room.js';
+import type { EpisodeRow } from '../src/episode.row.js';
+import { KnownEpisodes, type Loaded } from '../src/known-episodes.js';
 import { type Applied, applyUpload } from '../src/upload.rule.js';
 
 /** A stamp before every other, and the stamp of the write. */
@@ -40,7 +42,11 @@ export function syncId(n: number): string {
 }
 
 /** What an upload reads when these episodes are stored. */
-export function world(episodes: EpisodeRow[] = [], aliases: [syncId: string, episodeId: number][] = []): KnownEpisodes {
+export function world(
+  episodes: EpisodeRow[] = [],
+  aliases: Loaded['aliases'] = [],
+  incomplete: Loaded['incomplete'] = [],
+): KnownEpisodes {
   return new KnownEpisodes(
     {
       subscriptions: [
@@ -50,6 +56,7 @@ export function world(episodes: EpisodeRow[] = [], aliases: [syncId: string, epi
       ],
       episodes: structuredClone(episodes),
       aliases,
+      incomplete,
       newIds: Array.from({ length: 50 }, (_, index) => 100 + index),
     },
     now,
@@ -58,15 +65,14 @@ export function world(episodes: EpisodeRow[] = [], aliases: [syncId: string, epi
 
 /** The row id that each entry ended at, or why it was refused. */
 export function upload(known: KnownEpisodes, ...entries: NonNullable<EpisodeEntry>[]): (number | string)[] {
-  const outcomes = entries.map((entry) => {
-    const judged = judgeUpload({ podcastGuid: podcast, ...entry });
-    return 'refuse' in judged ? applyUpload(known, judged) : judged;
-  });
+  const judged = entries.map((entry) => judgeUpload({ podcastGuid: podcast, ...entry }));
+  const room = new AnswerRoom(defaultAnswerBytes, judged);
+  const outcomes = judged.map((entry, place) => ('refuse' in entry ? applyUpload(known, entry, place, room) : entry));
   return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));
 }
 
-function idOf(known: KnownEpisodes, { row }: Applied): number {
-  return known.standing(row).id;
+function idOf(known: KnownEpisodes, { id }: Applied): number {
+  return known.standing(id).id;
 }
 
 /** A row as the upload leaves it; `undefined` when nothing of it is written. */

@@ -1,4 +1,4 @@
-import { JsonText, type ListRequest } from '#contracts';
+import { defaultAnswerBytes, JsonText, type ListRequest } from '#contracts';
 import type { Database } from './database.js';
 import { statement, type Statement } from './statement.js';
 
@@ -107,7 +107,24 @@ function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
 }
 
 /**
- * Reads one page. A caller that knows the clock is answered by one read of it while it stands still.
+ * The rows from the start of a page whose items fit into so many bytes together, at least one, and those items. An
+ * item is made and printed once, and none beyond the first that does not fit.
+ */
+function fitting<Row, Item>(rows: readonly Row[], toItem: (row: Row) => Item, maxBytes: number): string[] {
+  const items: string[] = [];
+  let bytes = '[]'.length;
+  for (const row of rows) {
+    const item = JSON.stringify(toItem(row));
+    bytes += Buffer.byteLength(item) + (items.length > 0 ? 1 : 0);
+    if (bytes > maxBytes && items.length > 0) break;
+    items.push(item);
+  }
+  return items;
+}
+
+/**
+ * Reads one page. A page whose items would have more than `maxBytes` ends earlier, in the direction of its walk, and
+ * says that there is more: a walk by links loses nothing by it. A caller that knows the clock is answered by one read of it while it stands still.
  *
  * @param toItem makes an item, as a client is shown it, of a row's columns.
  */
@@ -124,15 +141,17 @@ export async function listPage<Row extends object, Item>(
   }
   const rows = await database.read<Row & Head>(...selected(list, request));
   const head = rows[0] as Head;
-  const page = head.id === null ? [] : rows.slice(0, perPage);
-  if (position.from === 'before') page.reverse();
+  const whole = head.id === null ? [] : rows.slice(0, perPage);
+  const items = fitting<Row, Item>(whole, toItem, request.maxBytes ?? defaultAnswerBytes);
+  const page = whole.slice(0, items.length);
+  if (position.from === 'before') for (const part of [page, items]) part.reverse();
   return {
     unchanged: false as const,
     clock: head.clock,
     total: head.total ?? request.total ?? 0,
     ...(head.firstMatch && head.lastMatch && { span: { first: head.firstMatch, last: head.lastMatch } }),
-    items: JsonText.of(page.map(toItem)),
+    items: JsonText.from<Item[]>(`[${items.join(',')}]`),
     ...(page.length > 0 && { firstId: (page[0] as Head).id as number, lastId: (page.at(-1) as Head).id as number }),
-    more: rows.length > perPage,
+    more: rows.length > page.length && head.id !== null,
   };
 }

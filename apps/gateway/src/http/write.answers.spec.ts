@@ -17,7 +17,10 @@ describe('writeAnswer', () => {
     const failed = { success: [], failure: [{ feed_url: 'x', message: 'No protocol present' }] };
     const subscribed = JsonText.of(failed);
     const updated = JsonText.of({ new_guid: guid, guid_changed: stamp });
-    const uploaded = JsonText.of({ success: [], failure: [{ temporary_id: 1, code: 'invalid_value' as const, message: 'm' }] });
+    const uploaded = JsonText.of({
+      success: [],
+      failure: [{ temporary_id: 1, code: 'invalid_value' as const, message: 'm' }],
+    });
     const answers = [
       writeAnswer(subscribe, subscribed),
       writeAnswer(updateSubscription, updated),

@@ -67,14 +67,22 @@ const tables = (byUser: ByUser) => `
   -- What identifies an episode within its subscription, each as one look-up.
   CREATE UNIQUE INDEX episodes_guid ON episode.episodes (user_id, subscription_id, sync.sha256(episode_guid))
     WHERE episode_guid <> '';
-  CREATE INDEX episodes_enclosure ON episode.episodes (user_id, subscription_id, sync.digest(enclosure_url));
-  CREATE INDEX episodes_date_and_url ON episode.episodes (user_id, subscription_id, publish_date, sync.digest(episode_url));
+  -- Each of these lists the rows that share something in the order of ids, those without an episode_guid apart: of many
+  -- that do, a look-up reads the first few. ("id + 0" has no other index, so that none of the others is taken for it.)
+  CREATE INDEX episodes_enclosure
+    ON episode.episodes (user_id, subscription_id, sync.digest(enclosure_url), (episode_guid = ''), (id + 0))
+    WHERE enclosure_url <> '';
+  CREATE INDEX episodes_date_and_url
+    ON episode.episodes (user_id, subscription_id, publish_date, sync.digest(episode_url), (episode_guid = ''), (id + 0))
+    WHERE episode_url <> '';
   -- Not left to the one before: 30 entries that are found by date and title only among 10,000 episodes of one date take
   -- 3 ms with it and 1,300 ms without.
-  CREATE INDEX episodes_date_and_title ON episode.episodes (user_id, subscription_id, publish_date, sync.digest(title))
+  CREATE INDEX episodes_date_and_title
+    ON episode.episodes (user_id, subscription_id, publish_date, sync.digest(title), (episode_guid = ''), (id + 0))
     WHERE title <> '';
-  CREATE INDEX episodes_url_and_title ON episode.episodes (user_id, subscription_id, sync.digest(episode_url), sync.digest(title))
-    WHERE title <> '';
+  CREATE INDEX episodes_url_and_title ON episode.episodes (
+    user_id, subscription_id, sync.digest(episode_url), sync.digest(title), (episode_guid = ''), (id + 0)
+  ) WHERE episode_url <> '' AND title <> '';
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.episodes TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.episodes TO podcast_sync_deletion_group;
 

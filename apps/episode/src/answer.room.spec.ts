@@ -1,0 +1,129 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Failure } from '#contracts';
+import { metadata, podcast, stored, syncId, world } from '../testing/known.world.js';
+import { AnswerRoom } from './answer.room.js';
+import { judgeUpload } from './episode-entry.rule.js';
+import { applyUploads } from './upload.rule.js';
+
+/** Texts that take very different numbers of bytes in JSON. */
+const text = fc
+  .tuple(fc.constantFrom('x', '"', 'ä', '\u0001', '\u2028', '\ud800'), fc.integer({ min: 1, max: 300 }))
+  .map(([unit, count]) => unit.repeat(count));
+const number = fc.integer({ min: 1, max: 3 });
+const entry = fc
+  .record(
+    {
+      sync: number,
+      like: number,
+      episodeGuid: fc.oneof(fc.constantFrom('', 'episode-1', 'episode-2'), text),
+      title: text,
+      temporaryId: fc.oneof(text, fc.integer()),
+      playbackPosition: fc.constant({ value: 1e-7, timestamp: '2026-02-01T10:00:00Z' }),
+      publishDate: fc.constantFrom('never', '2025-01-01T00:00:00Z'),
+    },
+    { requiredKeys: ['like'] },
+  )
+  .map(({ sync, like, ...rest }) => ({
+    podcastGuid: podcast,
+    ...metadata(like),
+    ...rest,
+    ...(sync && { syncId: syncId(sync) }),
+  }));
+
+/** What a batch is answered, and what it would write. */
+function answer(entries: Parameters<typeof judgeUpload>[0][], maxBytes: number) {
+  const known = world([stored(1), stored(2), stored(3)]);
+  const judged = entries.map(judgeUpload);
+  const verdicts = applyUploads(known, judged, new AnswerRoom(maxBytes, judged));
+  return { verdicts, changes: known.changes(), bytes: Buffer.byteLength(JSON.stringify(verdicts)) };
+}
+
+describe('an answer', () => {
+  it('never has more bytes than there is room for, and a verdict for every entry', () => {
+    const some = fc.array(fc.oneof({ weight: 9, arbitrary: entry }, { weight: 1, arbitrary: fc.constant(null) }), {
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(some, fc.integer({ min: 0, max: 20_000 }), (entries, more) => {
+        const least = entries.length * 2_500 + 100;
+        const { verdicts, bytes } = answer(entries, least + more);
+        expect(bytes).toBeLessThanOrEqual(least + more);
+        expect(verdicts.success.length + verdicts.failure.length).toBe(entries.length);
+      }),
+      { numRuns: process.env.TEST_FULL ? 5_000 : 500 },
+    );
+  });
+
+  it('is the same with just the room that it needs as with all', () => {
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 12 }), (entries) => {
+        const whole = answer(entries, 1_000_000);
+        // Failures without echo are smaller than the room that is kept for them.
+        const enough = answer(entries, whole.bytes + entries.length * 200 + 200);
+        expect(enough.verdicts.success.length).toBe(whole.verdicts.success.length);
+      }),
+    );
+  });
+
+  it('refuses what it has no room for with `limit_reached`, and applies nothing of it', () => {
+    const large = [1, 2, 3].map((n) => ({
+      podcastGuid: podcast,
+      syncId: syncId(n),
+      title: 'x'.repeat(2_000),
+      temporaryId: n,
+    }));
+    const { verdicts, changes } = answer(large, 5_500);
+    expect(verdicts.success).toHaveLength(2);
+    expect(verdicts.failure).toMatchObject([{ code: 'limit_reached', temporary_id: 3 }]);
+    expect(changes.rows.map(({ id }) => id)).toEqual([1, 2]);
+  });
+
+  it('counts an episode as often as it is shown, with the size that it has in the end', () => {
+    const name = { podcastGuid: podcast, syncId: syncId(1) };
+    const grows = [...Array.from({ length: 9 }, () => name), { ...name, title: 'x'.repeat(2_000) }];
+    const { verdicts, bytes } = answer(grows, 8_000);
+    expect([verdicts.success.length, verdicts.failure.length]).toEqual([9, 1]);
+    expect(bytes).toBeLessThan(8_000);
+  });
+
+  it('leaves out what it echoes but the temporary_id where there is no room for that', () => {
+    const wrong = { podcastGuid: 'x'.repeat(255), episodeGuid: 'x'.repeat(2_000), temporaryId: 'mine' };
+    const { verdicts } = answer([wrong], 300);
+    expect(verdicts.failure).toEqual([
+      { temporary_id: 'mine', code: 'invalid_guid', message: 'podcast_guid is not a valid UUID' },
+    ]);
+  });
+
+  it('is refused as a whole where the shortest verdicts have no room', () => {
+    expect(() => answer([null, null], 300)).toThrow(new Failure('invalid'));
+  });
+});
+
+describe('an entry that rows which were not read could change', () => {
+  const unread = (rank: 0 | 1 | 2 | 3 | 4, to: number, entries: object[]) => {
+    const judged = entries.map((sent) => judgeUpload({ podcastGuid: podcast, ...sent }));
+    const known = world([stored(5, { episodeGuid: '' })], [], [[0, rank, to]]);
+    return applyUploads(known, judged, new AnswerRoom(1_000_000, judged)).failure.map(({ code }) => code);
+  };
+
+  it.each([0, 1, 2, 3, 4] as const)('is refused where they are missing at rank %d', (rank) => {
+    expect(unread(rank, 0, [{ ...metadata(9), syncId: syncId(9) }])).toEqual(['limit_reached']);
+  });
+
+  it('is applied where a row that was read comes before them', () => {
+    expect(unread(2, 5, [metadata(5)])).toEqual([]);
+    expect(unread(2, 4, [metadata(5)])).toEqual(['limit_reached']);
+    expect(unread(3, 0, [metadata(5)])).toEqual([]);
+  });
+
+  it('does not keep others of its batch from being applied', () => {
+    expect(unread(2, 0, [metadata(9), metadata(8)])).toEqual(['limit_reached']);
+  });
+
+  it('is refused by its sync_id where the episode_guid may be that of an unread one', () => {
+    const named = { syncId: syncId(5), episodeGuid: 'g' };
+    expect(unread(1, 0, [named])).toEqual(['limit_reached']);
+    expect(unread(2, 0, [named])).toEqual([]);
+  });
+});

@@ -1,0 +1,29 @@
+import type { Metadata } from '../src/episode-entry.rule.js';
+import type { Rank } from '../src/match.rule.js';
+
+/** The rule of two episodes being the same as one would say it: what keys in memory and in SQL are held against. */
+export function matchRank(a: Metadata, b: Metadata): Rank | undefined {
+  const same = (field: keyof Metadata) => a[field] !== '' && a[field] === b[field];
+  const agreeing = [same('publishDate'), same('episodeUrl'), same('title')].filter(Boolean).length;
+  if (a.episodeGuid !== '' && b.episodeGuid !== '') {
+    if (a.episodeGuid === b.episodeGuid) return 1;
+    return same('enclosureUrl') && agreeing >= 1 ? 4 : undefined;
+  }
+  if (same('enclosureUrl')) return 2;
+  return agreeing >= 2 ? 3 : undefined;
+}
+
+/** The surest match; of equally sure ones the one with the lowest row id. */
+export function bestMatch<Candidate extends Metadata & { id: number }>(
+  sought: Metadata,
+  candidates: Iterable<Candidate>,
+): Candidate | undefined {
+  let best: { candidate: Candidate; rank: Rank } | undefined;
+  for (const candidate of candidates) {
+    const rank = matchRank(sought, candidate);
+    if (rank === undefined) continue;
+    if (!best || rank < best.rank || (rank === best.rank && candidate.id < best.candidate.id))
+      best = { candidate, rank };
+  }
+  return best?.candidate;
+}
