@@ -74,6 +74,8 @@ function settings({ data, pidFile }: ServerProgram, port: number, password: stri
     // Its path stays among the arguments, by which an orphan is recognised.
     'set-proc-title no',
     'maxmemory-policy noeviction',
+    // Several of the largest replies on their way to one gateway; by default their number would cut its connection.
+    'client-output-buffer-limit pubsub 64mb 32mb 10',
     // The append-only file alone keeps the data; with snapshots beside it there would be two truths.
     'save ""',
     `appendonly ${durable ? 'yes' : 'no'}`,

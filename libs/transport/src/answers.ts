@@ -17,17 +17,21 @@ interface Answer {
  *
  * Invariants:
  * - A request is acknowledged, deleted and replied to in one step, together with those answered in the same turn of
- *   the event loop or while Redis was at the step before.
+ *   the event loop or while Redis was at the step before, as far as all of it has no more than `mostBytes`.
  * - After a fault of Redis an answer is offered again, for as long as its caller waits.
  */
 export class Answers {
-  private readonly batch = new Batch<Answer>((answers) => this.send(answers));
+  private readonly batch: Batch<Answer>;
 
   constructor(
     private readonly link: RedisLink,
     private readonly stream: string,
     private readonly now: () => number,
-  ) {}
+    mostBytes: number,
+  ) {
+    const bytesOf = ({ verdict }: Answer) => (verdict === undefined ? 0 : Buffer.byteLength(verdict));
+    this.batch = new Batch<Answer>((answers) => this.send(answers), bytesOf, mostBytes);
+  }
 
   /** Ends a request; without a verdict (as encoded) nobody is told. Resolves when that is done or pointless; never rejects. */
   give(entry: Entry, verdict?: string): Promise<void> {

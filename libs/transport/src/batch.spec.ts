@@ -1,15 +1,17 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Batch } from './batch.js';
 
 /** A batch, what it sent, and a way to answer what was sent first. */
-function batch() {
+function batch(bytesOf: (item: number) => number = () => 1, mostBytes = 1_000_000) {
   const sent: number[][] = [];
   const answers: (() => void)[] = [];
-  const items = new Batch<number>((some) => {
+  const send = (some: number[]) => {
     sent.push(some);
-    return new Promise((resolve) => answers.push(resolve));
-  });
+    return new Promise<void>((resolve) => answers.push(resolve));
+  };
+  const items = new Batch<number>(send, bytesOf, mostBytes);
   return { items, sent, answer: () => answers.shift()?.() };
 }
 
@@ -49,3 +51,20 @@ it('sends no more than 1,000 at once, in order', async () => {
   expect(sent.map(({ length }) => length)).toEqual([1_000, 1_000, 500]);
   expect(sent.flat()).toEqual(Array.from({ length: 2_500 }, (_, item) => item));
 });
+
+it('sends no more bytes at once than it may, or one item that is larger; all of them, in order, and no fewer than fit', () =>
+  fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(150), { minLength: 1, maxLength: 30 }), async (sizes) => {
+      const { items, sent, answer } = batch((size) => size, 100);
+      for (const size of sizes) items.add(size);
+      for (let n = 0; n < sizes.length; n += 1) {
+        await turn();
+        answer();
+      }
+      const sum = (some: number[]) => some.reduce((bytes, size) => bytes + size, 0);
+      expect(sent.flat()).toEqual(sizes);
+      for (const some of sent) expect(some.length === 1 || sum(some) <= 100).toBe(true);
+      for (const [at, some] of sent.slice(0, -1).entries())
+        expect(sum(some) + (sent[at + 1]?.[0] ?? 0)).toBeGreaterThan(100);
+    }),
+  ));

@@ -1,6 +1,6 @@
 export { call, type CallOptions } from './call.js';
 export { CallContext } from './call.context.js';
-export { warnOfEviction } from './eviction.js';
+export { warnOfEviction } from './redis.warnings.js';
 export { Handle } from './handle.decorator.js';
 export type { LinkEvents, LinkStatus } from './redis.link.js';
 export type { ReplicaCounters, ReplicaTimings } from './replica.options.js';

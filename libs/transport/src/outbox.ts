@@ -8,9 +8,12 @@ interface Addition {
   readonly done: (error?: Error) => void;
 }
 
+/** Most bytes of requests that are added in one step: Redis serves nobody else meanwhile. */
+const mostBytes = 4 * 2 ** 20;
+
 /** What a client adds to the stream of one service, in batches. */
 export class Outbox {
-  private readonly batch = new Batch<Addition>((additions) => this.send(additions));
+  private readonly batch = new Batch<Addition>((additions) => this.send(additions), bytesOf, mostBytes);
 
   constructor(
     private readonly link: RedisLink,
@@ -36,4 +39,8 @@ export class Outbox {
       for (const { done } of additions) done(unavailable('Redis did not take the request', error));
     }
   }
+}
+
+function bytesOf({ fields }: Addition): number {
+  return fields.reduce((bytes, field) => bytes + Buffer.byteLength(field), 0);
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisClock } from './redis.clock.js';
 import type { RedisLink } from './redis.link.js';
 import { group, type ServiceKeys } from './wire.js';
@@ -5,8 +6,12 @@ import { group, type ServiceKeys } from './wire.js';
 /** A consumer that has been silent for this long and owns nothing is deleted. */
 const forgottenMs = 60_000;
 
+/** How long a heartbeat counts that says that nobody is to count on this replica: it is over before it is read. */
+const overMs = -1;
+
 /** One replica's place in its service: the consumer group, the heartbeat and, learnt from it, Redis' time. */
 export class Presence {
+  private serving = true;
   private alive = 0;
 
   constructor(
@@ -26,16 +31,32 @@ export class Presence {
     await this.beat();
   }
 
+  /** Whether clients may count on this replica, as the next heartbeat says. */
+  get isServing(): boolean {
+    return this.serving;
+  }
+
   /** Whether no other replica was alive at the last beat. */
   get isAlone(): boolean {
     return this.alive === 1;
   }
 
-  /** Says that this replica is alive. */
+  /** Says that this replica is alive; or, while it does not serve, that it is there and not to be counted on. */
   async beat(): Promise<void> {
     const { requests, alive } = this.keys;
-    const beat = () => this.link.redis.rpcBeat(requests, alive, group, this.replica, this.validMs);
+    const validMs = this.serving ? this.validMs : overMs;
+    const beat = () => this.link.redis.rpcBeat(requests, alive, group, this.replica, validMs);
     [, this.alive] = await this.clock.learn(beat, ([now]) => now);
+  }
+
+  /**
+   * Has clients count on this replica from now on, or not. Resolves when that is told; where nobody else is there to read what
+   * they had sent before, only after they have heard of it, `farewellMs` later.
+   */
+  async serve(isServing: boolean, farewellMs: number): Promise<void> {
+    this.serving = isServing;
+    await this.beat();
+    if (!this.serving && this.alive === 0) await delay(farewellMs, undefined, { ref: false });
   }
 
   /** Says that this replica is not to be counted on any more. Answers whether Redis heard it. */

@@ -31,7 +31,7 @@ export interface Scripts {
   rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
   /** Keeps the given requests from being taken over; answers those that were this replica's no more. */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<string[]>;
-  /** Moves a request, by now this replica's, to the dead letters and publishes `verdict` to its caller. Answers 1, or 0 when it was gone. */
+  /** Moves a request, by now this replica's, to the dead letters, cut to size, and publishes `verdict` to its caller. Answers 1, or 0 when it was gone. */
   rpcBury(
     requests: string,
     dead: string,
@@ -46,7 +46,15 @@ export interface Scripts {
   rpcSweep(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
 }
 
-type BuryArguments = [reason: string, deliveries: number, verdict: string, mostLetters: number, keepMs: number];
+type BuryArguments = [
+  reason: string,
+  deliveries: number,
+  verdict: string,
+  mostLetters: number,
+  keepMs: number,
+  /** Most bytes of the request that a letter keeps; its payload is cut first. */
+  mostBytes: number,
+];
 
 /** A connection that knows the scripts. */
 export type ScriptedRedis = (Redis | Cluster) & Scripts;
@@ -145,7 +153,21 @@ if not entry then return 0 end
 local field = {}
 for at = 1, #entry[2], 2 do field[entry[2][at]] = entry[2][at + 1] end
 local letter = {'entry', ARGV[3], 'reason', ARGV[4], 'deliveries', ARGV[5], 'replica', ARGV[2]}
-for _, part in ipairs(entry[2]) do letter[#letter + 1] = part end
+local left = tonumber(ARGV[9])
+local function keep(name, value)
+  if #name > left then return end
+  local bytes = math.min(#value, left - #name)
+  letter[#letter + 1] = name
+  letter[#letter + 1] = string.sub(value, 1, bytes)
+  left = left - #name - bytes
+end
+for at = 1, #entry[2], 2 do
+  if entry[2][at] ~= 'data' then keep(entry[2][at], entry[2][at + 1]) end
+end
+if field['data'] then
+  keep('bytes', tostring(#field['data']))
+  keep('data', field['data'])
+end
 redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[7], '*', unpack(letter))
 redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', now - ARGV[8]))
 if field['channel'] and field['id'] then

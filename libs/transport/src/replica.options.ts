@@ -26,11 +26,16 @@ export const defaultTimings: ReplicaTimings = {
   drainMs: 20_000,
 };
 
+/** More than a service's largest answer; as little as a gateway may have several of on their way to it. */
+export const defaultMaxReplyBytes = 8 * 2 ** 20;
+
 export interface ReplicaOptions {
   readonly service: string;
   readonly connect: () => Redis | Cluster;
   readonly maxInFlight: number;
   readonly maxDeliveries: number;
+  /** Most bytes of one reply, and of replies that are sent together. */
+  readonly maxReplyBytes: number;
   readonly timings: ReplicaTimings;
   readonly log: Logger;
 }

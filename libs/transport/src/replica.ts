@@ -25,6 +25,8 @@ const faultPauseMs = 250;
  *
  * Invariants:
  * - It says that it is alive only when the group exists, and is ready only when it reads.
+ * - While it is to take no requests it neither reads nor takes over, and tells clients not to count on it; what it has read
+ *   it answers. The last one reads until clients know.
  * - It never has more than `maxInFlight` requests; what it has no room for stays in the stream for others.
  * - A request past its deadline is acknowledged and never run.
  * - A request is acknowledged with its reply in one step, so a replica that dies leaves all it has not answered to others.
@@ -53,6 +55,7 @@ export class Replica {
   private readonly leaving = new Gate();
   private stopping?: Promise<void>;
   private reading?: Promise<void>;
+  private taking = true;
   private takeoverIsDue = false;
   private handled = 0;
   private expired = 0;
@@ -66,7 +69,7 @@ export class Replica {
     this.keys = serviceKeys(options.service);
     const writer = new RedisLink('writer', connect(), log);
     this.links = [new RedisLink('reader', connect(), log), writer];
-    this.answers = new Answers(writer, this.keys.requests, () => this.clock.now());
+    this.answers = new Answers(writer, this.keys.requests, () => this.clock.now(), options.maxReplyBytes);
     this.presence = new Presence(writer, this.keys, this.id, timings.validMs, this.clock);
     this.takeover = new Takeover(writer, log, {
       keys: this.keys,
@@ -100,6 +103,20 @@ export class Replica {
     return this.running.size + this.overdue.size;
   }
 
+  /** Whether it takes requests on, new ones and those of replicas that are gone. */
+  private get isTaking(): boolean {
+    return this.taking && !this.leaving.isOpen;
+  }
+
+  /** From now on takes requests, or leaves them to others. */
+  async takeRequests(isTaking: boolean): Promise<void> {
+    if (this.presence.isServing === isTaking) return;
+    await this.presence.serve(isTaking, this.options.timings.farewellMs).catch((error: unknown) => this.fault(error));
+    // By now it may be told otherwise.
+    this.taking = this.presence.isServing;
+    this.updateGates();
+  }
+
   /** Resolves when the group exists, the heartbeat is written and it reads; waits for Redis as long as that takes. */
   async start(): Promise<void> {
     await this.join();
@@ -118,7 +135,8 @@ export class Replica {
     const { farewellMs, drainMs } = this.options.timings;
     const [beat, renew, ...others] = this.pulses;
     await beat!.stop();
-    if (this.isUp && (await this.presence.withdraw())) await delay(farewellMs);
+    const isCountedOn = this.presence.isServing && this.isUp && (await this.presence.withdraw());
+    if (isCountedOn) await delay(farewellMs);
     this.leaving.open();
     this.updateGates();
     await Promise.race([this.quietly(), delay(drainMs, undefined, { ref: false })]);
@@ -162,7 +180,7 @@ export class Replica {
       try {
         if (this.takeoverIsDue) await this.takeOver();
         await this.room.opened();
-        if (!this.leaving.isOpen) for (const entry of await this.next()) void this.run(entry);
+        if (this.isTaking) for (const entry of await this.next()) void this.run(entry);
       } catch (error) {
         this.fault(error);
         await delay(faultPauseMs);
@@ -191,10 +209,14 @@ export class Replica {
   }
 
   private async takeOver(): Promise<void> {
-    while (!this.leaving.isOpen) {
+    while (this.isTaking) {
       const entry = await this.takeover.reserve();
       if (!entry) break;
       await this.quiet.opened();
+      if (!this.isTaking) {
+        this.takeover.release();
+        break;
+      }
       if (!(await this.takeover.begin(entry))) continue;
       void this.run(entry);
       // Until it has ended or is overdue: one that hangs does not keep this replica from its work for ever.
@@ -222,7 +244,7 @@ export class Replica {
 
   private updateGates(): void {
     const { isOpen: isLeaving } = this.leaving;
-    this.room.set(this.inFlight < this.options.maxInFlight || isLeaving);
+    this.room.set((this.isTaking && this.inFlight < this.options.maxInFlight) || isLeaving);
     this.quiet.set((isLeaving ? this.inFlight : this.running.size) === 0);
   }
 
@@ -239,7 +261,7 @@ export class Replica {
   }
 
   private async lookForAbandoned(): Promise<void> {
-    if (!this.takeoverIsDue) this.takeoverIsDue = await this.takeover.isDue();
+    if (this.isTaking && !this.takeoverIsDue) this.takeoverIsDue = await this.takeover.isDue();
   }
 
   private fault(error: unknown): void {

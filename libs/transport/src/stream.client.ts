@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { throwError, type Observable } from 'rxjs';
 import { defaultDeadlineMs, Failure, failureSchema } from '#contracts';
 import { ClientLinks } from './client.links.js';
-import { warnOfEviction } from './eviction.js';
+import { warnOfEviction } from './redis.warnings.js';
 import { PendingCalls } from './pending.calls.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
 import type { ServiceView } from './service.view.js';

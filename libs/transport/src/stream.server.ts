@@ -4,9 +4,9 @@ import type { Logger } from 'pino';
 import { lastValueFrom } from 'rxjs';
 import { Failure, type FailureData, type Rpc } from '#contracts';
 import { CallContext } from './call.context.js';
-import { warnOfEviction } from './eviction.js';
+import { warnOfCutReplies, warnOfEviction } from './redis.warnings.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
-import { defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
+import { defaultMaxReplyBytes, defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
 import { Replica } from './replica.js';
 import { encodeVerdict, type Entry } from './wire.js';
 
@@ -23,6 +23,8 @@ export interface StreamServerOptions {
   readonly maxInFlight?: number;
   /** A request delivered this often without an answer is given up. Default 3. */
   readonly maxDeliveries?: number;
+  /** Most bytes of one reply; a larger one becomes an error, `internal`, to its caller. Default 8 MiB. */
+  readonly maxReplyBytes?: number;
   readonly timings?: Partial<ReplicaTimings>;
   /** Told of each request that a handler ran for, e.g. for metrics: `ok`, a failure's code, or `error`. */
   readonly handled?: (pattern: string, outcome: string, tookMs: number) => void;
@@ -35,21 +37,35 @@ export interface StreamServerOptions {
  * Invariants:
  * - A handler sees only payloads that its contract accepts, a caller only such replies.
  * - A thrown `Failure` crosses as data. Anything else is logged here, once, with its cause, and crosses as `internal`.
+ * - A reply that is too large crosses as `internal`, too: Redis would cut the caller's connection, and with it every call
+ *   that waits there.
  */
 export class StreamServer extends Server<LinkEvents, LinkStatus> implements CustomTransportStrategy {
   override readonly transportId = redisStreams;
   private readonly log: Logger;
   private readonly listeners: Parameters<StreamServer['on']>[] = [];
   private replica?: Replica;
+  private isTaking = true;
+  private readonly maxReplyBytes: number;
 
   constructor(private readonly options: StreamServerOptions) {
     super();
     this.log = options.log;
+    this.maxReplyBytes = options.maxReplyBytes ?? defaultMaxReplyBytes;
   }
 
   /** What this replica did so far. */
   get counters(): ReplicaCounters | undefined {
     return this.replica?.counters;
+  }
+
+  /**
+   * Takes requests from here on, or leaves them to other replicas, e.g. as what its handlers need is away: then it reads none
+   * and clients do not count on it, and where it is the last one they are told `unavailable` at once.
+   */
+  takeRequests(isTaking: boolean): void {
+    this.isTaking = isTaking;
+    void this.replica?.takeRequests(isTaking);
   }
 
   override async listen(callback: (error?: unknown) => void): Promise<void> {
@@ -85,15 +101,19 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
 
   private async start(): Promise<void> {
     const { maxInFlight = 64, maxDeliveries = 3, timings } = this.options;
+    const { maxReplyBytes } = this;
     this.replica = new Replica(
-      { ...this.options, maxInFlight, maxDeliveries, timings: { ...defaultTimings, ...timings } },
+      { ...this.options, maxInFlight, maxDeliveries, maxReplyBytes, timings: { ...defaultTimings, ...timings } },
       (entry, now) => this.answer(entry, now),
     );
     for (const [event, listener] of this.listeners) this.listenToLinks(event, listener);
     for (const event of linkEvents) this.listenToLinks(event, () => this.tellStatus());
     await this.replica.start();
+    await this.replica.takeRequests(this.isTaking);
     this.tellStatus();
-    void warnOfEviction(this.replica.links[1].redis, this.log, 'the requests');
+    const [, { redis }] = this.replica.links;
+    void warnOfEviction(redis, this.log, 'the requests');
+    void warnOfCutReplies(redis, this.log, this.maxReplyBytes);
   }
 
   private listenToLinks(event: keyof LinkEvents, listener: LinkEvents[string]): void {
@@ -115,7 +135,11 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
       // A caller newer than this replica, while a release rolls out: it may ask again.
       if (!handler) throw new Failure('unavailable', undefined, { cause: `nothing handles ${pattern}` });
       const data = accepted(handler, entry.request.data);
-      if (reply) return encodeVerdict({ value: validReply(handler, await this.invoke(handler, data, context)) });
+      if (reply) {
+        const verdict = encodeVerdict({ value: validReply(handler, await this.invoke(handler, data, context)) });
+        this.refuseTooLarge(verdict);
+        return verdict;
+      }
       await this.handleEvent(pattern, { pattern, data, metadata }, context);
       return encodeVerdict({});
     } catch (error) {
@@ -124,10 +148,28 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
       if (handler && !contractOf(handler) && isPlain(error)) return encodeVerdict({ error });
       const failure = this.crossing(error, context);
       outcome = failure.code;
-      return encodeVerdict({ error: failure });
+      return this.encodedFailure(failure, pattern);
     } finally {
       if (handler) this.options.handled?.(pattern, outcome, performance.now() - start);
     }
+  }
+
+  /** A failure may carry another answer with it, which may be too large as well. */
+  private encodedFailure(failure: FailureData, pattern: string): string {
+    const verdict = encodeVerdict({ error: failure });
+    try {
+      this.refuseTooLarge(verdict);
+      return verdict;
+    } catch (error) {
+      this.log.error({ err: error, pattern }, 'a failure is too large');
+      return encodeVerdict({ error: { code: 'internal' } });
+    }
+  }
+
+  /** @throws Error for more than one reply may have. */
+  private refuseTooLarge(verdict: string): void {
+    const bytes = Buffer.byteLength(verdict);
+    if (bytes > this.maxReplyBytes) throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);
   }
 
   /** Runs a handler between Nest's processing hooks. One that answers with a stream answers with its last value. */

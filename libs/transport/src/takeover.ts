@@ -2,9 +2,13 @@ import type { Logger } from 'pino';
 import type { RedisLink } from './redis.link.js';
 import { decodeEntry, encodeVerdict, group, type Entry, type ServiceKeys } from './wire.js';
 
-/** Most letters kept of requests that were given up, and for how long. */
+/**
+ * Most letters kept of requests that were given up, for how long, and most bytes of each request: what names it and the
+ * beginning of its payload. That is 50 MB at the most.
+ */
 const mostLetters = 10_000;
 const keepLettersMs = 7 * 24 * 60 * 60 * 1_000;
+const letterBytes = 4_096;
 
 /** How many pending requests one look for abandoned ones covers. */
 const lookCount = 100;
@@ -91,6 +95,11 @@ export class Takeover {
     return true;
   }
 
+  /** Leaves the reserved request to others, who take it over as soon as it counts as abandoned. */
+  release(): void {
+    this.reserved = undefined;
+  }
+
   /** Keeps requests from being taken over by others. */
   async renew(entryIds: readonly string[]): Promise<void> {
     const { keys, replica } = this.options;
@@ -103,7 +112,7 @@ export class Takeover {
     const { keys, replica } = this.options;
     await this.link.redis.rpcBury(
       ...([keys.requests, keys.dead, group, replica, entryId] as const),
-      ...([reason, deliveries, givenUp, mostLetters, keepLettersMs] as const),
+      ...([reason, deliveries, givenUp, mostLetters, keepLettersMs, letterBytes] as const),
     );
     this.buried += 1;
     this.log.error({ entry: entryId, reason, deliveries, stream: keys.dead }, 'gave up a request');

@@ -10,6 +10,7 @@ export interface ProbeOptions {
   readonly name?: string;
   readonly journal?: Journal;
   readonly maxInFlight?: number;
+  readonly maxReplyBytes?: number;
   readonly timings?: StreamServerOptions['timings'];
 }
 
@@ -27,7 +28,7 @@ export interface ProbeReplica {
 
 /** Starts a replica of the service `episode` in this process. */
 export async function startReplica(environment: RedisEnvironment, options: ProbeOptions = {}): Promise<ProbeReplica> {
-  const { name = 'a', maxInFlight, timings } = options;
+  const { name = 'a', maxInFlight, maxReplyBytes, timings } = options;
   const runs: string[] = [];
   const events: unknown[] = [];
   const spans: ProbeReplica['spans'] = [];
@@ -46,6 +47,7 @@ export async function startReplica(environment: RedisEnvironment, options: Probe
     connect: () => connectTo(environment),
     log,
     maxInFlight,
+    maxReplyBytes,
     timings,
   });
   @Module({

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { JsonText } from '#contracts';
+import { eventually } from '#testing';
+import { probe, quote } from '../testing/probe.contracts.js';
+import { useTransport } from '../testing/use.transport.js';
+import { call, type StreamClient } from './index.js';
+import { group, serviceKeys } from './wire.js';
+
+const { admin, replica, client } = useTransport();
+const { requests, dead } = serviceKeys('episode');
+const mebibyte = 2 ** 20;
+
+const json = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2));
+const asked = (gateway: StreamClient, bytes: number) =>
+  call(gateway, quote, { json: json(bytes), as: 'reply' }, { requestId: `${bytes} bytes`, budgetMs: 20_000 });
+const small = (gateway: StreamClient, text: string) =>
+  call(gateway, probe, { text }, { requestId: text, budgetMs: 20_000 });
+
+describe('a reply', () => {
+  it('that is larger than it may be is an error to its caller alone, and logged once with its pattern and size', async () => {
+    const { logged } = await replica({ maxReplyBytes: 10_000 });
+    const gateway = await client();
+    const [tooLarge, fits, neighbour] = await Promise.allSettled([
+      asked(gateway, 10_001),
+      asked(gateway, 9_000),
+      small(gateway, 'neighbour'),
+    ]);
+    expect(tooLarge).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
+    expect(fits).toMatchObject({ status: 'fulfilled' });
+    expect(neighbour).toMatchObject({ status: 'fulfilled', value: { text: 'neighbour' } });
+    const lines = logged.filter(({ pattern }) => pattern === quote.pattern);
+    expect(lines).toMatchObject([
+      { level: 50, err: { message: expect.stringMatching(/has \d+ bytes, more than 10000/) } },
+    ]);
+    expect(gateway.counters.reconnects).toBe(0);
+  });
+
+  it('is one of several of the largest to one gateway that is busy: all arrive, and no neighbour fails', async () => {
+    await replica();
+    const gateway = await client();
+    // As gateway and replica share this thread, all of them wait in Redis for a moment.
+    const large = Array.from({ length: 6 }, () => asked(gateway, 7 * mebibyte));
+    const neighbours = Array.from({ length: 50 }, (_, n) => small(gateway, `neighbour ${n}`));
+    for (const reply of await Promise.all(large)) expect((reply as JsonText).toString()).toHaveLength(7 * mebibyte);
+    expect(await Promise.all(neighbours)).toHaveLength(50);
+    expect(gateway.counters.reconnects).toBe(0);
+  });
+});
+
+describe('a Redis that cuts gateways over few large replies', () => {
+  const limit = (value: string) => admin().config('SET', 'client-output-buffer-limit', value);
+  const warnings = (logged: Record<string, unknown>[]) =>
+    logged.filter(({ msg }) => String(msg).includes('client-output-buffer-limit')).map((line) => line['limit']);
+
+  it('is warned of at the start, and one that has room for them is not', async () => {
+    const { logged: fine } = await replica();
+    try {
+      await limit('pubsub 33554432 8388608 60');
+      const { logged } = await replica({ name: 'b' });
+      await eventually(() => expect(warnings(logged)).toEqual([33_554_432]));
+      await limit('pubsub 0 0 0');
+      const { logged: unlimited } = await replica({ name: 'c' });
+      await small(await client(), 'all have started');
+      expect(warnings([...fine, ...unlimited])).toEqual([]);
+    } finally {
+      await limit('pubsub 67108864 33554432 10');
+    }
+  });
+});
+
+it('a dead letter keeps what names a request and the beginning of its payload, 4 KiB at the most', async () => {
+  await replica();
+  const data = 'x'.repeat(mebibyte);
+  // No request, as it has no budget; given up at once, with all that it has.
+  await admin().xadd(requests, '*', 'pattern', 'episode.probe', 'data', data, 'channel', 'nobody', 'id', '7');
+  await eventually(async () => expect(await admin().xlen(dead)).toBe(1));
+  const [[, fields] = []] = (await admin().xrange(dead, '-', '+')) as [id: string, fields: string[]][];
+  const letter = Object.fromEntries(
+    Array.from({ length: (fields?.length ?? 0) / 2 }, (_, n) => [fields![2 * n], fields![2 * n + 1]]),
+  ) as Record<string, string>;
+  expect(letter).toMatchObject({ pattern: 'episode.probe', channel: 'nobody', id: '7', bytes: String(mebibyte) });
+  expect(letter['data']).toMatch(/^x{3000,4096}$/);
+  expect(await admin().xpending(requests, group)).toEqual([0, null, null, null]);
+});
+
+it('requests that are larger together than one step takes are all answered, in as many steps as that needs', async () => {
+  await replica();
+  const gateway = await client();
+  const text = 'x'.repeat(mebibyte);
+  const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => small(gateway, `${n} ${text}`)));
+  expect(replies.map((reply) => reply.text.length)).toEqual(
+    Array.from({ length: 12 }, (_, n) => `${n} ${text}`.length),
+  );
+});

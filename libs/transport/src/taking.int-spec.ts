@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { eventually } from '#testing';
+import { ask } from '../testing/load.js';
+import { useTransport } from '../testing/use.transport.js';
+import { group, serviceKeys } from './wire.js';
+
+const { admin, replica, client } = useTransport();
+const { requests, alive } = serviceKeys('episode');
+const texts = (name: string, count = 20) => Array.from({ length: count }, (_, n) => `${name}${n}`);
+
+/** Waits until a replica neither reads nor is counted on. */
+async function isWithdrawn(replicaId?: string): Promise<void> {
+  await eventually(async () => {
+    const [seconds, micros] = await admin().time();
+    const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+    const believed = await admin().zrangebyscore(alive, now, '+inf');
+    expect(believed.filter((id) => replicaId === undefined || id === replicaId)).toEqual([]);
+  });
+}
+
+describe('a replica that takes no requests', () => {
+  it('leaves all of them to the others, and takes its share again afterwards', async () => {
+    const away = await replica({ name: 'away' });
+    await eventually(async () => expect(await admin().zcard(alive)).toBe(1));
+    const [id] = await admin().zrange(alive, '0', '-1');
+    const other = await replica({ name: 'other' });
+    const gateway = await client({ services: ['episode'] });
+    away.server.takeRequests(false);
+    await isWithdrawn(id);
+    // What its last read was waiting for may still come to it; after that nothing does.
+    await eventually(async () => {
+      const before = away.runs.length;
+      const asked = await Promise.all(texts('probe').map((text) => ask(gateway, text)));
+      expect(asked.every(({ end }) => end === 'answered')).toBe(true);
+      expect(away.runs).toHaveLength(before);
+    });
+    const before = away.runs.length;
+    const answers = await Promise.all(texts('meanwhile').map((text) => ask(gateway, text)));
+    expect(answers.every(({ end }) => end === 'answered')).toBe(true);
+    expect(away.runs).toHaveLength(before);
+    expect(other.runs.length).toBeGreaterThanOrEqual(20);
+
+    away.server.takeRequests(true);
+    await eventually(async () => {
+      await Promise.all(texts('again').map((text) => ask(gateway, text)));
+      expect(away.runs.some((text) => text.startsWith('again'))).toBe(true);
+    });
+  });
+
+  it('and is the only one: calls are unavailable at once, and answered as soon as it takes them again', async () => {
+    const only = await replica({ timings: { farewellMs: 600, blockMs: 50, drainMs: 100 } });
+    const gateway = await client({ services: ['episode'] });
+    await ask(gateway, 'before');
+    only.server.takeRequests(false);
+    // Before the gateway knows, they are still answered.
+    await eventually(async () => {
+      const { end, tookMs } = await ask(gateway, 'meanwhile');
+      // Its deadline is 5 s.
+      expect(tookMs).toBeLessThan(2_500);
+      expect(end).toBe('unavailable');
+    });
+    await isWithdrawn();
+    only.server.takeRequests(true);
+    await eventually(async () => expect(await ask(gateway, 'after')).toMatchObject({ end: 'answered' }));
+  });
+
+  it('answers what it began before it was told', async () => {
+    const only = await replica();
+    const gateway = await client({ services: ['episode'] });
+    const begun = ask(gateway, 'begun', { takesMs: 300 });
+    await eventually(() => expect(only.runs).toEqual(['begun']));
+    only.server.takeRequests(false);
+    expect(await begun).toMatchObject({ end: 'answered' });
+    await isWithdrawn();
+  });
+
+  it('does not take over what a replica that is gone has left, and does once it takes requests again', async () => {
+    const only = await replica();
+    only.server.takeRequests(false);
+    // It does not wait for requests any more.
+    await eventually(async () => {
+      const lists = await Promise.all(Array.from({ length: 5 }, () => admin().client('LIST')));
+      expect(lists.join('')).not.toMatch(/ flags=b /);
+    });
+    const fields = ['pattern', 'episode.probe', 'data', '{"text":"left"}', 'budget', '60000', 'until', '9999999999999'];
+    await admin().xadd(requests, '*', ...fields, 'meta', '{"requestId":"left"}');
+    await admin().xreadgroup('GROUP', group, 'gone', 'COUNT', 1, 'STREAMS', requests, '>');
+    // Twice as long as it takes to count as abandoned.
+    await eventually(async () => {
+      const rows = (await admin().xpending(requests, group, '-', '+', 1)) as [string, string, number, number][];
+      expect(rows[0]?.[2]).toBeGreaterThan(2_500);
+    });
+    expect(only.runs).toEqual([]);
+    only.server.takeRequests(true);
+    await eventually(() => expect(only.runs).toEqual(['left']));
+  });
+});
