@@ -13,7 +13,7 @@ import { addAttempt, endAlone } from './deletion.store.js';
 import { faultKind } from './fault.rule.js';
 
 /** How long a closing worker waits for Redis once its jobs have ended, in milliseconds. */
-const farewellMs = 2_000;
+export const farewellMs = 2_000;
 
 /** The worker's options, as a token for injection. */
 export const WORKER_OPTIONS = Symbol('worker options');
@@ -21,7 +21,7 @@ export const WORKER_OPTIONS = Symbol('worker options');
 /**
  * Takes jobs from the queue. A fault that passes leaves the record PENDING and the job to be tried again; one that
  * does not, or has come too often, ends the record in FAILURE, in a transaction of its own. That Postgres is away is
- * no attempt.
+ * no attempt, and while it is, no job is taken.
  */
 @Injectable()
 export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -45,6 +45,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     });
     this.worker.on('active', () => (away = false));
     this.worker.on('stalled', () => stalledJobs.inc());
+    this.database.availability.onChange((isThere) => void this.takeJobs(isThere));
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -52,6 +53,11 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     await Promise.allSettled(this.running);
     // The rest is said to Redis, which may be away.
     await Promise.race([closed, setTimeout(farewellMs, undefined, { ref: false })]);
+  }
+
+  private async takeJobs(isTaking: boolean): Promise<void> {
+    // What runs is not waited for: it may hang on the very Postgres that went away.
+    await (isTaking ? this.worker?.resume() : this.worker?.pause(true));
   }
 
   private run(job: Job<DeletionJob>): Promise<void> {

@@ -16,7 +16,7 @@ import { countEnding } from './deletion.metrics.js';
 import { cascaded, claimDeletion, ended, endWithin, insertDeletion, named, readStatus } from './deletion.store.js';
 
 /** How long one cascade may take, in milliseconds; it holds the user's clock meanwhile. */
-const cascadeLimitMs = 60_000;
+export const cascadeLimitMs = 60_000;
 
 /**
  * The lifecycle of deletions. Invariants:

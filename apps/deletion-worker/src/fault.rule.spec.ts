@@ -14,6 +14,11 @@ describe('faultKind', () => {
     '25006',
     '28P01',
     '3D000',
+    '42P01',
+    '42703',
+    '42883',
+    '42501',
+    '3F000',
     'ECONNREFUSED',
     'ECONNRESET',
     'EPIPE',
@@ -21,7 +26,7 @@ describe('faultKind', () => {
     'ENOTFOUND',
     'ENETUNREACH',
     'CERT_HAS_EXPIRED',
-  ])('is away when Postgres is not to be reached, which is no attempt: %s', (code) =>
+  ])('is away when Postgres is not to be reached or not migrated yet, which is no attempt: %s', (code) =>
     expect(faultKind(withCode(code))).toBe('away'),
   );
 
@@ -30,7 +35,7 @@ describe('faultKind', () => {
     (code) => expect(faultKind(withCode(code))).toBe('passing'),
   );
 
-  it.each(['23503', '23514', '42501', '42P01', 'XX000', 'P0001'])('is lasting when it never will: %s', (code) =>
+  it.each(['23503', '23514', '42601', 'XX000', 'P0001'])('is lasting when it never will: %s', (code) =>
     expect(faultKind(withCode(code))).toBe('lasting'),
   );
 

@@ -15,7 +15,13 @@ import { Gate } from './http/gate.js';
 import { RateLimits } from './http/rate.limits.js';
 import { createOpenApi } from './openapi.js';
 
-/** Starts the gateway; it serves from here on until it is stopped. */
+/** How long a start that listens already waits for Redis before it says that it serves, in milliseconds. */
+const redisLimitMs = 2_000;
+
+/**
+ * Starts the gateway; it serves from here on until it is stopped. Without Redis that is 503 for everybody, and it is not
+ * ready before it has reached Redis once: afterwards it is the one to say 503, whatever is away.
+ */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   const authenticator = new Authenticator(config, log);
   const client = new StreamClient({
@@ -25,9 +31,13 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
     maxInFlight: config.MAX_CALLS,
   });
   traceCalls(client);
-  await client.connect();
+  let hasConnected = false;
+  // Rejects only when it is closed before.
+  const connected = client.connect().then(
+    () => void (hasConnected = true),
+    () => {},
+  );
   const limits = new RateLimits(config, log);
-  await limits.opened();
   const held = new HeldBytes(config.MAX_HELD_BYTES);
   const adapter = await createFastify(config, new Gate(authenticator, limits, held, log), log);
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(config, client, log), adapter, {
@@ -43,8 +53,11 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   if (authenticator.keySet()) fastify.get('/.well-known/jwks.json', () => authenticator.keySet());
   await app.listen(config.PORT, config.HOST);
   const { port } = app.getHttpServer().address() as AddressInfo;
+  const redis = Promise.all([connected, limits.opened()]);
+  await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);
   return {
     facts: { port },
+    missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
     stop: async () => {
       // Unready and serving, as a balancer still sends requests here until it has looked again.
       await setTimeout(config.DRAIN_SECONDS * 1_000);

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { Failure, type FailureCode, type FailureData, JsonText } from '#contracts';
 import type { DataSource } from 'typeorm';
+import { Availability } from './availability.js';
 import { bind, Session } from './session.js';
 import { SharedReads } from './shared.reads.js';
 import { inStatementSpan } from './statement.span.js';
@@ -55,14 +56,19 @@ type Answer = { reply: unknown } | { json: unknown } | { failure: FailureData };
 const remembered: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
 /**
- * SQLSTATEs of faults that are Postgres' state, not ours: cancelled, no lock in time, shutting down, no connection left;
- * and a statement that is not prepared, as what prepared it just before on the same connection was cancelled.
+ * SQLSTATEs of faults that are Postgres' state, not ours: cancelled, no lock in time, shutting down, no connection left,
+ * none allowed, read-only; a statement that is not prepared, as what prepared it just before on the same connection was
+ * cancelled; a table, column, function, schema or right that is not there yet, while a release rolls out.
  */
-const passing = /^(08|40|53|57)|^(55P03|26000)$/;
-const connectionLost = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN)/;
+const passing = /^(08|28|3D|40|53|57)|^(25006|26000|55P03|42P01|42703|42883|42501|3F000)$/;
+/** Those of them that say that Postgres is not to be had, or not migrated; with the rest it is there and busy. */
+const doubtful = /^(08|28|3D|57P)|^(53300|42P01|42703|42883|42501|3F000)$/;
+const connectionLost = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN)/;
 /** What the driver says by words alone of a connection that is gone, silent or not to be had. */
 const connectionGone =
   /^(Connection terminated|Client (was closed|has encountered a connection error)|Query read timeout|timeout (exceeded|expired))/;
+/** What the pool says when all connections are in use: nothing about Postgres. */
+const poolIsBusy = /^timeout exceeded/;
 
 /**
  * Postgres, for the services. Invariants:
@@ -71,9 +77,12 @@ const connectionGone =
  * - effect and answer of a write are committed together under its request id, so it takes effect once;
  * - a write never starts after its caller stopped waiting: what is left of the deadline bounds the wait for the
  *   clock and every statement;
- * - a read is one statement, so what it sees is one snapshot.
+ * - a read is one statement, so what it sees is one snapshot;
+ * - a fault that an absent Postgres makes raises a doubt at once, which {@link availability} looks into.
  */
 export class Database {
+  /** Whether Postgres is there for this process, as far as is known without asking. */
+  readonly availability = new Availability(() => this.missing());
   private readonly pool: Pool;
   private readonly reads: SharedReads;
   private readonly turns = new Turns();
@@ -89,6 +98,8 @@ export class Database {
     this.pool.on('acquire', (client) => {
       if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
     });
+    // Of one that nobody uses.
+    this.pool.on('error', () => this.availability.doubt());
   }
 
   /**
@@ -109,7 +120,7 @@ export class Database {
     try {
       return (await inStatementSpan(name, run)).rows;
     } catch (error) {
-      throw asFailure(error);
+      throw this.asFailure(error);
     }
   }
 
@@ -159,14 +170,14 @@ export class Database {
    */
   async inTransaction<Result>(remainingMs: () => number, run: (session: Session) => Promise<Result>): Promise<Result> {
     const client = await this.pool.connect().catch((error: unknown) => {
-      throw asFailure(error);
+      throw this.asFailure(error);
     });
     let broken = false;
     const session = new Session(client, remainingMs, this.prepared);
     try {
       return await run(await session.begin());
     } catch (error) {
-      throw asFailure(error);
+      throw this.asFailure(error);
     } finally {
       if (!session.committed) await session.rollback().catch(() => (broken = true));
       client.release(broken);
@@ -178,19 +189,29 @@ export class Database {
     return { total: this.pool.totalCount, idle: this.pool.idleCount, waiting: this.pool.waitingCount };
   }
 
-  /**
-   * The migrations that this build knows and the database does not have; newer ones there are fine.
-   *
-   * @throws Failure `unavailable` when Postgres can't answer now.
-   */
-  async missingMigrations(): Promise<string[]> {
-    const applied = await this.read<{ name: string }>(appliedMigrations, []);
-    const names = new Set(applied.map(({ name }) => name));
-    return this.dataSource.migrations.map((migration) => migration.constructor.name).filter((name) => !names.has(name));
+  async close(): Promise<void> {
+    this.availability.close();
+    await this.dataSource.destroy();
   }
 
-  async close(): Promise<void> {
-    await this.dataSource.destroy();
+  /** The migrations that this build knows and the database does not have; newer ones there are fine. */
+  private async missing(): Promise<string[]> {
+    const { rows } = await this.pool.query<{ name: string }>(bind(appliedMigrations, [], this.prepared));
+    const names = new Set(rows.map(({ name }) => name));
+    const known = this.dataSource.migrations.map((migration) => migration.constructor.name);
+    return known.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
+  }
+
+  /** Faults of Postgres that pass are `unavailable`; everything else stays what it is: a fault of ours. */
+  private asFailure(error: unknown): unknown {
+    if (error instanceof Failure) return error;
+    const { code, message } = error as { code?: unknown; message?: unknown };
+    const state = typeof code === 'string' ? code : '';
+    const words = typeof message === 'string' ? message : '';
+    const isLost = connectionLost.test(state) || connectionGone.test(words);
+    if (doubtful.test(state) || (isLost && !poolIsBusy.test(words))) this.availability.doubt();
+    const passes = isLost || passing.test(state);
+    return passes ? new Failure('unavailable', undefined, { cause: error }) : error;
   }
 }
 
@@ -214,13 +235,4 @@ function answered<Reply>(pattern: string, first: string | null, answer: Answer):
   if ('json' in answer) return JsonText.of(answer.json) as Reply;
   if ('reply' in answer) return answer.reply as Reply;
   throw new Failure(answer.failure.code);
-}
-
-/** Faults of Postgres that pass are `unavailable`; everything else stays what it is: a fault of ours. */
-function asFailure(error: unknown): unknown {
-  const { code, message } = error as { code?: unknown; message?: unknown };
-  const passes =
-    (typeof code === 'string' && (passing.test(code) || connectionLost.test(code))) ||
-    (typeof message === 'string' && connectionGone.test(message));
-  return passes && !(error instanceof Failure) ? new Failure('unavailable', undefined, { cause: error }) : error;
 }

@@ -1,3 +1,4 @@
+export { type Availability } from './availability.js';
 export { createDataSource, type DatabaseOptions } from './data-source.js';
 export { beginWrite, Database, storeAnswer, type Transaction, type Write } from './database.js';
 export { databaseConfig } from './database.config.js';

@@ -22,13 +22,19 @@ export interface Running {
   opsRoutes?: OpsRoutes;
 }
 
+/** Says what keeps an app from starting, as texts for an operator; the last one to say so is asked while it starts. */
+export type WaitFor = (missing: () => Promise<readonly string[]>) => void;
+
 /** Sent to a parent process over IPC once the app serves. */
 export interface ReadyMessage {
   ready: true;
   facts: Record<string, unknown>;
 }
 
-/** A stop that takes longer than this has hung: more than the longest thing that is finished first, a large cascade. */
+/**
+ * A stop that takes longer than this has hung: more than the longest thing that is finished first, a large cascade.
+ * Whoever stops apps waits longer still: the supervisor, `stop_grace_period`, `terminationGracePeriodSeconds`.
+ */
 export const stopLimitMs = 70_000;
 
 /**
@@ -39,7 +45,7 @@ export const stopLimitMs = 70_000;
 export async function runApp<Schema extends z.ZodObject>(
   app: string,
   schema: Schema,
-  start: (config: z.output<Schema>, log: Log) => Promise<Running>,
+  start: (config: z.output<Schema>, log: Log, waitFor: WaitFor) => Promise<Running>,
 ): Promise<void> {
   const config = configured(app, schema);
   const log = createLog(app, (config as z.output<typeof commonConfig>).LOG_LEVEL);
@@ -54,9 +60,10 @@ export async function runApp<Schema extends z.ZodObject>(
   const flushTraces = await startTracing(app, config as Partial<OpsConfig & TracingConfig>);
   let running: Running | undefined;
   let stopping = false;
+  let awaited: () => Promise<readonly string[]> = async () => [];
   const ops = await openOps(app, config as Partial<OpsConfig>, async () => {
     if (stopping) return ['it is stopping'];
-    if (!running) return ['it is starting'];
+    if (!running) return ['it is starting', ...(await awaited())];
     return (await running.missing?.()) ?? [];
   }).catch(die);
   const stop = (cause: string) => {
@@ -75,7 +82,7 @@ export async function runApp<Schema extends z.ZodObject>(
   process.on('SIGINT', () => stop('SIGINT'));
   if (process.send) process.on('disconnect', () => stop('the parent process is gone'));
 
-  running = await start(config, log).catch(die);
+  running = await start(config, log, (missing) => (awaited = missing)).catch(die);
   if (ops && running.opsRoutes) ops.server.routes = running.opsRoutes;
   const facts = { ...running.facts, ...(ops && { opsPort: ops.port }) };
   log.info(facts, 'ready');

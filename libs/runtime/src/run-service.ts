@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { createDataSource, Database, databaseConfig } from '#database';
@@ -9,7 +10,7 @@ import { handlerMetrics, watchPool, watchReplica } from './metrics.js';
 import { type OpsRoutes, opsConfig } from './ops.server.js';
 import { connectRedis, redisConfig } from './redis.connection.js';
 import { traceHandlers, tracingConfig } from './tracing.js';
-import { commonConfig, runApp } from './run-app.js';
+import { commonConfig, runApp, type WaitFor } from './run-app.js';
 
 /** The configuration of a service: Postgres, Redis, and how much it takes on. */
 export const serviceConfig = z.object({
@@ -42,8 +43,10 @@ export class DatabaseModule {
 }
 
 /**
- * Runs a replica of a service as a process. Stopping it, requests that were begun are answered before Postgres is
- * let go.
+ * Runs a replica of a service as a process.
+ * - Nothing of it exists before Postgres answers and has every migration: no request is read, no heartbeat is told.
+ * - While Postgres is away for this replica it leaves requests to others, and comes back by itself.
+ * - Stopping it, requests that were begun are answered before Postgres is let go.
  *
  * @param module makes the service's module.
  * @param opsRoutes makes the service's own routes on the ops port, from the started app.
@@ -55,16 +58,9 @@ export function runService<Schema extends z.ZodObject>(
   module: (config: z.output<Schema>, log: Log) => DynamicModule,
   opsRoutes?: (app: INestMicroservice, config: z.output<Schema>) => Promise<OpsRoutes | undefined>,
 ): Promise<void> {
-  return runApp(app, schema, async (values, log) => {
+  return runApp(app, schema, async (values, log, waitFor) => {
     const config = values as ServiceConfig;
-    const dataSource = createDataSource({
-      url: config.DATABASE_URL,
-      poolSize: config.DATABASE_POOL_SIZE,
-      applicationName: app,
-      pooled: config.DATABASE_PREPARED === 'off',
-    });
-    await dataSource.initialize();
-    const database = new Database(dataSource, config.DATABASE_PREPARED === 'on');
+    const database = await openDatabase(app, config, log, waitFor);
     const strategy = new StreamServer({
       service,
       connect: () => connectRedis(config),
@@ -79,11 +75,16 @@ export function runService<Schema extends z.ZodObject>(
     watchPool(() => database.connections);
     let status = '';
     strategy.status.subscribe((now) => (status = now));
+    database.availability.onChange((isThere) => {
+      if (isThere) log.info('Postgres is there again: this replica takes requests');
+      else log.warn({ missing: database.availability.missing }, 'this replica leaves requests to others');
+      strategy.takeRequests(isThere);
+    });
     await nest.listen();
     return {
       missing: async () => [
         ...(status === 'connected' ? [] : [`Redis: ${status}`]),
-        ...(await database.missingMigrations()).map((name) => `a migration: ${name}`),
+        ...(await database.availability.check()),
       ],
       opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),
       stop: async () => {
@@ -93,6 +94,40 @@ export function runService<Schema extends z.ZodObject>(
       },
     };
   });
+}
+
+/** How long to wait before Postgres is tried again, in milliseconds. */
+const retryMs = 1_000;
+
+/** Connects to Postgres and waits until it has every migration, for as long as both take. */
+async function openDatabase(app: string, config: ServiceConfig, log: Log, waitFor: WaitFor): Promise<Database> {
+  const dataSource = createDataSource({
+    url: config.DATABASE_URL,
+    poolSize: config.DATABASE_POOL_SIZE,
+    applicationName: app,
+    pooled: config.DATABASE_PREPARED === 'off',
+  });
+  let trouble = 'connecting';
+  waitFor(async () => [`Postgres: ${trouble}`]);
+  while (!dataSource.isInitialized) {
+    try {
+      await dataSource.initialize();
+    } catch (error) {
+      const { message, code = '' } = error as Error & { code?: string };
+      const reason = message || code;
+      // Once for each reason: it may be put right at either end.
+      if (reason !== trouble) log.error({ err: error }, 'Postgres is not to be had; trying on');
+      trouble = reason;
+      await delay(retryMs);
+    }
+  }
+  const database = new Database(dataSource, config.DATABASE_PREPARED === 'on');
+  const { availability } = database;
+  const missing = await availability.check();
+  if (missing.length > 0) log.warn({ missing }, 'waiting for Postgres');
+  waitFor(() => availability.check());
+  await availability.there();
+  return database;
 }
 
 @Module({})

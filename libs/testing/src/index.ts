@@ -5,7 +5,7 @@ export { eventually } from './eventually.js';
 export { freshUser } from './fresh.user.js';
 export { contentOf } from './json.content.js';
 export { isRunning, LaunchedSystem, processesWith, repository, type LaunchOptions } from './launched.system.js';
-export type { RoleUrls } from './migrated.database.js';
+export { migrate, type RoleUrls } from './migrated.database.js';
 export { TcpProxy } from './tcp.proxy.js';
 export { createDatabase, type TestDatabase } from './test.database.js';
 export { startPostgresServer, startRedisServer, TestServer } from './test.server.js';

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 /** A wire between a process and a server that can be cut off for a while: what was sent meanwhile arrives afterwards. */
 export class TcpProxy {
   private readonly sockets = new Set<Socket>();
+  private isRefusing = false;
 
   private constructor(
     private readonly server: Server,
@@ -19,7 +20,10 @@ export class TcpProxy {
     const url = new URL(target);
     url.port = String((server.address() as AddressInfo).port);
     const proxy = new TcpProxy(server, url.href);
-    server.on('connection', (inward) => proxy.join(inward, connect(Number(port), hostname)));
+    server.on('connection', (inward) => {
+      if (proxy.isRefusing) inward.on('error', () => {}).destroy();
+      else proxy.join(inward, connect(Number(port), hostname));
+    });
     return proxy;
   }
 
@@ -41,6 +45,17 @@ export class TcpProxy {
   /** Cuts every connection, and with it what was held; new ones pass. */
   cut(): void {
     for (const socket of this.sockets) socket.destroy();
+  }
+
+  /** Cuts every connection, and new ones too until {@link accept}. */
+  refuse(): void {
+    this.isRefusing = true;
+    this.cut();
+  }
+
+  /** Ends {@link refuse}. */
+  accept(): void {
+    this.isRefusing = false;
   }
 
   /** Cuts the wire for good. */
