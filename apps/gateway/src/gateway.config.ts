@@ -98,7 +98,7 @@ export const gatewayConfig = z
       .describe(
         'Bytes of bodies that wait and answers that leave, of all users; one user has a quarter. Bodies weigh threefold.',
       ),
-    DRAIN_SECONDS: integer(0, 600)
+    DRAIN_SECONDS: integer(0, 60)
       .default(0)
       .describe('How long a stopping gateway still serves, unready, until balancers have learnt of it.'),
     MAX_CALLS: integer(1, 100_000)

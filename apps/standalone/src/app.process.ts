@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { ReadyMessage } from '#runtime';
+import { type ReadyMessage, stopLimitMs as appStopLimitMs } from '#runtime';
 import { StartError } from '#embedded';
 import type { AppLog } from './app.log.js';
 import type { Run } from './supervised.run.js';
@@ -20,7 +20,7 @@ const readyLimitMs = 60_000;
 /** As in a container (k8s/base), so that one app can't take the machine; `NODE_OPTIONS` may say otherwise. */
 const heapLimit = '--max-old-space-size=384';
 /** Longer than an app takes to give up on its own stop. */
-const stopLimitMs = 35_000;
+export const stopLimitMs = appStopLimitMs + 5_000;
 
 /**
  * A running app.

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { stopLimitMs } from '#runtime';
+import { expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { defaultTimings } from '../libs/transport/src/replica.options.js';
+import { farewellMs } from './deletion-worker/src/deletion.processor.js';
+import { cascadeLimitMs } from './deletion-worker/src/deletion.service.js';
+import { gatewayConfig } from './gateway/src/gateway.config.js';
+import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.js';
+
+const servers = ['gateway', 'subscription', 'episode', 'deletion-worker'];
+
+interface Deployment {
+  kind: string;
+  spec: {
+    template: {
+      spec: {
+        terminationGracePeriodSeconds?: number;
+        containers: { lifecycle?: { preStop?: { sleep?: { seconds: number } } } }[];
+      };
+    };
+  };
+}
+
+it('an app gives up its stop only after the longest thing that it finishes first', () => {
+  const { farewellMs: goodbyeMs, drainMs } = defaultTimings;
+  expect(stopLimitMs).toBeGreaterThan(cascadeLimitMs + farewellMs);
+  expect(stopLimitMs).toBeGreaterThan(goodbyeMs + drainMs);
+  const drain = (seconds: string) => gatewayConfig.shape.DRAIN_SECONDS.safeParse(seconds).success;
+  expect([drain(String(stopLimitMs / 1_000 - 10)), drain(String(stopLimitMs / 1_000))]).toEqual([true, false]);
+});
+
+it('the supervisor waits longer than an app needs to give up its stop', () => {
+  expect(supervisorLimitMs).toBeGreaterThan(stopLimitMs);
+});
+
+it.each(servers)('docker-compose waits longer for %s', (app) => {
+  const file = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
+    services: Record<string, { stop_grace_period?: string }>;
+  };
+  expect(Number.parseInt(file.services[app]?.stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(stopLimitMs);
+});
+
+it.each(servers)('Kubernetes waits longer for %s, its preStop included', (app) => {
+  const documents = parseAllDocuments(readFileSync(`k8s/base/${app}.yaml`, 'utf8'), { merge: true });
+  const deployment = documents
+    .map((document) => document.toJS() as Deployment)
+    .find(({ kind }) => kind === 'Deployment');
+  const { terminationGracePeriodSeconds = 30, containers } = deployment!.spec.template.spec;
+  const sleeps = containers.map(({ lifecycle }) => lifecycle?.preStop?.sleep?.seconds ?? 0);
+  expect((terminationGracePeriodSeconds - Math.max(...sleeps)) * 1_000).toBeGreaterThan(stopLimitMs);
+});
