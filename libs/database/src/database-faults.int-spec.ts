@@ -146,6 +146,47 @@ describe('a write', () => {
   });
 });
 
+describe('availability', () => {
+  it('is lost with Postgres without a statement, is looked after meanwhile, and comes back by itself', async () => {
+    const { availability } = database;
+    await availability.there();
+    await write();
+    const changes: boolean[] = [];
+    availability.onChange((isThere) => changes.push(isThere));
+    await server.stop();
+    await eventually(() => expect(availability.isThere).toBe(false));
+    expect(availability.missing).toEqual([expect.stringMatching(/^Postgres: /)]);
+    await server.start();
+    await availability.there();
+    expect([changes, availability.missing]).toEqual([[false, true], []]);
+    await eventually(() => write());
+  });
+
+  it('is not lost with one connection of several, nor with a statement that took too long', async () => {
+    const { availability } = database;
+    const changes: boolean[] = [];
+    availability.onChange((isThere) => changes.push(isThere));
+    const [backend] = await database.read<{ pid: number }>(backendPid, []);
+    process.kill(Number(backend?.pid), 'SIGTERM');
+    const slow = statement('test.slow', 'SELECT pg_sleep(60)');
+    const tooLong = database.inTransaction(timeLimit(budgetMs), (session) => session.query(slow, []));
+    await expect(tooLong).rejects.toMatchObject({ code: 'unavailable' });
+    await eventually(() => write());
+    expect([await availability.check(), changes]).toEqual([[], []]);
+  });
+
+  it.each([
+    ['a table that is not there', 'SELECT FROM sync.later'],
+    ['a column that is not there', 'SELECT later FROM sync.user_clock'],
+    ['a function that is not there', 'SELECT sync.later()'],
+    ['a schema that is not there', 'CREATE TABLE later.later ()'],
+    ['a right that is not there', 'SELECT FROM deletion.deletions'],
+  ])('%s is unavailable, and no reason to leave while all migrations are there', async (name, text) => {
+    await expect(database.read(statement(`test.${name}`, text), [])).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await database.availability.check()).toEqual([]);
+  });
+});
+
 describe('reads that come in one turn', () => {
   it('share connections, four to each', async () => {
     const rows = await Promise.all(Array.from({ length: 9 }, () => database.read<{ pid: number }>(backendPid, [])));
