@@ -47,11 +47,12 @@ export function table(outcomes: readonly Outcome[], idle: Polls): string {
       `${polls.failures.length} of ${polls.count}`,
       `${polls.p50} / ${polls.p99} / ${polls.max}`,
       processes.map(({ stoodStillMs: ms }) => (ms === undefined ? '-' : `${ms}${ms > goalMs ? '!' : ''}`)).join(' '),
+      processes.map((process) => process.busyMs).join(' '),
       processes.map(({ peakBytes }) => (peakBytes === undefined ? '-' : megabytes(peakBytes))).join(' '),
     ];
   });
   const order = 'gateway subscription episode deletion-worker';
-  const head = ['', 'attack', 'answers', 'failed polls', 'p50 / p99 / max ms', 'event loops ms', 'peak MiB'];
+  const head = ['', 'attack', 'answers', 'failed polls', 'p50 / p99 / max ms', 'event loops ms', 'CPU ms', 'peak MiB'];
   const widths = head.map((name, column) => Math.max(...[head, ...rows].map((row) => (row[column] ?? name).length)));
   const line = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ');
   return [

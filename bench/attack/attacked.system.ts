@@ -15,6 +15,8 @@ export interface ProcessReport {
   readonly app: App;
   /** The longest that its event loop stood still, in milliseconds; `undefined` where it ended. */
   readonly stoodStillMs: number | undefined;
+  /** How long it had a processor, in milliseconds; unlike times by the clock the same on a busy machine. */
+  readonly busyMs: number;
   /** The most memory it had, and what its container may have; in bytes. */
   readonly peakBytes: number | undefined;
   readonly limitBytes: number;
@@ -36,6 +38,7 @@ const [silenceMs, calmMs] = [10_000, 1_000];
 export class AttackedSystem {
   private readonly containers = new Map(apps.map((app) => [app, containerOf(app)]));
   private readonly processes = new Map<App, AppProcess>();
+  private readonly busyBefore = new Map<number, number>();
 
   private constructor(
     private readonly stack: AppStack,
@@ -93,6 +96,7 @@ export class AttackedSystem {
     for (const { pid } of this.running()) {
       writeFileSync(`/proc/${pid}/clear_refs`, '5');
       await this.stoodStill(pid);
+      this.busyBefore.set(pid, busyMs(pid));
     }
   }
 
@@ -103,7 +107,8 @@ export class AttackedSystem {
         const { pid, hasExited } = this.processes.get(app) as AppProcess;
         const { limitBytes } = this.containers.get(app) as Container;
         const stoodStillMs = hasExited ? undefined : await this.stoodStill(pid);
-        return { app, stoodStillMs, peakBytes: memory(pid, 'VmHWM'), limitBytes };
+        const busy = Math.max(busyMs(pid) - (this.busyBefore.get(pid) ?? 0), 0);
+        return { app, stoodStillMs, busyMs: busy, peakBytes: memory(pid, 'VmHWM'), limitBytes };
       }),
     );
   }
@@ -140,6 +145,19 @@ function containerOf(app: App): Container {
   const nodeOptions = container?.env?.find(({ name }) => name === 'NODE_OPTIONS')?.value;
   if (limitBytes === undefined || nodeOptions === undefined) throw new Error(`${app}: no limits in k8s/base`);
   return { limitBytes, nodeOptions };
+}
+
+/** How long a process had a processor since it began, in milliseconds; 0 where it ended. */
+function busyMs(pid: number): number {
+  try {
+    // `pid (name) state ...`, where the name may hold anything; the two times are in hundredths of a second.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return 0;
+  }
 }
 
 /** Bytes that a process has (`VmRSS`) or had at most (`VmHWM`); `undefined` where it ended. */

@@ -25,18 +25,18 @@ export const connectionAttacks: readonly Attack[] = [
     },
   },
   {
-    name: '400 bodies of 2 MB whose last byte does not come, no token',
+    name: '150 bodies of 2 MB whose last byte does not come, no token',
     prepare: (attacker) => {
       const body = Buffer.alloc(bodyBytes, ' ');
       const whole = attacker.bytes({ method: 'POST', target: '/episodes', body, token: null });
-      return () => attacker.hold(400, () => whole.subarray(0, -1), holdMs);
+      return () => attacker.hold(150, () => whole.subarray(0, -1), holdMs);
     },
   },
   {
-    name: '400 bodies of 2 MB whose last byte does not come',
+    name: '150 bodies of 2 MB whose last byte does not come',
     prepare: (attacker) => {
       const whole = attacker.bytes({ method: 'POST', target: '/episodes', body: Buffer.alloc(bodyBytes, ' ') });
-      return () => attacker.hold(400, () => whole.subarray(0, -1), holdMs);
+      return () => attacker.hold(150, () => whole.subarray(0, -1), holdMs);
     },
   },
   {
