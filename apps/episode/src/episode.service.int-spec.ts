@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Episode, type EpisodeEntry, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
@@ -177,6 +178,16 @@ describe('an upload', () => {
     });
   });
 
+  it('answers within the bytes asked for, and applies only what it answers', async () => {
+    const entries = [1, 2, 3].map((n) => ({ podcastGuid, ...metadata(n), title: 'x'.repeat(2_000), temporaryId: n }));
+    const text = await world.service.upload({ userId, entries, maxBytes: 6_000 }, call());
+    expect(Buffer.byteLength(text.toString())).toBeLessThanOrEqual(6_000);
+    const { success, failure } = contentOf(text, uploadedSchema);
+    expect(success.map((row) => row.temporary_id)).toEqual([1, 2]);
+    expect(failure).toMatchObject([{ code: 'limit_reached', temporary_id: 3 }]);
+    expect((await page()).total).toBe(2);
+  });
+
   it('runs a batch of 1,000 in as many statements as a batch of one', async () => {
     const statementsOf = async (entries: Entry[]) => {
       const before = world.statements();
@@ -264,6 +275,39 @@ describe('the list of episodes', () => {
     await put(metadata(1));
     await world.owner.query('UPDATE subscription.subscriptions SET is_subscribed = false WHERE user_id = $1', [userId]);
     expect(await list()).toHaveLength(1);
+  });
+
+  it('ends a page at its bytes, and a walk by links still sees every row once, in both directions', async () => {
+    await put(...Array.from({ length: 30 }, (_, n) => metadata(n, { title: '"'.repeat((n * 37) % 400) })));
+    const all = await list();
+    const walk = async (since: string | undefined, perPage: number, maxBytes: number, back: boolean) => {
+      const pages: Episode[][] = [];
+      const { span } = await page({ since, perPage, maxBytes });
+      let position: ListRequest['position'] = back
+        ? { from: 'before', id: Number.MAX_SAFE_INTEGER }
+        : { from: 'after', id: 0 };
+      for (let more = true; more;) {
+        const answer = await page({ since, perPage, maxBytes, position, span });
+        more = answer.more;
+        const bytes = Buffer.byteLength(JSON.stringify(answer.items));
+        expect(answer.items.length === 1 || bytes <= maxBytes).toBe(true);
+        expect(answer.items.length).toBeGreaterThan(0);
+        if (back) pages.unshift(answer.items);
+        else pages.push(answer.items);
+        position = back ? { from: 'before', id: answer.firstId ?? 0 } : { from: 'after', id: answer.lastId ?? 0 };
+      }
+      return pages.flat();
+    };
+    const walks = fc.tuple(
+      fc.constantFrom(undefined, epoch),
+      fc.integer({ min: 1, max: 40 }),
+      fc.integer({ min: 1, max: 9_000 }),
+      fc.boolean(),
+    );
+    await fc.assert(
+      fc.asyncProperty(walks, async (of) => expect(await walk(...of)).toEqual(all)),
+      { numRuns: full ? 200 : 20 },
+    );
   });
 
   it('is one snapshot of clock, rows and total while 8 write, and a poller of its clock misses nothing', async () => {

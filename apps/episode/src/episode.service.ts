@@ -42,7 +42,7 @@ export class EpisodeService {
     };
     return this.database.write(write, async (transaction) => {
       const known = new KnownEpisodes(toLoaded(transaction.found), transaction.stamp);
-      const verdicts = applyUploads(known, judged, room);
+      const verdicts = await applyUploads(known, judged, room);
       await saveChanges(transaction, userId, known.changes());
       return JsonText.of(verdicts);
     });

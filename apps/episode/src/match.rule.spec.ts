@@ -21,13 +21,13 @@ const one = metadata(1);
 const bare = metadata(1, { episodeGuid: '' });
 const pick = (...fields: (keyof Metadata)[]) => Object.fromEntries(fields.map((field) => [field, one[field]]));
 
-const field = <Value>(...values: Value[]) => fc.constantFrom(...values);
+const oneOf = <Value>(...values: Value[]) => fc.constantFrom(...values);
 const any = fc.record({
-  episodeGuid: field('', 'g', 'h'),
-  title: field('', 't', 'u'),
-  publishDate: field('2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'),
-  enclosureUrl: field('', 'https://e.example/1', 'https://e.example/2'),
-  episodeUrl: field('', 'https://p.example/1', 'https://p.example/2'),
+  episodeGuid: oneOf('', 'g', 'h'),
+  title: oneOf('', 't', 'u'),
+  publishDate: oneOf('2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'),
+  enclosureUrl: oneOf('', 'https://e.example/1', 'https://e.example/2'),
+  episodeUrl: oneOf('', 'https://p.example/1', 'https://p.example/2'),
 });
 
 describe('the rank of two episodes', () => {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Uploaded } from '#contracts';
 import type { AnswerRoom } from './answer.room.js';
 import type { Metadata, Refusal, Upload } from './episode-entry.rule.js';
@@ -22,13 +23,21 @@ interface Meant {
 /** What a new episode needs; its `episode_url` may be unknown. */
 const identifiers = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl'] as const;
 
+/** As many entries are applied before others of the process have a turn: texts at their limits take their time. */
+const atOnce = 25;
+
 /** Applies a batch in order. Success items show what stands after the whole of it. */
-export function applyUploads(known: KnownEpisodes, entries: readonly (Upload | Refusal)[], room: AnswerRoom): Uploaded {
+export async function applyUploads(
+  known: KnownEpisodes,
+  entries: readonly (Upload | Refusal)[],
+  room: AnswerRoom,
+): Promise<Uploaded> {
   let place = 0;
-  const outcomes = entries.map((entry) => {
+  const outcomes: (Applied | Refusal)[] = [];
+  for (const entry of entries) {
     const outcome = 'refuse' in entry ? applyUpload(known, entry, place++, room) : entry;
-    return 'message' in outcome ? room.fit(outcome) : outcome;
-  });
+    if (outcomes.push('message' in outcome ? room.fit(outcome) : outcome) % atOnce === 0) await nextTurn();
+  }
   const success: Uploaded['success'] = [];
   const failure: Uploaded['failure'] = [];
   for (const outcome of outcomes) {
