@@ -107,7 +107,7 @@ describe('POST /episodes', () => {
   test.each([
     'show.example/1',
     'ftp://show.example/1',
-    'https://show.example/\n',
+    'https://show.example/\n1',
     `https://s.example/${'x'.repeat(4_096)}`,
     '',
     5,

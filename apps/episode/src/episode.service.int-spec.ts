@@ -305,7 +305,9 @@ describe('the list of episodes', () => {
       fc.boolean(),
     );
     await fc.assert(
-      fc.asyncProperty(walks, async (of) => expect(await walk(...of)).toEqual(all)),
+      fc.asyncProperty(walks, async (of) => {
+        expect(await walk(...of)).toEqual(all);
+      }),
       { numRuns: full ? 200 : 20 },
     );
   });
