@@ -1,55 +1,54 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 
 const conditions = ['podcast-sync', 'node'];
 
+/** With full counts, and with what is slow by nature: fault walks, large data, measurements. */
+const full = Boolean(process.env.TEST_FULL);
+
+const sources = '{apps,libs,bench,k8s}/**/*';
+
+/** Tests on the servers of a run; a process for each file, whose time is mostly spent in waiting for other processes. */
+const onServers = {
+  globalSetup: ['libs/testing/src/servers.setup.ts'],
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  maxWorkers: full ? 1 : 3,
+};
+
 /** Three tiers (see docs/architecture.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only;
- * `after` looks at what `e2e` leaves behind. One after another, so that none disturbs the time that another measures; a
- * process for each file of `int` only, as a new one takes longer than most files. */
+ * `after` looks at what `e2e` leaves behind. One after another. The other projects need something of the machine, and
+ * are run by name. */
+const projects: TestProjectConfiguration[] = [
+  {
+    test: { name: 'unit', sequence: { groupOrder: 0 }, include: [`${sources}.spec.ts`], isolate: false, maxWorkers: 2 },
+  },
+  {
+    test: {
+      ...onServers,
+      name: 'int',
+      sequence: { groupOrder: 1 },
+      include: [`${sources}.int-spec.ts`, ...(full ? [`${sources}.full-spec.ts`] : [])],
+    },
+  },
+  {
+    test: {
+      name: 'e2e',
+      sequence: { groupOrder: 2 },
+      include: ['e2e/**/*.e2e-spec.ts'],
+      isolate: false,
+      globalSetup: ['libs/testing/src/stack.setup.ts'],
+      testTimeout: 60_000,
+      hookTimeout: 120_000,
+    },
+  },
+  { test: { name: 'after', sequence: { groupOrder: 3 }, include: ['libs/**/*.after-spec.ts'] } },
+  { test: { name: 'k8s', sequence: { groupOrder: 4 }, include: ['k8s/**/*.k8s-spec.ts'] } },
+  { test: { ...onServers, name: 'release', sequence: { groupOrder: 5 }, include: ['apps/**/*.release-spec.ts'] } },
+  { test: { name: 'docker', sequence: { groupOrder: 6 }, include: ['apps/**/*.docker-spec.ts'] } },
+];
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
-  test: {
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'unit',
-          sequence: { groupOrder: 0 },
-          include: ['{apps,libs,k8s}/**/*.spec.ts'],
-          isolate: false,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'int',
-          sequence: { groupOrder: 1 },
-          include: ['{apps,libs,bench,k8s}/**/*.int-spec.ts'],
-          globalSetup: ['libs/testing/src/servers.setup.ts'],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'e2e',
-          sequence: { groupOrder: 2 },
-          include: ['e2e/**/*.e2e-spec.ts'],
-          isolate: false,
-          globalSetup: ['libs/testing/src/stack.setup.ts'],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'after',
-          sequence: { groupOrder: 3 },
-          include: ['libs/**/*.after-spec.ts'],
-        },
-      },
-    ],
-  },
+  test: { projects: projects.map((project) => ({ extends: true, ...(project as object) })) },
 });

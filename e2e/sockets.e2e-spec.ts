@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { errorBody } from './http.js';
-import { baseUrl, full, token } from './stack.js';
+import { baseUrl, token } from './stack.js';
 
 interface RawAnswer {
   status: number;
@@ -91,12 +91,6 @@ describe('a body that is larger than it may be is 413', () => {
   test('but the credential is looked at first', async () => {
     const head = request('POST /subscriptions HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 2097153');
     expectRaw(await exchange(head), 401);
-  });
-});
-
-describe('a request that does not come to its end is 408', () => {
-  test.runIf(full)('in its head', async () => {
-    expectRaw(await exchange('GET /subscriptions HTTP/1.1\r\nHost: a.example\r\n'), 408);
   });
 });
 

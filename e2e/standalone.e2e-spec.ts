@@ -20,6 +20,7 @@ import {
   LaunchedSystem,
   processesWith,
   repository,
+  shareFetchedPrograms,
   type LaunchOptions,
 } from '#testing';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -134,6 +135,7 @@ describe.runIf(inject('stack').launched)('one system on one machine', () => {
   it.each(full ? signals : signals.slice(0, 1))(
     'under npm start, stops in order on %s',
     async (_case, signal, group) => {
+      shareFetchedPrograms(join(root, 'data'));
       const args = ['start', '--ignore-scripts', '--', '--port', '0', '--data', join(root, 'data')];
       const npm = spawn('npm', args, { cwd: repository, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
       let output = '';

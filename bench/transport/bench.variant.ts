@@ -9,6 +9,8 @@ import { Redis } from 'ioredis';
 import { freePort, removeRedis, startRedis, type EmbeddedServer } from '#embedded';
 import type { BenchProcessOptions, Burst, BurstResult, Kind, Place, Usage } from './bench.contracts.js';
 
+/** A Redis that had to be fetched is kept for the next one. */
+const programs = fileURLToPath(new URL('../../.data/programs', import.meta.url));
 const program = fileURLToPath(new URL('bench.process.ts', import.meta.url));
 const register = new URL('../../libs/transport/testing/typescript.register.js', import.meta.url).href;
 
@@ -74,7 +76,7 @@ export class Variant {
   private async place(): Promise<Place> {
     const { kind } = this;
     if (kind === 'tcp') return { kind, redisUrl: '', port: await freePort() };
-    this.server = await startRedis({ directory: this.directory, durable: false });
+    this.server = await startRedis({ directory: this.directory, programs, durable: false });
     this.admin = new Redis(this.server.url);
     return { kind, redisUrl: this.server.url, port: 0 };
   }

@@ -203,8 +203,8 @@ describe('the queue', () => {
 describe('Postgres', () => {
   it('that is restarted in the midst of a cascade: it is tried again and ends', async () => {
     const { subscriber, guid, witness, deletionId } = await held('midway');
-    await stack.stack.postgres.kill();
-    await stack.stack.postgres.start();
+    await stack.stack.postgresServer.kill();
+    await stack.stack.postgresServer.start();
     await subscriber.ends(deletionId, 'SUCCESS');
     expect(await record(deletionId)).toMatchObject({ attempts: 0 });
     await eventually(() => expectGone(subscriber, guid));
@@ -214,7 +214,7 @@ describe('Postgres', () => {
   it('that is away for long: no job is taken and no retry used up meanwhile, SUCCESS afterwards', async () => {
     const { subscriber, guid, deletionId } = await held('claimed');
     // Not stopped: the connection that holds it would be told first, and let it go on.
-    await stack.stack.postgres.kill();
+    await stack.stack.postgresServer.kill();
     // Each retry may come at once, and none does.
     const job = `deletion-${deletionId}-1`;
     await eventually(
@@ -224,7 +224,7 @@ describe('Postgres', () => {
       },
       { timeout: 30_000 },
     );
-    await stack.stack.postgres.start();
+    await stack.stack.postgresServer.start();
     await subscriber.ends(deletionId, 'SUCCESS');
     expect(await record(deletionId)).toMatchObject({ send: 1, attempts: 0 });
     await eventually(() => expectGone(subscriber, guid));

@@ -9,7 +9,7 @@ let worker: AppProcess;
 let device: Device;
 
 beforeAll(async () => {
-  stack = await AppStack.open();
+  stack = await AppStack.open({ ownPostgres: true });
   [gateway, , worker] = (await stack.start(['gateway', 'subscription', 'deletion-worker'], {
     OPS_PORT: '0',
   })) as [AppProcess, AppProcess, AppProcess];
@@ -89,11 +89,11 @@ describe('the metrics of the deletion worker', () => {
   });
 
   it('are told without the records while Postgres is away, and in full when it is back', async () => {
-    await stack.postgres.stop();
+    await stack.postgresServer.stop();
     const text = await scrape();
     expect(text).toContain('podcast_sync_deletions_total{outcome="success"} 3');
     expect(await metric('s_pending')).toBeUndefined();
-    await stack.postgres.start();
+    await stack.postgresServer.start();
     await show('s_pending', 0);
   });
 });

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeletionStack } from '../testing/deletion.stack.js';
-import { walk } from '../testing/sync.walk.js';
-import { type Walk, walks } from '../testing/walk.arbitrary.js';
+import { checkWalks } from '../testing/sync.walk.js';
 
 const full = Boolean(process.env.TEST_FULL);
 /** Walkers at the same time: with kills, which wait for what a killed worker had begun, and without. */
@@ -20,18 +19,8 @@ afterAll(async () => {
   await stack.close();
 });
 
-type Property = fc.Parameters<[Walk]>;
-
-/** Each walk is a user of its own, so several properties are checked at the same time. */
-function check(kills: boolean, parameters: Property) {
-  return fc.check(
-    fc.asyncProperty(walks({ kills }), (each) => walk(stack, each)),
-    parameters,
-  );
-}
-
 const all = (count: number, kills: boolean, numRuns: number) =>
-  Array.from({ length: count }, (_, index) => check(kills, { numRuns, seed: seed + index }));
+  Array.from({ length: count }, (_, index) => checkWalks(stack, kills, { numRuns, seed: seed + index }));
 
 describe('whatever devices send, and whatever breaks meanwhile', () => {
   it('answers and data are those of a serial order of the requests, and every deletion ends', async () => {
@@ -48,36 +37,4 @@ describe('whatever devices send, and whatever breaks meanwhile', () => {
     console.log(`${walkers.others * runs.others + killed} runs, ${killed} of them with a killed process`);
     expect(await stack.orphans()).toEqual({ episodes: 0, syncIds: 0, miscounted: 0 });
   }, 600_000);
-});
-
-describe.runIf(full)('a system that is broken is found out:', () => {
-  const broken = (body: string, trigger: string) => `
-    CREATE FUNCTION public.broken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;
-    CREATE TRIGGER broken ${trigger} FOR EACH ROW EXECUTE FUNCTION public.broken()`;
-
-  it.each([
-    ['the cascade forgets the episodes', broken('RETURN NULL;', 'BEFORE DELETE ON episode.episodes')],
-    [
-      'POST does not win over a pending deletion',
-      broken('NEW.added := OLD.added; RETURN NEW;', 'BEFORE UPDATE ON subscription.subscriptions'),
-    ],
-    ['answers are not remembered', broken('RETURN NULL;', 'BEFORE INSERT ON sync.request')],
-    [
-      'deletions end without effect',
-      broken('NEW.deleted := NULL; RETURN NEW;', 'BEFORE UPDATE ON subscription.subscriptions'),
-    ],
-  ])(
-    '%s',
-    async (_, sql) => {
-      await stack.owner.query(sql);
-      try {
-        const found = await check(false, { numRuns: 100, seed, endOnFailure: true });
-        console.log(`found in run ${found.numRuns}`);
-        expect(String(found.errorInstance)).toMatch(/no order explains|sent again|sent twice/);
-      } finally {
-        await stack.owner.query('DROP FUNCTION public.broken() CASCADE');
-      }
-    },
-    180_000,
-  );
 });

@@ -38,7 +38,10 @@ async function both(...runs: [Promise<unknown>, Promise<unknown>]): Promise<void
 }
 
 async function cutPostgres(stack: DeletionStack, app: string): Promise<void> {
-  await stack.owner.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [app]);
+  await stack.owner.query(
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1',
+    [app],
+  );
 }
 
 async function withRedis(url: string, act: (redis: Redis) => Promise<unknown>): Promise<void> {

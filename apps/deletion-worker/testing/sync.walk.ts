@@ -1,14 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
 import { eventually } from '#testing';
 import type { DeletionStack } from './deletion.stack.js';
 import { during } from './sync.faults.js';
 import { type Call, guidOf, nothing, outcomes, type Request, type State } from './sync.model.js';
 import { episode, type Subscriber } from './subscriber.js';
-import { feeds, type Step, type Walk } from './walk.arbitrary.js';
+import { feeds, type Step, type Walk, walks } from './walk.arbitrary.js';
+
+/** Checks many walks, with killed processes or without. Each is a user of its own, so several run at the same time. */
+export function checkWalks(stack: DeletionStack, kills: boolean, parameters: fc.Parameters<[Walk]>) {
+  return fc.check(
+    fc.asyncProperty(walks({ kills }), (each) => walk(stack, each)),
+    parameters,
+  );
+}
 
 /** Walks with a new user. @throws where no order of the requests explains what they were answered. */
-export async function walk(stack: DeletionStack, { groups, faults }: Walk): Promise<void> {
+async function walk(stack: DeletionStack, { groups, faults }: Walk): Promise<void> {
   const walker = new Walker(await stack.subscriber());
   for (const [index, group] of groups.entries()) {
     const run = faults

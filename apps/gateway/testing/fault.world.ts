@@ -18,8 +18,8 @@ export const probes = {
 export const atOnceMs = 1_000;
 /** When the last answer is there: the deadline of every contract is 5 s, and the machine is shared. */
 export const deadlineMs = 15_000;
-/** How soon all is well again. */
-export const healMs = 5_000;
+/** How soon all is well again: a second or two, and machines are shared. */
+const healMs = 30_000;
 
 /** The whole product, two processes of everything, and users who never stop. */
 export class FaultWorld {
@@ -89,6 +89,34 @@ export class FaultWorld {
       ended.map(({ app }) => app),
       [],
     );
+  }
+
+  /** Plays a fault while users read and write; whatever it is, nothing hangs, nothing is a 500, and nothing is lost. */
+  async underTraffic(
+    name: string,
+    fault: (traffic: Traffic) => Promise<void>,
+    healsWithinMs = healMs,
+  ): Promise<Traffic> {
+    const traffic = await this.traffic();
+    await traffic.goOn();
+    await fault(traffic);
+    const healedMs = await this.heal(healsWithinMs);
+    await traffic.goOn();
+    await traffic.stop();
+    const { exchanges, failed, longestMs } = traffic;
+    console.log(
+      `${name}: ${exchanges.length} requests, ${failed.length} refused, the longest took ${Math.round(longestMs)} ms, ` +
+        `all well after ${healedMs} ms`,
+    );
+    assert.deepEqual(traffic.unclean, [], this.errors());
+    assert.deepEqual(traffic.late, [], 'answered after the deadline');
+    return traffic;
+  }
+
+  /** Everyone is refused at once, by every service. */
+  async expectAllRefused(): Promise<void> {
+    const device = await this.stack.device(this.gateways[0] as AppProcess);
+    for (const answer of await this.ask(device)) expectRefused(answer);
   }
 
   /** What the processes logged as errors: the reason of an answer of 500. */

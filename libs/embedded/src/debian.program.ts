@@ -72,6 +72,7 @@ async function download(name: string, work: string): Promise<string[]> {
   ].flatMap((option) => ['-o', option]);
   // Fails when one of many sources does, or a hook that wants root; the download shows what matters.
   await run('apt-get', [...options, '-qq', 'update']).catch(() => {});
+  // Both servers are a part of their tools.
   const tools = name.replace('-server', '-tools');
   const flags = ['--yes', '--download-only', '--reinstall', '--no-install-recommends'];
   await run('apt-get', [...options, 'install', ...flags, name, tools]);

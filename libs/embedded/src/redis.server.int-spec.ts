@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -78,31 +78,4 @@ describe('startRedis', () => {
     expect(failure).toBeInstanceOf(StartError);
     expect((failure as StartError).message).toMatch(/apt-get install redis-server[^]*REDIS_URL/);
   });
-
-  it.runIf(process.env.TEST_FULL && process.platform === 'linux')(
-    "fetches one from the system's package archive where none is installed, once",
-    async () => {
-      vi.stubEnv('PATH', pathWithoutRedis());
-      const fetched = join(root, 'programs');
-      const lines: string[] = [];
-      const progress = (line: string) => lines.push(line);
-      const first = await startRedis({ directory, programs: fetched, progress });
-      await first.stop();
-      const second = await startRedis({ directory, programs: fetched, progress });
-      expect(await ask(second.url, (redis) => redis.ping())).toBe('PONG');
-      await second.stop();
-      expect(lines.filter((line) => line.startsWith('fetching'))).toHaveLength(1);
-      expect(readdirSync(fetched)).toEqual(['redis-server']);
-    },
-    120_000,
-  );
 });
-
-/** Everything that this machine has on PATH, less the servers. */
-function pathWithoutRedis(): string {
-  const folder = join(root, 'bin');
-  mkdirSync(folder);
-  for (const name of readdirSync('/usr/bin'))
-    if (!/redis|valkey/.test(name)) symlinkSync(join('/usr/bin', name), join(folder, name));
-  return folder;
-}

@@ -7,7 +7,7 @@ let stack: AppStack;
 let processes: AppProcess[];
 
 beforeAll(async () => {
-  stack = await AppStack.open();
+  stack = await AppStack.open({ ownPostgres: true });
   processes = await stack.start(apps, { OPS_PORT: '0', VERSION: '1.2.3' });
 });
 afterAll(() => stack.close());
@@ -50,12 +50,12 @@ it('requests are counted by route and by contract, without the ids in them', asy
 
 describe('readiness', () => {
   it('of a service goes with Postgres and comes back with it; the gateway stays ready, and all live', async () => {
-    await stack.postgres.stop();
+    await stack.postgresServer.stop();
     for (const app of ['subscription', 'episode', 'deletion-worker'])
       await eventually(async () => expect(await ask(app, '/readyz')).toMatchObject({ status: 503 }));
     for (const app of apps) expect(await ask(app, '/livez')).toMatchObject({ status: 200 });
     expect(await ask('gateway', '/readyz')).toMatchObject({ status: 200 });
-    await stack.postgres.start();
+    await stack.postgresServer.start();
     for (const app of apps)
       await eventually(async () => expect(await ask(app, '/readyz')).toMatchObject({ status: 200 }));
   });

@@ -6,7 +6,7 @@ import { repository } from './launched.system.js';
 /** The apps that serve. */
 export type App = 'gateway' | 'subscription' | 'episode' | 'deletion-worker';
 
-const startLimitMs = 60_000;
+const startLimitMs = 120_000;
 
 /** One built app as a process of its own, that faults are made with. */
 export class AppProcess {

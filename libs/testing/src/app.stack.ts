@@ -5,14 +5,17 @@ import { TokenIssuer } from '#embedded';
 import { AppProcess, type App } from './app.process.js';
 import { Device } from './device.js';
 import { freshUser } from './fresh.user.js';
-import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
 import type { RoleUrls } from './migrated.database.js';
+import { createDatabase } from './test.database.js';
+import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
 
 /** What a stack is made of, where it is not to make it itself. */
 export interface StackOptions {
   /** A Redis for the queue alone. */
   readonly ownQueue?: boolean;
-  /** Whether Postgres keeps over a crash what it committed. */
+  /** A Postgres for this stack alone, that faults are made with; otherwise a database of the one that all files share. */
+  readonly ownPostgres?: boolean;
+  /** One for this stack alone that keeps over a crash what it committed. */
   readonly durablePostgres?: boolean;
   /** Whether Redis comes back from a crash with what it had. */
   readonly durableRedis?: boolean;
@@ -20,15 +23,26 @@ export interface StackOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
+/** A stack's database. */
+interface StackDatabase {
+  /** As its owner, who may do everything. */
+  readonly url: string;
+  /** As the apps connect. */
+  readonly urls: RoleUrls;
+  /** Where it is the stack's own. */
+  readonly server?: TestServer;
+  dispose(): Promise<void>;
+}
+
 /**
- * The built apps as processes of a test, each to be killed, stopped and paused by itself, on a Postgres and a Redis
+ * The built apps as processes of a test, each to be killed, stopped and paused by itself, on a database and a Redis
  * of their own. Only in the `int` tier. Ends with {@link close}, whatever state its parts are in.
  */
 export class AppStack {
   private readonly processes: AppProcess[] = [];
 
   private constructor(
-    readonly postgres: TestServer & { urls: RoleUrls },
+    readonly postgres: StackDatabase,
     readonly redis: TestServer,
     /** The queue's Redis; the same one unless it was asked for. */
     readonly queueRedis: TestServer,
@@ -39,14 +53,21 @@ export class AppStack {
 
   /** Starts the servers, and no app yet. */
   static async open(options: StackOptions = {}): Promise<AppStack> {
-    const { durablePostgres = false, durableRedis = false, ownQueue = false } = options;
+    const { durableRedis = false, ownQueue = false } = options;
     const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
     const [postgres, redis, queue] = await Promise.all([
-      startPostgresServer({ durable: durablePostgres }),
+      openDatabase(options),
       startRedisServer({ durable: durableRedis }),
       ownQueue ? startRedisServer({ durable: true }) : undefined,
     ]);
     return new AppStack(postgres, redis, queue ?? redis, await TokenIssuer.open(keys), keys, options);
+  }
+
+  /** Its Postgres, that faults are made with. */
+  get postgresServer(): TestServer {
+    if (!this.postgres.server)
+      throw new Error('this stack shares its Postgres with other files: open it with ownPostgres');
+    return this.postgres.server;
   }
 
   /**
@@ -77,7 +98,7 @@ export class AppStack {
   /** Ends everything and removes its data. */
   async close(): Promise<void> {
     await Promise.all(this.processes.map((process) => process.kill()));
-    await Promise.all([...new Set([this.postgres, this.redis, this.queueRedis])].map((server) => server.dispose()));
+    await Promise.all([this.postgres, ...new Set([this.redis, this.queueRedis])].map((server) => server.dispose()));
     rmSync(this.keys, { recursive: true, force: true });
   }
 
@@ -100,4 +121,13 @@ export class AppStack {
         return { ...servers, DATABASE_URL: urls.deletion, QUEUE_REDIS_URL: this.queueRedis.url };
     }
   }
+}
+
+async function openDatabase({ ownPostgres = false, durablePostgres = false }: StackOptions): Promise<StackDatabase> {
+  if (ownPostgres || durablePostgres) {
+    const server = await startPostgresServer({ durable: durablePostgres });
+    return { url: server.url, urls: server.urls, server, dispose: () => server.dispose() };
+  }
+  const database = await createDatabase();
+  return { url: database.ownerUrl, urls: database.urls, dispose: () => database.drop() };
 }

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { timeout = 5_000, interval = 25 }: { timeout?: number; interval?: number } = {},
+  { timeout = 20_000, interval = 25 }: { timeout?: number; interval?: number } = {},
 ): Promise<T> {
   const limit = performance.now() + timeout;
   for (;;) {

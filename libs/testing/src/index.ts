@@ -4,7 +4,14 @@ export { Device, type DeviceAnswer } from './device.js';
 export { eventually } from './eventually.js';
 export { freshUser } from './fresh.user.js';
 export { contentOf } from './json.content.js';
-export { isRunning, LaunchedSystem, processesWith, repository, type LaunchOptions } from './launched.system.js';
+export {
+  isRunning,
+  LaunchedSystem,
+  processesWith,
+  repository,
+  shareFetchedPrograms,
+  type LaunchOptions,
+} from './launched.system.js';
 export { migrate, type RoleUrls } from './migrated.database.js';
 export { TcpProxy } from './tcp.proxy.js';
 export { createDatabase, type TestDatabase } from './test.database.js';

@@ -1,6 +1,6 @@
 import { fork, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { commandLine } from '#embedded';
@@ -55,7 +55,7 @@ export class LaunchedSystem {
     const main = join(root, 'dist', 'apps', 'standalone', 'src', 'main.js');
     if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
-    if (!account) shareFetchedPrograms(data);
+    shareFetchedPrograms(data, account);
     return new LaunchedSystem(
       fork(main, args, {
         ...account,
@@ -116,10 +116,14 @@ export function processesWith(text: string): number[] {
   return [...parentsOfAll().keys()].filter((pid) => pid !== process.pid && commandLine(pid).includes(text));
 }
 
-/** A Redis that had to be downloaded is there for all that the tests start: the download happens once. */
-function shareFetchedPrograms(data: string): void {
+/**
+ * Prepares the directory of a system: a Redis that had to be downloaded is there for all that the tests start, and the
+ * download happens once.
+ */
+export function shareFetchedPrograms(data: string, account?: LaunchOptions['account']): void {
   const shared = join(repository, '.data', 'programs');
   for (const folder of [shared, data]) mkdirSync(folder, { recursive: true });
+  if (account) chownSync(data, account.uid, account.gid);
   if (!existsSync(join(data, 'programs'))) symlinkSync(shared, join(data, 'programs'));
 }
 

@@ -28,7 +28,7 @@ export async function createDatabase(): Promise<TestDatabase> {
     name,
     ownerUrl: url(name),
     urls: roleUrls(url(name)),
-    drop: () => run(url('postgres'), `DROP DATABASE ${name} WITH (FORCE)`),
+    drop: () => run(url('postgres'), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
 }
 

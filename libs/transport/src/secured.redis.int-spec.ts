@@ -49,39 +49,32 @@ async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promi
   await connecting;
 }
 
+const single = () => RedisGroup.single({ secured: true });
+const sentinels = () => RedisGroup.sentinels({ secured: true });
+const cluster = () => RedisGroup.cluster({ secured: true });
+const full = Boolean(process.env.TEST_FULL);
+
+const groups = [
+  ['one server', single],
+  ['a server behind Sentinels with a password of theirs', sentinels],
+  ['a Cluster', cluster],
+] as const;
+
 describe('with TLS and a password', { timeout: 60_000 }, () => {
-  it('one server carries calls', () => on(RedisGroup.single({ secured: true }), answersOn));
-
-  it.runIf(process.env.TEST_FULL)('a server behind Sentinels with a password of theirs carries calls', () =>
-    on(RedisGroup.sentinels({ secured: true }), answersOn),
-  );
-
-  it.runIf(process.env.TEST_FULL)('a Cluster carries calls', () =>
-    on(RedisGroup.cluster({ secured: true }), answersOn),
-  );
+  it.each(full ? groups : groups.slice(0, 1))('%s carries calls', (_, group) => on(group(), answersOn));
 });
 
+const wrong = 'not-the-password';
+const refusals = [
+  ['a password that one server refuses', single, { REDIS_PASSWORD: wrong }, /WRONGPASS/],
+  ['a certificate that nobody trusts', single, { REDIS_TLS_CA: '' }, /certificate/],
+  ['a password that Sentinels refuse', sentinels, { REDIS_SENTINEL_PASSWORD: wrong }, /WRONGPASS/],
+  ['a password that a Cluster refuses', cluster, { REDIS_PASSWORD: wrong }, /WRONGPASS/],
+] as const;
+
 describe('an operator is told once, and callers at once,', { timeout: 60_000 }, () => {
-  it('of a password that one server refuses', () =>
-    on(RedisGroup.single({ secured: true }), (environment) =>
-      isRefusedOn({ ...environment, REDIS_PASSWORD: 'not-the-password' }, /WRONGPASS/),
-    ));
-
-  it('of a certificate that nobody trusts', () =>
-    on(RedisGroup.single({ secured: true }), (environment) =>
-      isRefusedOn({ ...environment, REDIS_TLS_CA: '' }, /certificate/),
-    ));
-
-  it.runIf(process.env.TEST_FULL)('of a password that Sentinels refuse', () =>
-    on(RedisGroup.sentinels({ secured: true }), (environment) =>
-      isRefusedOn({ ...environment, REDIS_SENTINEL_PASSWORD: 'not-the-password' }, /WRONGPASS/),
-    ),
-  );
-
-  it.runIf(process.env.TEST_FULL)('of a password that a Cluster refuses', () =>
-    on(RedisGroup.cluster({ secured: true }), (environment) =>
-      isRefusedOn({ ...environment, REDIS_PASSWORD: 'not-the-password' }, /WRONGPASS/),
-    ),
+  it.each(full ? refusals : refusals.slice(0, 2))('of %s', (_, group, mistake, reason) =>
+    on(group(), (environment) => isRefusedOn({ ...environment, ...mistake }, reason)),
   );
 });
 

@@ -79,8 +79,11 @@ export function poison(): Promise<void> {
 
 async function expectOnlyPoisonToFail(stage: Stage): Promise<void> {
   const gateway = await stage.gateway();
-  const innocent = Array.from({ length: 20 }, (_, n) => ask(gateway, `innocent${n}`, { takesMs: 60 }));
-  const poisonous = ask(gateway, 'poison', { outcome: 'die' });
+  const innocent = Array.from({ length: 20 }, (_, n) =>
+    ask(gateway, `innocent${n}`, { takesMs: 60, budgetMs: 60_000 }),
+  );
+  // Long enough for three replicas to start.
+  const poisonous = ask(gateway, 'poison', { outcome: 'die', budgetMs: 60_000 });
   const outcomes = await Promise.all(innocent);
   expect(
     outcomes.filter(({ end }) => end !== 'answered'),
@@ -94,7 +97,7 @@ async function expectOnlyPoisonToFail(stage: Stage): Promise<void> {
       expect(found).toHaveLength(1);
       return found;
     },
-    { timeout: 10_000 },
+    { timeout: 60_000 },
   );
   admin.disconnect();
   const fields = letters[0]![1];

@@ -7,12 +7,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { generate } from 'selfsigned';
+import { inject } from 'vitest';
+import { redisBinary } from '#embedded';
 import { eventually } from '#testing';
 
 interface Node {
   readonly port: number;
   readonly child: ChildProcess;
 }
+
+/** How long a server, or all of them together, may take to be ready. */
+const startLimitMs = 30_000;
 
 /** What secured servers ask of everybody who connects. */
 interface Secrets {
@@ -22,7 +27,10 @@ interface Secrets {
   readonly privateKey: string;
 }
 
-/** `redis-server`s of PATH: one, a Cluster, or a master with Sentinels. Secured ones speak TLS only and want a password. */
+/**
+ * Redis servers that belong together: one, a Cluster, or a master with Sentinels, each the program that
+ * `libs/embedded` finds or fetches. Secured ones speak TLS only and want a password.
+ */
 export class RedisGroup {
   private readonly directory = mkdtempSync(join(tmpdir(), 'podcast-sync-redis-group-'));
   private readonly nodes: Node[] = [];
@@ -49,11 +57,13 @@ export class RedisGroup {
     const [first, ...others] = group.nodes;
     for (const node of others) await group.ask(first!, 'CLUSTER', 'MEET', '127.0.0.1', node.port);
     const slots = [0, 5_461, 10_923, 16_384];
-    for (const [n, node] of group.nodes.slice(0, 3).entries())
-      await group.ask(node, 'CLUSTER', 'ADDSLOTSRANGE', slots[n]!, slots[n + 1]! - 1);
+    for (const [n, node] of group.nodes.slice(0, 3).entries()) {
+      const [from, to] = [slots[n]!, slots[n + 1]!];
+      await group.ask(node, 'CLUSTER', 'ADDSLOTS', ...Array.from({ length: to - from }, (_, slot) => from + slot));
+    }
     for (const [n, node] of group.nodes.slice(3).entries()) {
       const master = String(await group.ask(group.nodes[n]!, 'CLUSTER', 'MYID'));
-      await eventually(() => group.ask(node, 'CLUSTER', 'REPLICATE', master), { timeout: 10_000 });
+      await eventually(() => group.ask(node, 'CLUSTER', 'REPLICATE', master), { timeout: startLimitMs });
     }
     for (const node of group.nodes) await group.says(node, ['CLUSTER', 'INFO'], 'cluster_state:ok');
     for (const node of group.nodes.slice(3)) await group.isInSync(node);
@@ -117,10 +127,11 @@ export class RedisGroup {
       file,
       `bind 127.0.0.1\n${this.access(port)}dir ${directory}\nsave ""\nrepl-diskless-sync-delay 0\n${settings}`,
     );
-    const child = spawn('redis-server', [file, ...flags], { stdio: 'ignore' });
+    const { command, env } = await redisBinary(inject('servers').programs, console.log);
+    const child = spawn(command, [file, ...flags], { env, stdio: 'ignore' });
     const node = { port, child };
     this.nodes.push(node);
-    await eventually(() => this.ask(node, 'PING'));
+    await eventually(() => this.ask(node, 'PING'), { timeout: startLimitMs });
     return node;
   }
 
@@ -158,7 +169,7 @@ export class RedisGroup {
         const answer = String(await this.ask(node, command, ...parts));
         if (!words.every((word) => answer.includes(word))) throw new Error(`${words.join(', ')} is not in ${answer}`);
       },
-      { timeout: 10_000 },
+      { timeout: startLimitMs },
     );
   }
 

@@ -43,7 +43,7 @@ class Flood {
   }
 }
 
-describe.runIf(process.env.TEST_FULL)('far more calls than a service can take', { timeout: 90_000 }, () => {
+describe('far more calls than a service can take', { timeout: 90_000 }, () => {
   it('leave memory flat, the replica at work, and nothing behind', () =>
     Stage.play(async (stage) => {
       const replica = await stage.replica('a', { maxInFlight });

@@ -41,7 +41,7 @@ async function failover(group: RedisGroup): Promise<void> {
   });
 }
 
-describe.runIf(process.env.TEST_FULL)('when a master is killed', { timeout: 60_000 }, () => {
+describe('when a master is killed', { timeout: 60_000 }, () => {
   it('a Redis Cluster of 3 masters and 3 replicas heals without a restart of anything', async () =>
     failover(await RedisGroup.cluster()));
 

@@ -40,7 +40,7 @@ async function openWorker(redis: Record<string, string>) {
   };
 }
 
-describe.runIf(process.env.TEST_FULL)('when a master of the queue is killed', { timeout: 150_000 }, () => {
+describe('when a master of the queue is killed', { timeout: 150_000 }, () => {
   for (const secured of [false, true])
     it(`deletions queued before in a Redis Cluster${secured ? ' with TLS and a password' : ''} finish, and nothing was restarted`, async () => {
       const group = await RedisGroup.cluster({ secured });

@@ -4,13 +4,12 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { fetchDebianProgram, type Program } from '#embedded';
 import { createDatabase, eventually, freshUser, type TestDatabase } from '#testing';
 import { createDataSource } from './data-source.js';
 import { Database } from './database.js';
 import { statement } from './statement.js';
-
-const installed = spawnSync('pgbouncer', ['--version']).status === 0;
 
 let testDatabase: TestDatabase;
 let directory: string;
@@ -33,6 +32,16 @@ async function open(url: string, behindPooler: boolean): Promise<Database> {
   return new Database(dataSource, !behindPooler);
 }
 
+/** PgBouncer: from PATH, else fetched as Redis is. */
+async function pgbouncer(): Promise<Program> {
+  const works = ({ command, env }: Program) => spawnSync(command, ['--version'], { env }).status === 0;
+  const installed = { command: 'pgbouncer', env: process.env };
+  if (works(installed)) return installed;
+  const fetched = await fetchDebianProgram('pgbouncer', inject('servers').programs, works, console.log);
+  if (!fetched) throw new Error('PgBouncer is needed on the PATH: it could not be fetched here.');
+  return fetched;
+}
+
 /** A PgBouncer in transaction mode with two connections to Postgres, before the test's database. */
 async function startPooler(target: URL): Promise<string> {
   directory = mkdtempSync(join(tmpdir(), 'podcast-sync-pooler-'));
@@ -46,12 +55,12 @@ async function startPooler(target: URL): Promise<string> {
       `unix_socket_dir =\nauth_type = plain\nauth_file = ${directory}/users.txt\npool_mode = transaction\ndefault_pool_size = 2\n`,
   );
   const asNobody = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
-  pooler = spawn('pgbouncer', ['-q', ...asNobody, join(directory, 'pgbouncer.ini')], { stdio: 'ignore' });
+  const { command, env } = await pgbouncer();
+  pooler = spawn(command, ['-q', ...asNobody, join(directory, 'pgbouncer.ini')], { env, stdio: 'ignore' });
   return Object.assign(new URL(target), { port: String(port), hostname: '127.0.0.1' }).href;
 }
 
-/** Where no PgBouncer is installed, these are skipped. */
-describe.runIf(installed)('behind a PgBouncer in transaction mode', () => {
+describe('behind a PgBouncer in transaction mode', () => {
   beforeAll(async () => {
     testDatabase = await createDatabase();
     const target = new URL(testDatabase.urls.episode);

@@ -1,0 +1,42 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { removeRedis, startRedis } from './index.js';
+
+let root: string;
+let directory: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'embedded-redis-'));
+  directory = join(root, 'redis');
+});
+
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await removeRedis(directory);
+  rmSync(root, { recursive: true, force: true });
+});
+
+// On Debian and Ubuntu.
+it("fetches one from the system's package archive where none is installed, once", async () => {
+  vi.stubEnv('PATH', pathWithoutRedis());
+  const fetched = join(root, 'programs');
+  const lines: string[] = [];
+  const progress = (line: string) => lines.push(line);
+  const first = await startRedis({ directory, programs: fetched, progress });
+  await first.stop();
+  const second = await startRedis({ directory, programs: fetched, progress });
+  await second.stop();
+  expect(lines.filter((line) => line.startsWith('fetching'))).toHaveLength(1);
+  expect(readdirSync(fetched)).toEqual(['redis-server']);
+}, 120_000);
+
+/** Everything that this machine has on PATH, less the servers. */
+function pathWithoutRedis(): string {
+  const folder = join(root, 'bin');
+  mkdirSync(folder);
+  for (const name of readdirSync('/usr/bin'))
+    if (!/redis|valkey/.test(name)) symlinkSync(join('/usr/bin', name), join(folder, name));
+  return folder;
+}
