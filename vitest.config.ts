@@ -5,13 +5,17 @@ const conditions = ['podcast-sync', 'node'];
 /** With full counts, and with what is slow by nature: fault walks, large data, measurements. */
 const full = Boolean(process.env.TEST_FULL);
 
+/** Two busy loops beside the run, with `BUSY=1`. */
+const busy = 'libs/testing/src/busy.setup.ts';
+
 const sources = '{apps,libs,bench,k8s}/**/*';
 
-/** Tests on the servers of a run; a process for each file, whose time is mostly spent in waiting for other processes. */
+/** Tests on the servers of a run, several files side by side: most of their time goes by in other processes. */
 const onServers = {
-  globalSetup: ['libs/testing/src/servers.setup.ts'],
+  isolate: false,
+  globalSetup: [busy, 'libs/testing/src/servers.setup.ts'],
   testTimeout: 60_000,
-  hookTimeout: 120_000,
+  hookTimeout: 300_000,
   maxWorkers: full ? 1 : 3,
 };
 
@@ -20,7 +24,14 @@ const onServers = {
  * are run by name. */
 const projects: TestProjectConfiguration[] = [
   {
-    test: { name: 'unit', sequence: { groupOrder: 0 }, include: [`${sources}.spec.ts`], isolate: false, maxWorkers: 2 },
+    test: {
+      name: 'unit',
+      sequence: { groupOrder: 0 },
+      include: [`${sources}.spec.ts`],
+      isolate: false,
+      maxWorkers: 2,
+      globalSetup: [busy],
+    },
   },
   {
     test: {
@@ -36,7 +47,7 @@ const projects: TestProjectConfiguration[] = [
       sequence: { groupOrder: 2 },
       include: ['e2e/**/*.e2e-spec.ts'],
       isolate: false,
-      globalSetup: ['libs/testing/src/stack.setup.ts'],
+      globalSetup: [busy, 'libs/testing/src/stack.setup.ts'],
       testTimeout: 60_000,
       hookTimeout: 120_000,
     },

@@ -9,7 +9,7 @@ import { connectionProblems } from './testing/connection.check.js';
 import { addressProblems, containerEnvironment, environmentProblems } from './testing/environment.check.js';
 import { memoryProblems } from './testing/memory.check.js';
 import { networkProblems } from './testing/network.check.js';
-import { findKustomize, type Manifest, type Overlay, overlays, render, title, workloads } from './testing/overlay.js';
+import { type Manifest, overlays, render, title, workloads } from './testing/overlay.js';
 import { referenceProblems } from './testing/reference.check.js';
 import { schemaProblems } from './testing/schema.check.js';
 import { securityProblems } from './testing/security.check.js';
@@ -19,11 +19,6 @@ const ofOperator = {
   'deletion-worker/QUEUE_REDIS_URL': 'rediss://queue.redis.example.org:6379',
   'deletion-worker/QUEUE_REDIS_PASSWORD': 'secret',
 };
-
-const kustomize = findKustomize();
-if (!kustomize) {
-  process.stderr.write('No kustomize and no kubectl that knows components on the PATH: k8s/ is not checked.\n');
-}
 
 let secrets: string;
 let secretKeys: ReadonlySet<string>;
@@ -44,8 +39,6 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(secrets, { recursive: true, force: true }));
 
-const rendered = (overlay: Overlay) => render(overlay, kustomize ?? []);
-
 /** All that is wrong with the objects of an overlay. */
 function problems(manifests: Manifest[]): string[] {
   return [
@@ -61,13 +54,13 @@ function problems(manifests: Manifest[]): string[] {
   ];
 }
 
-describe.skipIf(!kustomize)('the overlays', () => {
+describe('the overlays', () => {
   it.each(overlays)('%s renders, and nothing is wrong with it', (overlay) => {
-    expect(problems(rendered(overlay))).toEqual([]);
+    expect(problems(render(overlay))).toEqual([]);
   });
 
   it('production scales the deletion worker by its queue alone, and the others by their load', () => {
-    const scalers = rendered('production').filter(({ kind }) => /Autoscaler|ScaledObject/.test(kind));
+    const scalers = render('production').filter(({ kind }) => /Autoscaler|ScaledObject/.test(kind));
     expect(scalers.map(title).sort()).toEqual([
       'HorizontalPodAutoscaler/episode',
       'HorizontalPodAutoscaler/gateway',
@@ -77,7 +70,7 @@ describe.skipIf(!kustomize)('the overlays', () => {
   });
 
   it('production limits what comes from one address before a credential is looked at, and what one user sends', () => {
-    const given = gatewayEnvironment(rendered('production'));
+    const given = gatewayEnvironment(render('production'));
     const { RATE_LIMIT_PER_ADDRESS: address, RATE_LIMIT_PER_USER: user, TRUSTED_PROXIES } = gatewayConfig.parse(given);
     expect([address?.quota, user?.quota, TRUSTED_PROXIES?.length]).toEqual([6_000, 1_200, 1]);
   });
@@ -290,9 +283,9 @@ const mistakes: Mistake[] = [
   ['another way in', 'Service/podcast-sync-ops', 'spec.type', 'LoadBalancer', /podcast-sync-ops: can be reached/],
 ];
 
-describe.skipIf(!kustomize)('a mistake is caught', () => {
+describe('a mistake is caught', () => {
   let production: Manifest[];
-  beforeAll(() => void (production = rendered('production')));
+  beforeAll(() => void (production = render('production')));
 
   it.each(mistakes)('%s', (_what, object, path, value, said) => {
     const manifests = structuredClone(production);
@@ -308,7 +301,7 @@ describe.skipIf(!kustomize)('a mistake is caught', () => {
   });
 
   it('more replicas than Postgres has connections for', () => {
-    const manifests = rendered('local');
+    const manifests = render('local');
     spoil(manifests, 'HorizontalPodAutoscaler/episode', 'spec.maxReplicas', 11);
     expect(problems(manifests).join('\n')).toMatch(/postgres: has 300 connections for the 307 that may be wanted/);
   });

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { V1Deployment, V1Job, V1ObjectMeta, V1PodTemplateSpec, V1StatefulSet } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
@@ -19,17 +20,14 @@ export type Workload = (V1Deployment | V1StatefulSet | V1Job) & Manifest & { spe
 export const overlays = ['local', 'production'] as const;
 export type Overlay = (typeof overlays)[number];
 
-/** The command that renders on this machine: kustomize itself, or a kubectl that knows components. */
-export function findKustomize(): readonly string[] | undefined {
-  if (spawnSync('kustomize', ['version']).status === 0) return ['kustomize', 'build'];
-  const kubectl = spawnSync('kubectl', ['version', '--client', '-o', 'json'], { encoding: 'utf8' });
-  return kubectl.stdout?.includes('"kustomizeVersion"') ? ['kubectl', 'kustomize'] : undefined;
-}
-
-/** All objects of an overlay. */
-export function render(overlay: Overlay, [command = '', ...args]: readonly string[]): Manifest[] {
+/** All objects of an overlay, rendered by the program that `KUSTOMIZE` names: kustomize, or a kubectl that knows components. */
+export function render(overlay: Overlay): Manifest[] {
+  const program = process.env.KUSTOMIZE;
+  if (!program) throw new Error('KUSTOMIZE has to name a kustomize 5, or a kubectl that has it.');
+  const verb = basename(program).startsWith('kubectl') ? 'kustomize' : 'build';
   const folder = fileURLToPath(new URL(`../overlays/${overlay}`, import.meta.url));
-  const { status, stdout, stderr } = spawnSync(command, [...args, folder], { encoding: 'utf8' });
+  const { status, stdout, stderr, error } = spawnSync(program, [verb, folder], { encoding: 'utf8' });
+  if (error) throw error;
   if (status !== 0) throw new Error(`kustomize refused the overlay ${overlay}:\n${stderr}`);
   return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest);
 }

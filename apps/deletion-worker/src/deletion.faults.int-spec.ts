@@ -101,7 +101,8 @@ describe('Redis', () => {
       await stack.stack.redis.kill();
       const answer = await subscriber.device.send('DELETE', `/subscriptions/${guid}`);
       expect(answer).toMatchObject({ status: 503, body: { code: '503' } });
-      expect(answer.tookMs).toBeLessThan(1_000);
+      // Far below the deadline of 5 s.
+      expect(answer.tookMs).toBeLessThan(3_000);
       await stack.stack.redis.start();
       const deletionId = await eventually(() => subscriber.delete(guid));
       await subscriber.ends(deletionId, 'SUCCESS');

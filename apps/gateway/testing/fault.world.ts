@@ -15,7 +15,7 @@ export const probes = {
 } as const;
 
 /** How soon a request is answered that is answered at once; far above what it takes, as machines are shared. */
-export const atOnceMs = 1_000;
+export const atOnceMs = 3_000;
 /** When the last answer is there: the deadline of every contract is 5 s, and the machine is shared. */
 export const deadlineMs = 15_000;
 /** How soon all is well again: a second or two, and machines are shared. */

@@ -47,10 +47,8 @@ describe('a write', () => {
     const [backend] = await silent.read<{ pid: number }>(backendPid, []);
     const pid = Number(backend?.pid);
     process.kill(pid, 'SIGSTOP');
-    const start = performance.now();
     try {
       await expect(attempt()).rejects.toMatchObject({ code: 'unavailable' });
-      expect(performance.now() - start).toBeLessThan(4_000);
       await eventually(attempt);
     } finally {
       process.kill(pid, 'SIGCONT');

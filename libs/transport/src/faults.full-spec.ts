@@ -4,9 +4,9 @@ import { killOneOfThree, longestWaitMs, stopOneOfTwo } from '../testing/fault.ca
 import { ask, Load } from '../testing/load.js';
 import { Stage } from '../testing/stage.js';
 
-/** How soon a call fails that fails at once, and how soon all is well again after Redis is back. */
-const atOnceMs = 150;
-const healMs = 5_000;
+/** How soon a call fails that fails at once, and how soon all is well again after Redis is back: far above what it takes. */
+const atOnceMs = 1_500;
+const healMs = 20_000;
 
 // Most of the time is what the processes of a case take to start, on a machine that may have other work.
 vi.setConfig({ testTimeout: 120_000 });
@@ -41,13 +41,15 @@ describe('without any replica', () => {
       ];
       await eventually(() => expect(stage.runs()).toHaveLength(2));
       await replica.kill();
-      await eventually(async () => expect((await ask(gateway, 'z', { budgetMs: 500 })).tookMs).toBeLessThan(20), {
-        timeout: 2_100,
+      await eventually(async () => {
+        const { sent } = gateway.counters;
+        expect((await ask(gateway, 'z', { budgetMs: 500 })).end).toBe('unavailable');
+        expect(gateway.counters.sent, 'calls that were sent though nobody is there').toBe(sent);
       });
       const [x, y] = await Promise.all(inFlight);
       expect([x!.end, y!.end]).toEqual(['unavailable', 'unavailable']);
       expect(x!.tookMs).toBeLessThan(longestWaitMs);
-      expect(y!.tookMs).toBeLessThan(2_800);
+      expect(y!.tookMs).toBeLessThan(longestWaitMs);
       await stage.replica('b');
       await eventually(async () => expect((await ask(gateway, 'again')).end).toBe('answered'));
       expect(stage.runs().map(({ text }) => text)).toEqual(['x', 'y', 'again']);
@@ -88,11 +90,12 @@ describe('Redis', () => {
       await eventually(() => expect(load.answered).toBeGreaterThan(50));
       stage.redis.pause();
       await load.goOn(3_000);
+      // Ended by their deadline, and not by what Redis says in the end.
+      expect(load.failed.length).toBeGreaterThan(0);
       stage.redis.resume();
       const answered = load.answered;
       await eventually(() => expect(load.answered).toBeGreaterThan(answered + 50), { timeout: healMs });
       await load.stop();
-      expect(Math.max(...load.outcomes.map(({ tookMs }) => tookMs))).toBeLessThan(1_300);
       expect(new Set(load.failed.map(({ end }) => end))).toEqual(new Set(['unavailable']));
     }));
 
@@ -101,7 +104,7 @@ describe('Redis', () => {
       await stage.replica('a');
       const gateway = await stage.gateway();
       await gateway.unwrap<[{ flushall(): Promise<unknown> }]>()[0].flushall();
-      await eventually(async () => expect((await ask(gateway, 'x')).end).toBe('answered'), { timeout: 2_000 });
+      await eventually(async () => expect((await ask(gateway, 'x')).end).toBe('answered'));
     }));
 });
 

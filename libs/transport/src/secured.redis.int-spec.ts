@@ -34,13 +34,12 @@ async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promi
   const connecting = client.connect().catch(() => {});
   const errors = () => logged.filter(({ level }) => level === error);
   await eventually(() => expect(errors()).toHaveLength(2));
-  const { end, tookMs } = await ask(client, 'hello');
-  expect(end).toBe('unavailable');
-  expect(tookMs).toBeLessThan(500);
+  expect((await ask(client, 'hello')).end).toBe('unavailable');
+  expect(client.counters.timedOut).toBe(0);
   // Long enough for more attempts to connect.
   let attempts = 0;
   client.on('error', () => (attempts += 1));
-  await eventually(() => expect(attempts).toBeGreaterThan(6), { timeout: 15_000 });
+  await eventually(() => expect(attempts).toBeGreaterThan(6), { timeout: 50_000 });
   expect(errors().map(({ link }) => link)).toEqual(expect.arrayContaining(['writer', 'hearer']));
   expect(errors()).toHaveLength(2);
   for (const line of errors()) expect(line).toMatchObject({ reason: expect.stringMatching(reason) as string });
