@@ -9,7 +9,7 @@ import { encodeCursor } from '../../dist/apps/gateway/src/list/cursor.js';
 import { podcastGuid } from '../../dist/apps/subscription/src/podcast-guid.rule.js';
 import { urlKey } from '../../dist/apps/subscription/src/known-subscriptions.js';
 import * as subscriptions from '../../dist/apps/subscription/src/subscription.store.js';
-import { beginWrite, storeAnswer } from '#database';
+import { beginWrite, endWrite } from '#database';
 import { Transactions } from './transactions.mjs';
 import { episodeAnswer, episodeItem, episodeRow, subscriptionItem, subscriptionRow } from './rows.mjs';
 
@@ -45,8 +45,10 @@ function write(userId, pattern, reads, run) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {
     const [begun, found] = await Promise.all([query(beginWrite, [userId, requestId]), query(...reads)]);
-    const { reply, save } = await run(found.rows, begun.rows[0].stamp, query);
-    await commit(...save, [storeAnswer, [userId, requestId, pattern, JSON.stringify({ reply })]]);
+    const { stamp } = begun.rows[0];
+    const { reply, save } = await run(found.rows, stamp, query);
+    const answer = JSON.stringify({ reply });
+    await commit(...save, [endWrite, [userId, requestId, pattern, stamp, answer, 16 * 1_024 * 1_024]]);
     return reply;
   });
 }

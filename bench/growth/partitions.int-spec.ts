@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { applyMigrations, beginWrite, createDataSource, readClock, storeAnswer, type Statement } from '#database';
+import { applyMigrations, beginWrite, createDataSource, endWrite, readClock, type Statement } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
 import * as deletions from '../../apps/deletion-worker/src/deletion.store.js';
 import { sweep } from '../../apps/deletion-worker/src/request.sweep.js';
@@ -39,7 +39,7 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
   const made = [[subscription(1), subscription(2)], [[guid, 1]], [['00', 1]], [[1, randomUUID()]]];
   return {
     'sync.begin_write': [user, 'request'],
-    'sync.store_answer': [user, 'request', 'pattern', '{}'],
+    'sync.end_write': [user, 'request', 'pattern', at, '{}', 1_000],
     'sync.read_clock': [user],
     'sync.lock_clock': [user],
     'subscription.save': [user, ...made.map((set) => JSON.stringify(set)), at],
@@ -66,7 +66,7 @@ const exported: unknown[] = [subscriptions, episodes, deletions].flatMap((store)
 const isStatement = (value: unknown): value is Statement =>
   typeof value === 'object' && value !== null && 'text' in value;
 const statements = [
-  ...[beginWrite, storeAnswer, readClock, sweep],
+  ...[beginWrite, endWrite, readClock, sweep],
   { name: 'episode.merge_subscription', text: 'SELECT episode.merge_subscription($1, $2, $3, $4)' },
   ...exported
     .flatMap((value) => (typeof value === 'object' ? [value, ...Object.values(value ?? {})] : []))

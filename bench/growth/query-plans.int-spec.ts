@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginWrite, readClock, storeAnswer, type Statement } from '#database';
+import { beginWrite, endWrite, readClock, type Statement } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
 import * as deletions from '../../apps/deletion-worker/src/deletion.store.js';
 import { sweep } from '../../apps/deletion-worker/src/request.sweep.js';
@@ -120,8 +120,8 @@ describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode s
 
   it('a write begins and stores its answer with a few look-ups', async () => {
     await expectPlans(beginWrite, [ascending, 'request'], { uses: [], buffers: 30 });
-    const answer = [ascending, 'request', 'pattern', '{}'];
-    await expectPlans(storeAnswer, answer, { uses: [], buffers: 30 });
+    const answer = [ascending, 'request', 'pattern', upload(0), '{}', 1_000];
+    await expectPlans(endWrite, answer, { uses: [], buffers: 30 });
   });
 });
 

@@ -38,8 +38,8 @@ const beside = `
   SET session_replication_role = replica;
   INSERT INTO sync.user_clock SELECT gen_random_uuid(), '2026-01-01' FROM generate_series(1, 20000);
   INSERT INTO episode.totals (user_id, episodes) SELECT user_id, 0 FROM sync.user_clock ON CONFLICT DO NOTHING;
-  INSERT INTO sync.request (user_id, request_id, pattern, answer)
-    SELECT c.user_id, n, 'pattern', '{}' FROM sync.user_clock c, generate_series(1, 2) n;
+  INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer)
+    SELECT c.user_id, n, 'pattern', c.stamp, '{}' FROM sync.user_clock c, generate_series(1, 2) n;
   INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
     SELECT user_id, id, '2024-01-01', gen_random_uuid() FROM subscription.subscriptions;
   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)

@@ -301,13 +301,14 @@ describe('a fault of the cascade', () => {
 it('the sweep removes the answers of writes that are older than an hour, and no others', async () => {
   const age = (id: string, minutes: number) =>
     world.owner.query(
-      "INSERT INTO sync.request (user_id, request_id, pattern, answer, created_at) VALUES ($1, $2, 'p', '{}', now() - $3 * interval '1 minute')",
+      "INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at) VALUES ($1, $2, 'p', now(), '{}', now() - $3 * interval '1 minute')",
       [listener.userId, id, minutes],
     );
   await world.owner.query('DELETE FROM sync.request');
   for (const [id, minutes] of Object.entries({ new: 0, kept: 59, old: 61, older: 10_000 })) await age(id, minutes);
   await world.owner.query(
-    `INSERT INTO sync.request SELECT $1, 'many ' || n, 'p', '{}', now() - interval '2 hours' FROM generate_series(1, 6000) n`,
+    `INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at)
+     SELECT $1, 'many ' || n, 'p', now(), '{}', now() - interval '2 hours' FROM generate_series(1, 6000) n`,
     [listener.userId],
   );
   await new RequestSweep(world.database, log).sweep();

@@ -1,5 +1,8 @@
 import { z } from 'zod';
 
+/** The most bytes that the stored answers of one user may have unless told otherwise. */
+export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
+
 /** The configuration of an app that uses Postgres. */
 export const databaseConfig = z.object({
   DATABASE_URL: z
@@ -11,5 +14,13 @@ export const databaseConfig = z.object({
     .default('on')
     .describe(
       'Named prepared statements, and settings sent with a connection; `off` behind a pooler in transaction mode.',
+    ),
+  QUOTA_STORED_ANSWER_BYTES: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(defaultStoredAnswerBytes)
+    .describe(
+      'What the stored answers to one user may take; the oldest go. A write whose answer is gone still takes effect once.',
     ),
 });

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { Failure, type FailureCode, type FailureData, JsonText } from '#contracts';
 import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
+import { defaultStoredAnswerBytes } from './database.config.js';
 import { bind, Session } from './session.js';
 import { SharedReads } from './shared.reads.js';
 import { inStatementSpan } from './statement.span.js';
@@ -25,6 +26,11 @@ export interface Write<Found extends object = object> {
 export interface Transaction<Found extends object = object> {
   /** This write's stamp of the user's clock. */
   readonly stamp: string;
+  /**
+   * Whether the request took effect before and only its answer is gone: then `stamp` is the one it had, and whatever
+   * is written now is rolled back.
+   */
+  readonly repeated: boolean;
   /** What was to be read first. */
   readonly found: Found[];
   /** Sends a statement together with the commit: it costs no round trip, and nothing can be said to what it answers. */
@@ -37,18 +43,15 @@ export const beginWrite = statement(
   'SELECT stamp, previous, pattern, answer FROM sync.begin_write($1, $2)',
 );
 
-export const storeAnswer = statement(
-  'sync.store_answer',
-  `INSERT INTO sync.request AS r (user_id, request_id, pattern, answer) VALUES ($1, $2, $3, $4)
-   ON CONFLICT (user_id, request_id)
-   DO UPDATE SET pattern = excluded.pattern, answer = excluded.answer, created_at = excluded.created_at`,
-);
+/** $1 user, $2 request, $3 pattern, $4 stamp, $5 answer, $6 the most bytes that all answers of the user may have. */
+export const endWrite = statement('sync.end_write', 'SELECT sync.end_write($1, $2, $3, $4, $5, $6)');
 
 const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 
 const restoreClock = statement('sync.restore_clock', 'UPDATE sync.user_clock SET stamp = $2 WHERE user_id = $1');
 
-type Begun = { stamp: string | null; previous: string; pattern: string | null; answer: Answer | null };
+/** `pattern` is there where the request came before. */
+type Begun = { stamp: string; previous: string; pattern: string | null; answer: Answer | null };
 /** An answer as it is stored; `json` is a reply that was {@link JsonText}. */
 type Answer = { reply: unknown } | { json: unknown } | { failure: FailureData };
 
@@ -74,7 +77,9 @@ const poolIsBusy = /^timeout exceeded/;
  * Postgres, for the services. Invariants:
  * - a write locks and advances its user's clock before anything else, so writes of one user follow one another and
  *   their stamps become visible in order;
- * - effect and answer of a write are committed together under its request id, so it takes effect once;
+ * - effect and answer of a write are committed together under its request id, so it takes effect once; an answer that
+ *   is no longer stored is made again from what stands, in a transaction that is rolled back;
+ * - the stored answers of a user never have more bytes than they may: the oldest go;
  * - a write never starts after its caller stopped waiting: what is left of the deadline bounds the wait for the
  *   clock and every statement;
  * - a read is one statement, so what it sees is one snapshot;
@@ -90,6 +95,8 @@ export class Database {
   constructor(
     readonly dataSource: DataSource,
     private readonly prepared = true,
+    /** The most bytes that the stored answers of one user may have. */
+    private readonly answerBytes = defaultStoredAnswerBytes,
   ) {
     this.pool = (dataSource.driver as unknown as { master: Pool }).master;
     this.reads = new SharedReads(this.pool);
@@ -128,7 +135,7 @@ export class Database {
    * Runs a write and remembers its answer. A `Failure` that `run` throws undoes the write and is remembered too.
    *
    * @throws Failure what `run` threw, `conflict` when the request id belongs to another operation (with that one's
-   *   answer), `unavailable` when there is no time left or Postgres can't answer now.
+   *   answer; `invalid` where that is no longer stored), `unavailable` when there is no time left or Postgres can't answer now.
    */
   async write<Reply, Found extends object>(
     write: Write<Found>,
@@ -150,12 +157,21 @@ export class Database {
     const begin = async (session: Session) => {
       const locked = session.query<Begun>(beginWrite, [userId, requestId]);
       const [[begun], found] = await Promise.all([locked, reads ? session.query<Found>(reads[0], reads[1]) : []]);
-      if (begun?.answer) return answered<Reply>(pattern, begun.pattern, begun.answer);
-      const { stamp, previous } = begun as { stamp: string; previous: string };
+      const { stamp, previous, pattern: first, answer } = begun as Begun;
+      const repeated = first !== null;
+      if (repeated && (answer || first !== pattern)) return answered<Reply>(pattern, first, answer);
       const last: Bound[] = [];
-      const reply = await run({ stamp, found, last: (...bound) => void last.push(bound), query: session.query });
-      if (reply instanceof Failed) last.push([restoreClock, [userId, previous]]);
-      await session.commit(...last, [storeAnswer, [userId, requestId, pattern, stored(reply)]]);
+      const reply = await run({
+        stamp,
+        repeated,
+        found,
+        last: (...bound) => void last.push(bound),
+        query: session.query,
+      });
+      if (!repeated) {
+        if (reply instanceof Failed) last.push([restoreClock, [userId, previous]]);
+        await session.commit(...last, [endWrite, [userId, requestId, pattern, stamp, stored(reply), this.answerBytes]]);
+      }
       if (reply instanceof Failed) throw new Failure(reply.code);
       return reply;
     };
@@ -230,8 +246,9 @@ function stored(reply: unknown): string {
 }
 
 /** The answer to give: the reply or failure of the same operation, else a `conflict` that carries the other one's. */
-function answered<Reply>(pattern: string, first: string | null, answer: Answer): Reply {
-  if (first !== pattern) throw new Failure('conflict', { pattern: first ?? '', answer });
+function answered<Reply>(pattern: string, first: string, answer: Answer | null): Reply {
+  if (answer === null) throw new Failure('invalid');
+  if (first !== pattern) throw new Failure('conflict', { pattern: first, answer });
   if ('json' in answer) return JsonText.of(answer.json) as Reply;
   if ('reply' in answer) return answer.reply as Reply;
   throw new Failure(answer.failure.code);

@@ -68,11 +68,14 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.current_guids': 'SELECT',
   },
   deletion: {
-    'deletion.deletions': 'SELECT INSERT UPDATE',
+    'deletion.deletions': 'SELECT INSERT UPDATE DELETE',
     'deletion.deletion_id': 'nextval',
     'episode.episodes': 'SELECT DELETE',
     'episode.sync_ids': 'SELECT DELETE',
-    'subscription.subscriptions': 'SELECT UPDATE(is_subscribed, subscription_changed, deleted, changed)',
+    'subscription.subscriptions': 'SELECT DELETE UPDATE(is_subscribed, subscription_changed, deleted, changed)',
+    'subscription.guids': 'SELECT DELETE',
+    'subscription.former_guids': 'SELECT DELETE',
+    'subscription.feed_urls': 'SELECT DELETE',
     'subscription.named_subscriptions': 'SELECT',
   },
 };
@@ -105,7 +108,7 @@ describe('the login of', () => {
 
   it.each(['subscription', 'episode', 'deletion'])('%s may lock and advance clocks and keep answers', async (role) => {
     expect(await outcome(role, `SELECT sync.begin_write('${userId}', 'r')`)).toBe('done');
-    expect(await outcome(role, `INSERT INTO sync.request VALUES ('${userId}', 'r', 'p', '{}')`)).toBe('done');
+    expect(await outcome(role, `SELECT sync.end_write('${userId}', 'r', 'p', now(), '{}', 0)`)).toBe('done');
   });
 
   it.each(Object.entries(rights))('%s has these rights to rows and no others', async (role, listed) => {

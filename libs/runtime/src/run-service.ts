@@ -121,7 +121,7 @@ async function openDatabase(app: string, config: ServiceConfig, log: Log, waitFo
       await delay(retryMs);
     }
   }
-  const database = new Database(dataSource, config.DATABASE_PREPARED === 'on');
+  const database = new Database(dataSource, config.DATABASE_PREPARED === 'on', config.QUOTA_STORED_ANSWER_BYTES);
   const { availability } = database;
   const missing = await availability.check();
   if (missing.length > 0) log.warn({ missing }, 'waiting for Postgres');

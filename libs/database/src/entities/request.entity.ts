@@ -1,7 +1,11 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** The answer of a write under the id of its request, kept for an hour, so that the write takes effect once. */
+/**
+ * A write under the id of its request, kept for an hour, so that it takes effect once; with its answer, as long as the
+ * user's answers do not take too much room.
+ */
 @Entity({ schema: 'sync', name: 'request' })
+@Index('request_answers', ['userId', 'stamp'], { where: 'answer IS NOT NULL' })
 export class RequestEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
@@ -13,8 +17,16 @@ export class RequestEntity {
   @Column({ type: 'text' })
   pattern!: string;
 
-  @Column({ type: 'json' })
+  /** The stamp that the write had. */
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  stamp!: Date;
+
+  @Column({ type: 'json', nullable: true })
   answer!: unknown;
+
+  /** Of the answer, as text. */
+  @Column({ type: 'integer', default: 0 })
+  bytes!: number;
 
   @Index('request_created_at')
   @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })

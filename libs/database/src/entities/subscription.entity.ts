@@ -6,6 +6,8 @@ import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, typ
  */
 @Entity({ schema: 'subscription', name: 'subscriptions' })
 @Index('subscriptions_changed', ['userId', 'changed', 'id'])
+@Index('subscriptions_standing', ['userId', 'deleted', 'id'], { where: 'merged_into IS NULL' })
+@Index('subscriptions_pointers', ['userId', 'mergedInto'], { where: 'merged_into IS NOT NULL' })
 @Check(
   'subscriptions_changed_is_the_latest',
   'changed = CASE WHEN merged_into IS NULL THEN greatest(subscription_changed, guid_changed, deleted) ELSE merged_at END',

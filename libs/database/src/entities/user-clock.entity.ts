@@ -8,4 +8,8 @@ export class UserClockEntity {
 
   @Column({ type: 'timestamp with time zone', precision: 3 })
   stamp!: Date;
+
+  /** At least what the user's stored answers have; exact after each time that they had to be counted. */
+  @Column({ name: 'answer_bytes', type: 'bigint', default: 0 })
+  answerBytes!: number;
 }

@@ -17,6 +17,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
       CREATE TABLE sync.user_clock (
         user_id uuid NOT NULL,
         stamp timestamptz(3) NOT NULL,
+        answer_bytes bigint NOT NULL DEFAULT 0,
         CONSTRAINT user_clock_pkey PRIMARY KEY (user_id)
       ) ${byUser('sync.user_clock', 'fillfactor = 70')};
       GRANT SELECT, INSERT, UPDATE ON sync.user_clock
@@ -26,12 +27,16 @@ export class CreateSync1763715600000 implements MigrationInterface {
         user_id uuid NOT NULL,
         request_id text NOT NULL,
         pattern text NOT NULL,
-        answer json NOT NULL,
+        stamp timestamptz(3) NOT NULL,
+        answer json,
+        bytes integer NOT NULL DEFAULT 0,
         created_at timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT request_pkey PRIMARY KEY (user_id, request_id)
       ) ${byUser('sync.request')};
       -- The one index that does not start with the user: rows of all users are removed by age.
       CREATE INDEX request_created_at ON sync.request (created_at);
+      -- What a user's stored answers are, in their order.
+      CREATE INDEX request_answers ON sync.request (user_id, stamp) WHERE answer IS NOT NULL;
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.request
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
@@ -58,8 +63,9 @@ export class CreateSync1763715600000 implements MigrationInterface {
         RETURNING c.stamp
       $$;
 
-      -- Begins a write: locks the clock; a request that was answered within the hour gets that answer and nothing
-      -- else happens; any other gets a stamp. Each statement in here sees what was committed before the lock was had.
+      -- Begins a write: locks the clock. A request of within the hour gets its first stamp and its answer, if that is
+      -- still stored, and nothing else happens; any other gets a new stamp and no pattern. Each statement in here sees
+      -- what was committed before the lock was had.
       CREATE FUNCTION sync.begin_write(
         p_user uuid, p_request text,
         OUT stamp timestamptz, OUT previous timestamptz, OUT pattern text, OUT answer json
@@ -67,13 +73,53 @@ export class CreateSync1763715600000 implements MigrationInterface {
       LANGUAGE plpgsql AS $$
       BEGIN
         previous := sync.lock_clock(p_user);
-        SELECT r.pattern, r.answer INTO pattern, answer
+        SELECT r.stamp, r.pattern, r.answer INTO stamp, pattern, answer
         FROM sync.request r
         WHERE r.user_id = p_user AND r.request_id = p_request AND r.created_at > now() - interval '1 hour';
         IF NOT FOUND THEN
           stamp := sync.advance_clock(p_user);
         END IF;
       END $$;
+
+      -- Ends a write under a locked clock: marks its request, and stores its answer where it has one and p_limit, in
+      -- bytes, has room for all answers of the user. answer_bytes is never less than what they have; where it says
+      -- too much, they are counted anew and the oldest go.
+      CREATE FUNCTION sync.end_write(
+        p_user uuid, p_request text, p_pattern text, p_stamp timestamptz, p_answer text, p_limit bigint
+      ) RETURNS void
+      LANGUAGE plpgsql AS $$
+      DECLARE
+        v_bytes integer := CASE WHEN octet_length(p_answer) <= p_limit THEN octet_length(p_answer) ELSE 0 END;
+        v_total bigint;
+      BEGIN
+        INSERT INTO sync.request AS r (user_id, request_id, pattern, stamp, answer, bytes)
+        VALUES (p_user, p_request, p_pattern, p_stamp, CASE WHEN v_bytes > 0 THEN p_answer::json END, v_bytes)
+        ON CONFLICT (user_id, request_id) DO UPDATE SET pattern = excluded.pattern, stamp = excluded.stamp,
+          answer = excluded.answer, bytes = excluded.bytes, created_at = excluded.created_at;
+        UPDATE sync.user_clock c SET answer_bytes = c.answer_bytes + v_bytes WHERE c.user_id = p_user
+        RETURNING c.answer_bytes INTO v_total;
+        IF v_total > p_limit THEN
+          PERFORM sync.evict_answers(p_user, p_limit, v_bytes);
+        END IF;
+      END $$;
+
+      -- Counts a user's stored answers. Where they have more than p_limit bytes, the oldest go until a sixteenth of it
+      -- is free or only the newest, of p_newest bytes, is left; their markers stay. Free beforehand, so that not every
+      -- write comes here again.
+      CREATE FUNCTION sync.evict_answers(p_user uuid, p_limit bigint, p_newest integer) RETURNS void
+      LANGUAGE sql AS $$
+        WITH answers AS MATERIALIZED (
+          SELECT r.request_id, sum(r.bytes) OVER (ORDER BY r.stamp DESC, r.request_id) AS bytes
+          FROM sync.request r WHERE r.user_id = p_user AND r.answer IS NOT NULL
+        ), kept AS MATERIALIZED (
+          SELECT coalesce(max(a.bytes), 0) AS bytes FROM answers a, (SELECT max(bytes) AS bytes FROM answers) total
+          WHERE total.bytes <= p_limit OR a.bytes <= greatest(p_limit - p_limit / 16, p_newest)
+        ), evicted AS (
+          UPDATE sync.request r SET answer = NULL, bytes = 0 FROM answers a, kept
+          WHERE r.user_id = p_user AND r.request_id = a.request_id AND a.bytes > kept.bytes
+        )
+        UPDATE sync.user_clock c SET answer_bytes = kept.bytes FROM kept WHERE c.user_id = p_user
+      $$;
 
       -- The SHA-256 of a text, for keys that an index entry can't hold. Marked immutable, which convert_to is not only
       -- because conversions can be replaced; in plpgsql, which runs it faster than SQL can where it can't be inlined.
@@ -96,6 +142,8 @@ export class CreateSync1763715600000 implements MigrationInterface {
     await runner.query(`
       DROP FUNCTION sync.digest(text);
       DROP FUNCTION sync.sha256(text);
+      DROP FUNCTION sync.end_write(uuid, text, text, timestamptz, text, bigint);
+      DROP FUNCTION sync.evict_answers(uuid, bigint, integer);
       DROP FUNCTION sync.begin_write(uuid, text);
       DROP FUNCTION sync.advance_clock(uuid);
       DROP FUNCTION sync.lock_clock(uuid);

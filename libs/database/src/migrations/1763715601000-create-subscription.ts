@@ -36,6 +36,10 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT subscriptions_tombstone_is_unsubscribed CHECK (deleted IS NULL OR NOT is_subscribed)
       ) ${byUser('subscription.subscriptions')};
       CREATE INDEX subscriptions_changed ON subscription.subscriptions (user_id, changed, id);
+      -- How many are live, and tombstones by age; pointers by what they point to.
+      CREATE INDEX subscriptions_standing ON subscription.subscriptions (user_id, deleted, id) WHERE merged_into IS NULL;
+      CREATE INDEX subscriptions_pointers ON subscription.subscriptions (user_id, merged_into)
+        WHERE merged_into IS NOT NULL;
       GRANT SELECT, INSERT, UPDATE ON subscription.subscriptions TO podcast_sync_subscription_group;
 
       CREATE TABLE subscription.guids (
@@ -47,6 +51,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
       ) ${byUser('subscription.guids')};
+      CREATE INDEX guids_subscription ON subscription.guids (user_id, subscription_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.guids TO podcast_sync_subscription_group;
 
       CREATE TABLE subscription.former_guids (
@@ -68,6 +73,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT feed_urls_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
       ) ${byUser('subscription.feed_urls')};
+      CREATE INDEX feed_urls_subscription ON subscription.feed_urls (user_id, subscription_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.feed_urls TO podcast_sync_subscription_group;
 
       -- Published to the other services: which subscription a guid names. A contract; change it like a message.
@@ -82,9 +88,11 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         SELECT s.user_id, s.id AS subscription_id, s.guid FROM subscription.subscriptions s;
       GRANT SELECT ON subscription.current_guids TO podcast_sync_episode_group;
 
-      -- The cascade of a deletion reads the row and leaves a tombstone.
-      GRANT SELECT, UPDATE (is_subscribed, subscription_changed, deleted, changed)
+      -- The cascade of a deletion reads the row and leaves a tombstone; the oldest of too many go, with their names.
+      GRANT SELECT, UPDATE (is_subscribed, subscription_changed, deleted, changed), DELETE
         ON subscription.subscriptions TO podcast_sync_deletion_group;
+      GRANT SELECT, DELETE ON subscription.guids, subscription.feed_urls, subscription.former_guids
+        TO podcast_sync_deletion_group;
     `);
   }
 

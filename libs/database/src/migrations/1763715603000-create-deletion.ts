@@ -32,7 +32,7 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
       CREATE UNIQUE INDEX deletions_one_pending ON deletion.deletions (user_id, subscription_id) WHERE status = 'PENDING';
       -- What the relays look for, of all users; as small as what is PENDING, whatever has ended.
       CREATE INDEX deletions_due ON deletion.deletions (coalesce(sent_at, '-infinity'), id) WHERE status = 'PENDING';
-      GRANT SELECT, INSERT, UPDATE ON deletion.deletions TO podcast_sync_deletion_group;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON deletion.deletions TO podcast_sync_deletion_group;
 
       -- The same transitions as in the worker's deletion.rule: a record starts as PENDING, and a final state stays.
       CREATE FUNCTION deletion.start_pending() RETURNS trigger
