@@ -5,7 +5,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 const apps = {
   standalone: (await import('../dist/apps/standalone/src/standalone.options.js')).standaloneConfig,
   gateway: (await import('../dist/apps/gateway/src/gateway.config.js')).gatewayConfig,
-  'subscription, episode': (await import('../dist/libs/runtime/src/run-service.js')).serviceConfig,
+  subscription: (await import('../dist/apps/subscription/src/subscription.config.js')).subscriptionConfig,
+  episode: (await import('../dist/apps/episode/src/episode.config.js')).episodeConfig,
   'deletion-worker': (await import('../dist/apps/deletion-worker/src/deletion-worker.config.js')).deletionWorkerConfig,
   migrate: (await import('../dist/apps/migrate/src/migrate.config.js')).migrateConfig,
 };

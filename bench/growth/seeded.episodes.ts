@@ -40,6 +40,10 @@ const beside = `
   INSERT INTO episode.totals (user_id, episodes) SELECT user_id, 0 FROM sync.user_clock ON CONFLICT DO NOTHING;
   INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer)
     SELECT c.user_id, n, 'pattern', c.stamp, '{}' FROM sync.user_clock c, generate_series(1, 2) n;
+  INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
+    SELECT user_id, gen_random_uuid(), 1, '2025-01-01' FROM sync.user_clock;
+  INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
+    SELECT user_id, sha256('url'), 1 FROM sync.user_clock;
   INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
     SELECT user_id, id, '2024-01-01', gen_random_uuid() FROM subscription.subscriptions;
   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)

@@ -1,19 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigurationError, loadConfig } from '#runtime';
-import { serviceConfig } from '#runtime/service';
 import type { V1Container } from '@kubernetes/client-node';
 import type { z } from 'zod';
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
+import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { gatewayConfig } from '../../apps/gateway/src/gateway.config.js';
 import { migrateConfig } from '../../apps/migrate/src/migrate.config.js';
+import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 import { type Manifest, ofKind, title, workloads } from './overlay.js';
 
 /** What each app reads from its environment. */
 const configs: Record<string, z.ZodObject> = {
   gateway: gatewayConfig,
-  subscription: serviceConfig,
-  episode: serviceConfig,
+  subscription: subscriptionConfig,
+  episode: episodeConfig,
   'deletion-worker': deletionWorkerConfig,
   migrate: migrateConfig,
 };

@@ -1,3 +1,4 @@
+import { quota } from '#database';
 import { ConfigurationError, redisConfig, type RedisConfig } from '#runtime';
 import { serviceConfig } from '#runtime/service';
 import { z } from 'zod';
@@ -31,8 +32,16 @@ export const deletionWorkerConfig = z.object({
     .max(100)
     .default(4)
     .describe('Deletions that one worker runs at once.'),
+  QUOTA_TOMBSTONES: quota(10_000, 'Deleted subscriptions that one user may have; the oldest go for good.'),
+  QUOTA_DELETION_RECORDS: quota(10_000, 'Deletion records that have ended which one user may have; the oldest go.'),
 });
 export type DeletionWorkerConfig = z.output<typeof deletionWorkerConfig>;
+
+/** How many of what one user may have. */
+export type DeletionQuotas = Pick<DeletionWorkerConfig, 'QUOTA_TOMBSTONES' | 'QUOTA_DELETION_RECORDS'>;
+
+/** The quotas, as a token for injection. */
+export const QUOTAS = Symbol('quotas');
 
 /**
  * How the queue's Redis is reached: by the variables that begin with `QUEUE_` alone, or like the transport's.

@@ -7,7 +7,7 @@ import { DeletionProcessor, WORKER_OPTIONS } from './deletion.processor.js';
 import { DeletionRelay, LOG } from './deletion.relay.js';
 import { DeletionService } from './deletion.service.js';
 import { PendingGauges } from './pending.gauges.js';
-import { queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
+import { QUOTAS, queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
 import { RequestSweep } from './request.sweep.js';
 import { QueueConnections } from './queue.connections.js';
 
@@ -55,6 +55,7 @@ export class DeletionModule {
         { provide: Queue, useFactory: () => connections.watch(new Queue(deletionQueue.name, queueOptions)) },
         { provide: WORKER_OPTIONS, useValue: workerOptions },
         { provide: LOG, useValue: log },
+        { provide: QUOTAS, useValue: config },
         ...[DeletionService, DeletionRelay, DeletionProcessor, PendingGauges, RequestSweep],
       ],
     };

@@ -7,13 +7,24 @@ import {
   type readDeletion,
   requestDeletion,
 } from '#contracts';
-import { Database, timeLimit } from '#database';
+import { Database, timeLimit, type Transaction } from '#database';
 import { traceHeaders } from '#runtime';
 import type { CallContext } from '#transport';
 import { DeletionRelay } from './deletion.relay.js';
 import { type Ending, overtaken, stepFor } from './deletion.rule.js';
+import { beyondQuotas } from './quota.store.js';
+import { type DeletionQuotas, QUOTAS } from './deletion-worker.config.js';
 import { countEnding } from './deletion.metrics.js';
-import { cascaded, claimDeletion, ended, endWithin, insertDeletion, named, readStatus } from './deletion.store.js';
+import {
+  cascaded,
+  claimDeletion,
+  ended,
+  endWithin,
+  findRequestedDeletion,
+  insertDeletion,
+  named,
+  readStatus,
+} from './deletion.store.js';
 
 /** How long one cascade may take, in milliseconds; it holds the user's clock meanwhile. */
 export const cascadeLimitMs = 60_000;
@@ -23,6 +34,8 @@ export const cascadeLimitMs = 60_000;
  * - a record goes from PENDING to SUCCESS or FAILURE and stays there (deletion.rule, and triggers of the table);
  * - a subscription has at most one PENDING record (a unique index of the table);
  * - the cascade and SUCCESS are one transaction under the user's clock; whatever interrupts it leaves PENDING;
+ * - of tombstones and of records that have ended a user has no more than their quotas, but for what one deletion can't
+ *   remove at once: the oldest go, with the next one;
  * - a job is only a hint to look at a record: lost or doubled ones change nothing but the time it takes.
  */
 @Injectable()
@@ -30,6 +43,7 @@ export class DeletionService {
   constructor(
     @Inject(Database) private readonly database: Database,
     @Inject(DeletionRelay) private readonly relay: DeletionRelay,
+    @Inject(QUOTAS) private readonly quotas: DeletionQuotas,
   ) {}
 
   /**
@@ -53,16 +67,28 @@ export class DeletionService {
     const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
     let lost: number | undefined;
     const reply = await this.database.write(write, async (transaction) => {
+      if (transaction.repeated) return this.answerAgain(transaction, request);
       const [found] = transaction.found;
       if (!found) throw new Failure('not_found');
       if (found.deletionId !== null && !found.overtaken) return { deletionId: found.deletionId };
       // The one that is pending lost to a later POST; this request is for what that POST made.
-      if (found.deletionId !== null) lost = await endWithin(transaction, userId, found.deletionId, overtaken);
+      if (found.deletionId !== null) {
+        lost = await endWithin(transaction, userId, found.deletionId, overtaken);
+        const [forget, values] = beyondQuotas(userId, this.quotas).records;
+        transaction.last(forget, values);
+      }
       return { deletionId: await insertDeletion(transaction, userId, found.subscriptionId, origin) };
     });
     if (lost !== undefined) countEnding(overtaken, lost);
     this.relay.wake();
     return reply;
+  }
+
+  /** Whatever the record has come to: a new one would not be kept. */
+  private async answerAgain(transaction: Transaction, { userId, guid }: RequestOf<typeof requestDeletion>) {
+    const deletionId = await findRequestedDeletion(transaction, userId, guid);
+    if (deletionId === undefined) throw new Failure('not_found');
+    return { deletionId };
   }
 
   /** Reads a record (GET /deletions/{id}). @throws Failure `not_found`. */
@@ -84,9 +110,10 @@ export class DeletionService {
       const step = claimed ? stepFor(claimed) : 'leave';
       if (!claimed || step === 'leave') return undefined;
       const begun = performance.now();
-      const end = ended(userId, deletionId, step);
-      if (step.status === 'SUCCESS') await session.commit(cascaded(userId, claimed.subscriptionId), end);
-      else await session.commit(end);
+      const forgotten = beyondQuotas(userId, this.quotas);
+      const last = [ended(userId, deletionId, step), forgotten.records];
+      if (step.status === 'SUCCESS') last.unshift(cascaded(userId, claimed.subscriptionId), forgotten.tombstones);
+      await session.commit(...last);
       countEnding(step, claimed.age + (performance.now() - begun) / 1_000);
       return step;
     });

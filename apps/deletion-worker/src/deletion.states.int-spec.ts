@@ -105,9 +105,4 @@ describe('the table of deletions', () => {
     await change(await begin(), fields.FAILURE);
     await begin();
   });
-
-  it('lets the worker remove no record', async () => {
-    await begin();
-    await expect(worker.query('DELETE FROM deletion.deletions')).rejects.toThrow('permission denied');
-  });
 });

@@ -75,11 +75,22 @@ export const cascade = statement(
    episodes AS (
      DELETE FROM episode.episodes WHERE user_id = $1 AND subscription_id = $2 RETURNING id
    ), sync_ids AS (
-     DELETE FROM episode.sync_ids s USING episodes e WHERE s.user_id = $1 AND s.episode_id = e.id
+     DELETE FROM episode.sync_ids s USING episodes e WHERE s.user_id = $1 AND s.episode_id = e.id RETURNING s.sync_id
+   ), total AS (
+     UPDATE episode.totals t SET sync_ids = greatest(t.sync_ids - gone.sync_ids, 0)
+     FROM (SELECT count(*) AS sync_ids FROM sync_ids) gone WHERE t.user_id = $1 AND gone.sync_ids > 0
    )
    UPDATE subscription.subscriptions s
    SET is_subscribed = false, subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
    FROM clock c WHERE s.user_id = $1 AND s.id = $2`,
+);
+
+/** $1 user, $2 guid, $3 stamp: what a request for this guid, at this stamp, was answered with. */
+const findRequested = statement(
+  'deletion.find_requested',
+  `SELECT max(d.id) AS "deletionId" FROM subscription.named_subscriptions n
+   JOIN deletion.deletions d ON d.user_id = n.user_id AND d.subscription_id = n.subscription_id AND d.requested <= $3
+   WHERE n.user_id = $1 AND n.guid = $2`,
 );
 
 /**
@@ -130,6 +141,20 @@ export async function insertDeletion(
   const values = [userId, subscriptionId, transaction.stamp, JSON.stringify(origin)];
   const [made] = await transaction.query<{ id: number }>(insert, values);
   return (made as { id: number }).id;
+}
+
+/** The deletion that a request was answered with, whatever has become of it. */
+export async function findRequestedDeletion(
+  transaction: Transaction,
+  userId: string,
+  guid: string,
+): Promise<number | undefined> {
+  const [found] = await transaction.query<{ deletionId: number | null }>(findRequested, [
+    userId,
+    guid,
+    transaction.stamp,
+  ]);
+  return found?.deletionId ?? undefined;
 }
 
 /** The statement that ends a deletion. A final state stays. */

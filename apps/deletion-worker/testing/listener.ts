@@ -71,7 +71,12 @@ export class Listener {
       'UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2',
       [...[this.userId, from, into, stamp]],
     );
-    await this.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4)', [this.userId, from, into, stamp]);
+    await this.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [
+      this.userId,
+      from,
+      into,
+      stamp,
+    ]);
     await this.owner.query(
       'UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4 WHERE user_id = $1 AND id = $2',
       [this.userId, from, into, stamp],

@@ -5,8 +5,9 @@ import { inject } from 'vitest';
 import { deletionQueue } from '#contracts';
 import { createDataSource, Database } from '#database';
 import { connectRedis, createLog, redisConfig } from '#runtime';
-import { createDatabase } from '#testing';
+import { createDatabase, type TestDatabase } from '#testing';
 import { CallContext } from '#transport';
+import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
 import { DeletionProcessor } from '../src/deletion.processor.js';
 import { DeletionRelay } from '../src/deletion.relay.js';
 import { DeletionService } from '../src/deletion.service.js';
@@ -28,11 +29,19 @@ export interface WorkerWorld {
   owner: pg.Client;
   /** The database as the worker logs in. */
   workerUrl: string;
+  /** The database as each service logs in. */
+  urls: TestDatabase['urls'];
   close(): Promise<void>;
 }
 
+/** The quotas where nothing else is said. */
+const defaults = deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://database' });
+
 /** @param redisUrl where the queue is; the Redis of the run when omitted. */
-export async function openWorker(redisUrl = inject('servers').redisUrl): Promise<WorkerWorld> {
+export async function openWorker(
+  redisUrl = inject('servers').redisUrl,
+  quotas: Partial<DeletionQuotas> = {},
+): Promise<WorkerWorld> {
   const testDatabase = await createDatabase();
   const owner = new pg.Client({ connectionString: testDatabase.ownerUrl });
   await owner.connect();
@@ -56,9 +65,10 @@ export async function openWorker(redisUrl = inject('servers').redisUrl): Promise
     return relay;
   };
   const relay = anotherRelay();
-  const service = new DeletionService(database, relay);
+  const service = new DeletionService(database, relay, { ...defaults, ...quotas });
   return {
     ...{ database, queue, relay, service, anotherRelay, owner, workerUrl: testDatabase.urls.deletion },
+    urls: testDatabase.urls,
     processor: () => new DeletionProcessor(service, database, { ...connections.working, prefix }, log),
     close: async () => {
       await Promise.all(relays.map((each) => each.beforeApplicationShutdown()));

@@ -169,7 +169,12 @@ it('merges the episodes of two subscriptions as the rules do, status by status, 
         return { ...episode, id, syncId: syncId(id), changed: earlier };
       });
       await store(userId, episodes);
-      await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4)', [userId, from, into, stamp]);
+      await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [
+        userId,
+        from,
+        into,
+        stamp,
+      ]);
       const expected = merged(episodes);
       const [found, wanted] = [await read(userId), expected.after.sort((a, b) => a.id - b.id)];
       const unstamped = (list: readonly Episode[]) => list.map((episode) => ({ ...episode, changed: '' }));
@@ -204,7 +209,7 @@ const one = (id: number, subscriptionId: number, differing: Partial<Episode> = {
 async function merge(...episodes: Episode[]): Promise<Episode[]> {
   const userId = freshUser();
   await store(userId, episodes);
-  await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4)', [userId, from, into, stamp]);
+  await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [userId, from, into, stamp]);
   return read(userId);
 }
 
@@ -230,7 +235,7 @@ it('takes along the aliases of an absorbed episode', async () => {
   const userId = freshUser();
   await store(userId, [one(1, from), one(2, into, { ...metadata(1) })]);
   await world.owner.query('INSERT INTO episode.sync_ids VALUES ($1, $2, 1)', [userId, syncId(8)]);
-  await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4)', [userId, from, into, stamp]);
+  await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [userId, from, into, stamp]);
   const { rows } = await world.owner.query<{ sync_id: string; id: number }>(
     'SELECT sync_id, episode_id::int AS id FROM episode.sync_ids WHERE user_id = $1 ORDER BY 1',
     [userId],

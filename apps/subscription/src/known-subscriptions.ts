@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { type Left, Room } from './room.js';
 
 /** A subscription as it is stored; a tombstone has `deleted`. Times are stamps. */
 export interface SubscriptionRow {
@@ -21,6 +22,8 @@ export interface Loaded {
   /** By the SHA-256 of the URL in hexadecimal. */
   urls: [urlSha256: string, subscriptionId: number][];
   newIds: number[];
+  /** What the quotas leave. */
+  left: Left;
 }
 
 /** What a write changes, as sets. */
@@ -34,7 +37,7 @@ export interface Changes {
 
 /** The key under which a feed URL is stored. */
 export function urlKey(feedUrl: string): string {
-  return createHash('sha256').update(feedUrl).digest('hex');
+  return hash('sha256', feedUrl, 'hex');
 }
 
 /**
@@ -43,6 +46,8 @@ export function urlKey(feedUrl: string): string {
  * subscription was once named, it is named for ever; a subscription's current guid and URL are among its names.
  */
 export class KnownSubscriptions {
+  /** What is left of the user's quotas; what is done here is counted, and never refused. */
+  readonly room: Room;
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, number>;
   private readonly urls: Map<string, number>;
@@ -60,6 +65,7 @@ export class KnownSubscriptions {
     this.rows = new Map(loaded.rows.map((row) => [row.id, { ...row }]));
     this.guids = new Map(loaded.guids);
     this.urls = new Map(loaded.urls);
+    this.room = new Room(loaded.left);
   }
 
   byGuid(guid: string): SubscriptionRow | undefined {
@@ -75,9 +81,18 @@ export class KnownSubscriptions {
     if (id === undefined) throw new Error('more subscriptions than entries');
     const { stamp } = this;
     const row: SubscriptionRow = {
-      ...{ id, feedUrl, guid, isSubscribed: true, subscriptionChanged: stamp, added: stamp },
-      ...{ guidChanged: null, deleted: null, mergedInto: null, mergedAt: null },
+      id,
+      feedUrl,
+      guid,
+      isSubscribed: true,
+      subscriptionChanged: stamp,
+      added: stamp,
+      guidChanged: null,
+      deleted: null,
+      mergedInto: null,
+      mergedAt: null,
     };
+    this.room.take('live');
     this.rows.set(id, row);
     this.created.add(id);
     this.changedRows.add(id);
@@ -88,6 +103,7 @@ export class KnownSubscriptions {
 
   /** Subscribes by POST: revives a tombstone and wins over a deletion that is still pending. */
   add(row: SubscriptionRow): void {
+    if (row.deleted !== null) this.room.take('live');
     row.added = this.stamp;
     row.deleted = null;
     this.setSubscribed(row, true);
@@ -107,10 +123,18 @@ export class KnownSubscriptions {
     this.nameUrl(row, feedUrl);
   }
 
+  /**
+   * Whether a guid change would be one to remember. One request has one stamp: of the guids it passes through, only the
+   * one before the first was ever seen.
+   */
+  wouldReplace(row: SubscriptionRow, guid: string): boolean {
+    return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
+  }
+
   /** Makes a guid the current one; the one before stays a name and is remembered with its time. */
   changeGuid(row: SubscriptionRow, guid: string): void {
-    // One request has one stamp: of the guids it passes through, only the one before the first was ever seen.
-    if (guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id)) {
+    if (this.wouldReplace(row, guid)) {
+      this.room.take('guidChanges');
       this.formerGuids.set(row.id, row.guid);
     }
     row.guid = guid;
@@ -120,18 +144,22 @@ export class KnownSubscriptions {
   }
 
   nameGuid(row: SubscriptionRow, guid: string): void {
+    if (!this.guids.has(guid)) this.room.take('guids');
     this.guids.set(guid, row.id);
     this.changedGuids.add(guid);
   }
 
   nameUrl(row: SubscriptionRow, feedUrl: string): void {
     const key = urlKey(feedUrl);
+    if (!this.urls.has(key)) this.room.take('urls');
     this.urls.set(key, row.id);
     this.changedUrls.add(key);
   }
 
   /** Merges a subscription into another, which owns all its names from now on; it stays as a pointer. */
   merge(from: SubscriptionRow, into: SubscriptionRow): void {
+    if (from.deleted === null) this.room.take('live', -1);
+    this.room.take('pointers');
     from.mergedInto = into.id;
     from.mergedAt = this.stamp;
     this.changedRows.add(from.id);

@@ -1,4 +1,5 @@
-import { runService, serviceConfig } from '#runtime/service';
+import { runService } from '#runtime/service';
+import { subscriptionConfig } from './subscription.config.js';
 import { SubscriptionModule } from './subscription.module.js';
 
-await runService('subscription', 'subscription', serviceConfig, () => ({ module: SubscriptionModule }));
+await runService('subscription', 'subscription', subscriptionConfig, (config) => SubscriptionModule.with(config));

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changedRow, earlier, guid, now, world } from '../testing/known.world.js';
+import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
 import type { KnownSubscriptions } from './known-subscriptions.js';
+import type { Left } from './room.js';
 import { podcastGuid } from './podcast-guid.rule.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
 
@@ -20,12 +21,13 @@ describe('judgeEntry', () => {
     ['https://podnews.net/r ss', 'The URL contains white space'],
     ['https://podnews.net/\0', 'The URL contains a NUL character'],
     [`https://podnews.net/${'x'.repeat(4_077)}`, 'The URL is longer than 4096 bytes'],
-  ])('says what is wrong with a feed_url and echoes it: %j', (feedUrl, fault) => {
-    expect(judgeEntry({ feedUrl })).toEqual({ feedUrl, fault });
+  ])('says what is wrong with a feed_url and echoes it: %j', (feedUrl, message) => {
+    expect(judgeEntry({ feedUrl })).toEqual({ feedUrl, fault: { code: 'invalid_url', message } });
   });
 
   it.each(['', 'no uuid', `{${A}}`])('refuses a guid that is no valid UUID string: %j', (sent) => {
-    expect(judgeEntry({ feedUrl: u, guid: sent })).toEqual({ feedUrl: u, fault: 'The guid is not a valid UUID' });
+    const fault = { code: 'invalid_guid', message: 'The guid is not a valid UUID' };
+    expect(judgeEntry({ feedUrl: u, guid: sent })).toEqual({ feedUrl: u, fault });
   });
 
   it('takes a guid of any version in any case and lowers it', () => {
@@ -186,6 +188,54 @@ describe('a subscription that is found', () => {
     const known = world({ id: 1, urls: [u], guids: [A] });
     post(known, { feedUrl: u, guid: B }, { feedUrl: u, guid: C });
     expect(known.changes().formerGuids).toEqual([[1, A]]);
+  });
+});
+
+describe('what a quota leaves no room for', () => {
+  const X: Described = { id: 1, urls: [u, w], guids: [A] };
+  const gone: Described = { id: 2, urls: [v], guids: [B], deleted: earlier, isSubscribed: false };
+
+  it.each<[string, Partial<Left>, { feedUrl: string; guid?: string }]>([
+    ['a new subscription', { live: 0 }, { feedUrl: 'https://new.example' }],
+    ['a new subscription for want of guids', { guids: 0 }, { feedUrl: 'https://new.example' }],
+    ['a new subscription for want of URLs', { urls: 0 }, { feedUrl: 'https://new.example', guid: C }],
+    ['a tombstone that would come back', { live: 0 }, { feedUrl: v }],
+    ['a move to a new URL', { urls: 0 }, { feedUrl: 'https://new.example', guid: A }],
+    ['a new current guid', { guids: 0 }, { feedUrl: u, guid: C }],
+    ['a change to remember', { guidChanges: 0 }, { feedUrl: u, guid: C }],
+    ['a guid as one more name', { guids: 0 }, { feedUrl: w, guid: C }],
+  ])('is refused and leaves everything as it was: %s', (_, left, entry) => {
+    const known = worldWith(left, X, gone);
+    expect(post(known, entry)).toMatchObject({
+      success: [],
+      failure: [{ feed_url: entry.feedUrl, code: 'limit_reached' }],
+    });
+    expect(known.changes()).toEqual({ rows: [], guids: [], urls: [], formerGuids: [], merges: [] });
+  });
+
+  it('is only what is more than before: what the user has goes on', () => {
+    const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
+    const known = worldWith(none, X, { id: 2, urls: [v], guids: [B] });
+    const entries = [{ feedUrl: u }, { feedUrl: w, guid: A }, { feedUrl: w, guid: B }, { feedUrl: v }];
+    expect(post(known, ...entries).success).toHaveLength(4);
+    expect(known.room.isExceeded).toBe(false);
+  });
+
+  it('is judged entry by entry, in the order of the request', () => {
+    const feeds = ['a', 'b', 'c'].map((name) => ({ feedUrl: `https://${name}.example` }));
+    const { success, failure } = post(
+      worldWith({ live: 2 }, X),
+      ...feeds,
+      { feedUrl: u },
+      feeds[0] as { feedUrl: string },
+    );
+    expect(success.map((item) => item.feed_url)).toEqual([
+      'https://a.example',
+      'https://b.example',
+      u,
+      'https://a.example',
+    ]);
+    expect(failure.map((item) => item.feed_url)).toEqual(['https://c.example']);
   });
 });
 

@@ -1,7 +1,16 @@
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { SubscriptionController } from './subscription.controller.js';
 import { SubscriptionService } from './subscription.service.js';
 
 /** Subscriptions, their guids and URLs, and the user's clock. */
-@Module({ controllers: [SubscriptionController], providers: [SubscriptionService] })
-export class SubscriptionModule {}
+@Module({})
+export class SubscriptionModule {
+  static with(quotas: SubscriptionQuotas): DynamicModule {
+    return {
+      module: SubscriptionModule,
+      controllers: [SubscriptionController],
+      providers: [SubscriptionService, { provide: QUOTAS, useValue: quotas }],
+    };
+  }
+}

@@ -15,6 +15,7 @@ import {
 import { Database } from '#database';
 import type { CallContext } from '#transport';
 import { KnownSubscriptions } from './known-subscriptions.js';
+import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
 import { findByGuid, listChanged, named, saveChanges, toLoaded } from './subscription.store.js';
 import { applyPatch } from './update.rule.js';
@@ -23,11 +24,15 @@ import { applyPatch } from './update.rule.js';
  * The subscriptions of users. Invariants:
  * - one guid and one URL belong to at most one subscription of a user (primary keys of `guids` and `feed_urls`);
  * - a write of any size is a fixed number of statements, under the user's clock;
+ * - nobody has more than their quotas, but for what they had when those were made smaller;
  * - rules are pure functions over what one statement read; one statement writes what they changed.
  */
 @Injectable()
 export class SubscriptionService {
-  constructor(@Inject(Database) private readonly database: Database) {}
+  constructor(
+    @Inject(Database) private readonly database: Database,
+    @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
+  ) {}
 
   /** Adds a batch (POST /subscriptions). */
   async subscribe(request: RequestOf<typeof subscribe>, context: CallContext): Promise<JsonText<Subscribed>> {
@@ -35,15 +40,16 @@ export class SubscriptionService {
     const entries = request.entries.map(judgeEntry);
     const accepted = entries.filter((entry) => entry.fault === undefined);
     const reads = named(userId, {
-      guids: accepted.map((entry) => entry.guid ?? entry.derivedGuid),
+      guids: accepted.map((entry) => entry.guid),
       urls: accepted.map((entry) => entry.feedUrl),
       newRows: accepted.length,
+      quotas: this.quotas,
     });
     const write = { userId, pattern: subscribe.pattern, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp);
       const verdicts = applyBatch(known, entries, transaction.stamp);
-      if (accepted.length > 0) await saveChanges(transaction, userId, known.changes());
+      if (accepted.length > 0) await saveChanges(transaction, userId, known.changes(), this.quotas);
       return JsonText.of(verdicts);
     });
   }
@@ -51,7 +57,7 @@ export class SubscriptionService {
   /**
    * Changes one subscription (PATCH /subscriptions/{guid}).
    *
-   * @throws Failure `invalid` for an unusable URL or nothing to change, `not_found` for no live subscription.
+   * @throws Failure `invalid` for an unusable URL, nothing to change or no room for it, `not_found` for no live subscription.
    */
   async update(request: RequestOf<typeof updateSubscription>, context: CallContext): Promise<JsonText<Updated>> {
     const { userId, guid, ...patch } = request;
@@ -60,14 +66,15 @@ export class SubscriptionService {
     if (newFeedUrl !== undefined && faultInHttpUrl(newFeedUrl) !== undefined) throw new Failure('invalid');
     const guids = newGuid === undefined ? [guid] : [guid, newGuid];
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
-    const reads = named(userId, { guids, urls, newRows: 0 });
+    const reads = named(userId, { guids, urls, newRows: 0, quotas: this.quotas });
     const write = { userId, pattern: updateSubscription.pattern, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp);
       const row = known.byGuid(guid);
       if (!row || row.deleted !== null) throw new Failure('not_found');
       const answer = applyPatch(known, row, patch, transaction.stamp);
-      await saveChanges(transaction, userId, known.changes());
+      if (known.room.isExceeded) throw new Failure('invalid');
+      await saveChanges(transaction, userId, known.changes(), this.quotas);
       return JsonText.of(answer);
     });
   }

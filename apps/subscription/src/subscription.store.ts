@@ -2,17 +2,28 @@ import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
 import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
 import type { Changes, Loaded, SubscriptionRow } from './known-subscriptions.js';
 import { urlKey } from './known-subscriptions.js';
+import type { SubscriptionQuotas } from './subscription.config.js';
 
 const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed", s.subscription_changed AS "subscriptionChanged",
   s.added, s.guid_changed AS "guidChanged", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
 
+/** How many a user has of something, counted to its limit and no further. */
+const left = (limit: string, table: string, where = 'true') =>
+  `${limit} - (SELECT count(*) FROM (SELECT FROM subscription.${table} WHERE user_id = $1 AND ${where} LIMIT ${limit}) n)`;
+
+/** $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 how many live ones there may be, $6 and of each of the rest. */
 export const load = statement(
   'subscription.load',
-  `WITH g AS (SELECT guid, subscription_id FROM subscription.guids WHERE user_id = $1 AND guid = ANY ($2::uuid[])),
-     u AS (
-       SELECT encode(url_sha256, 'hex') AS key, subscription_id FROM subscription.feed_urls
-       WHERE user_id = $1 AND url_sha256 = ANY ($3::bytea[])
+  `WITH g AS (
+       SELECT found.* FROM unnest($2::uuid[]) sent (guid) CROSS JOIN LATERAL (
+         SELECT g.guid, g.subscription_id FROM subscription.guids g WHERE g.user_id = $1 AND g.guid = sent.guid OFFSET 0
+       ) found
+     ), u AS (
+       SELECT found.* FROM unnest($3::bytea[]) sent (key) CROSS JOIN LATERAL (
+         SELECT encode(u.url_sha256, 'hex') AS key, u.subscription_id FROM subscription.feed_urls u
+         WHERE u.user_id = $1 AND u.url_sha256 = sent.key OFFSET 0
+       ) found
      )
    SELECT
      (SELECT json_agg(json_build_array(g.guid, g.subscription_id)) FROM g) AS guids,
@@ -21,10 +32,18 @@ export const load = statement(
        SELECT ${columns} FROM subscription.subscriptions s
        WHERE s.user_id = $1 AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
      ) r) AS rows,
-     (SELECT json_agg(nextval('subscription.subscription_id')) FROM generate_series(1, $4)) AS "newIds"`,
+     (SELECT json_agg(nextval('subscription.subscription_id')) FROM generate_series(1, $4)) AS "newIds",
+     json_build_object(
+       'live', ${left('$5', 'subscriptions', 'merged_into IS NULL AND deleted IS NULL')},
+       'pointers', ${left('$6', 'subscriptions', 'merged_into IS NOT NULL')},
+       'guidChanges', ${left('$6', 'former_guids')},
+       'guids', ${left('$6', 'guids')},
+       'urls', ${left('$6', 'feed_urls')}
+     ) AS left`,
 );
 
-const absorb = statement(
+/** $1 user, $2 the one that goes, $3 the one that stays, $4 stamp, $5 how many aliases of sync_ids the user may have. */
+export const absorb = statement(
   'subscription.absorb',
   `WITH guids AS (
      UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2
@@ -34,7 +53,7 @@ const absorb = statement(
      UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4
      WHERE user_id = $1 AND merged_into = $2
    )
-   SELECT episode.merge_subscription($1, $2, $3, $4)`,
+   SELECT episode.merge_subscription($1, $2, $3, $4, $5)`,
 );
 
 export const save = statement(
@@ -118,10 +137,18 @@ export type NamedRow = SubscriptionRow & { attached: string };
 
 type Found = { [Part in keyof Loaded]: Loaded[Part] | null };
 
+/** What a write is about, and what the user may have. */
+interface Names {
+  guids: string[];
+  urls: string[];
+  newRows: number;
+  quotas: SubscriptionQuotas;
+}
+
 /** What reads everything that the guids and URLs of a write name; {@link toLoaded} makes sense of what it answers. */
-export function named(userId: string, names: { guids: string[]; urls: string[]; newRows: number }): Bound<Found> {
-  const keys = names.urls.map((url) => Buffer.from(urlKey(url), 'hex'));
-  return [load, [userId, names.guids, keys, names.newRows]];
+export function named(userId: string, { guids, urls, newRows, quotas }: Names): Bound<Found> {
+  const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
+  return [load, [userId, guids, keys, newRows, quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES]];
 }
 
 export function toLoaded([found]: readonly Found[]): Loaded {
@@ -130,13 +157,19 @@ export function toLoaded([found]: readonly Found[]): Loaded {
     guids: found?.guids ?? [],
     urls: found?.urls ?? [],
     newIds: found?.newIds ?? [],
+    left: found?.left ?? { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 },
   };
 }
 
 /** Writes what a write changed: each merge, then everything else in one statement, with the commit. */
-export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
+export async function saveChanges(
+  transaction: Transaction,
+  userId: string,
+  changes: Changes,
+  quotas: SubscriptionQuotas,
+): Promise<void> {
   for (const { from, into } of changes.merges) {
-    await transaction.query(absorb, [userId, from, into, transaction.stamp]);
+    await transaction.query(absorb, [userId, from, into, transaction.stamp, quotas.QUOTA_SYNC_ID_ALIASES]);
   }
   const sets = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
   transaction.last(save, [userId, ...sets.map((set) => JSON.stringify(set)), transaction.stamp]);

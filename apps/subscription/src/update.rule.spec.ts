@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { changedRow, type Described, earlier, guid, now, world } from '../testing/known.world.js';
+import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
 import type { SubscriptionRow } from './known-subscriptions.js';
+import type { Left } from './room.js';
 import { applyPatch } from './update.rule.js';
 
 const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];
@@ -139,5 +140,29 @@ describe('PATCH that merges', () => {
       { ...Y, deleted: earlier, isSubscribed: false },
     );
     expect(row).toMatchObject({ isSubscribed: false, deleted: null, subscriptionChanged: earlier });
+  });
+});
+
+describe('what a quota leaves no room for', () => {
+  const exceeded = (left: Partial<Left>, fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean }) => {
+    const known = worldWith(left, X, Y);
+    applyPatch(known, known.byGuid(A) as SubscriptionRow, fields, now);
+    return known.room.isExceeded;
+  };
+
+  it.each<[Partial<Left>, { newFeedUrl?: string; newGuid?: string }]>([
+    [{ guids: 0 }, { newGuid: D }],
+    [{ guidChanges: 0 }, { newGuid: D }],
+    [{ urls: 0 }, { newFeedUrl: 'https://new.example' }],
+    [{ pointers: 0 }, { newGuid: B }],
+    [{ pointers: 0 }, { newFeedUrl: v }],
+  ])('is told after the PATCH: %j, %j', (left, fields) => {
+    expect(exceeded(left, fields)).toBe(true);
+  });
+
+  it('is only what is more than before: what the user has may be changed, and merged', () => {
+    const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
+    expect(exceeded(none, { newGuid: A, newFeedUrl: w, isSubscribed: false })).toBe(false);
+    expect(exceeded({ ...none, pointers: 1, guidChanges: 1 }, { newGuid: B })).toBe(false);
   });
 });

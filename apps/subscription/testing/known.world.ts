@@ -1,4 +1,5 @@
 import { type Changes, KnownSubscriptions, type SubscriptionRow, urlKey } from '../src/known-subscriptions.js';
+import type { Left } from '../src/room.js';
 
 /** A stamp before every other, and the stamp of the write. */
 export const earlier = '2026-01-01T00:00:00.000Z';
@@ -18,6 +19,11 @@ export interface Described extends Partial<Omit<SubscriptionRow, 'feedUrl' | 'gu
 
 /** What a write on these subscriptions reads. */
 export function world(...described: Described[]): KnownSubscriptions {
+  return worldWith({}, ...described);
+}
+
+/** The same where the quotas leave only so many. */
+export function worldWith(left: Partial<Left>, ...described: Described[]): KnownSubscriptions {
   const rows = described.map(({ urls, guids, ...row }) => ({
     feedUrl: urls[0],
     guid: guids[0],
@@ -38,6 +44,7 @@ export function world(...described: Described[]): KnownSubscriptions {
       guids: names(({ guids }) => guids),
       urls: names(({ urls }) => urls.map(urlKey)),
       newIds: Array.from({ length: 20 }, (_, index) => 100 + index),
+      left: { live: 1_000, pointers: 1_000, guidChanges: 1_000, guids: 1_000, urls: 1_000, ...left },
     },
     now,
   );

@@ -4,6 +4,7 @@ import pg, { type Pool } from 'pg';
 import { createDataSource, Database } from '#database';
 import { createDatabase } from '#testing';
 import { CallContext } from '#transport';
+import { subscriptionConfig, type SubscriptionQuotas } from '../src/subscription.config.js';
 import { SubscriptionService } from '../src/subscription.service.js';
 
 /** The service on a database of its own, connected with its own login. */
@@ -17,7 +18,10 @@ export interface ServiceWorld {
   close(): Promise<void>;
 }
 
-export async function openService(): Promise<ServiceWorld> {
+/** The quotas where nothing else is said. */
+const defaults = subscriptionConfig.parse({ DATABASE_URL: 'postgres://database' });
+
+export async function openService(quotas: Partial<SubscriptionQuotas> = {}): Promise<ServiceWorld> {
   const testDatabase = await createDatabase();
   const owner = new pg.Client({ connectionString: testDatabase.ownerUrl });
   await owner.connect();
@@ -33,7 +37,9 @@ export async function openService(): Promise<ServiceWorld> {
     counted.add(connection);
   });
   return {
-    ...{ service: new SubscriptionService(database), database, owner },
+    service: new SubscriptionService(database, { ...defaults, ...quotas }),
+    database,
+    owner,
     statements: () => answered,
     close: async () => {
       await database.close();

@@ -101,7 +101,7 @@ export const uploadedSchema = z
         episode_guid: z.string().optional(),
         enclosure_url: z.string().optional(),
         temporary_id: temporaryIdSchema,
-        code: entryFailureCode,
+        code: entryFailureCode.optional(),
         message: z.string(),
       }),
     ),

@@ -3,6 +3,19 @@ import { z } from 'zod';
 /** The most bytes that the stored answers of one user may have unless told otherwise. */
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
 
+/** A variable that says how many of something one user may have. */
+export function quota(count: number, description: string) {
+  return z.coerce.number().int().min(1).max(1_000_000_000).default(count).describe(description);
+}
+
+/** What the services share that make aliases of sync_ids: uploads and merges of subscriptions. */
+export const syncIdQuota = z.object({
+  QUOTA_SYNC_ID_ALIASES: quota(
+    2_000_000,
+    'Further sync_ids of episodes that one user may have; one beyond is not kept, and its entry applied.',
+  ),
+});
+
 /** The configuration of an app that uses Postgres. */
 export const databaseConfig = z.object({
   DATABASE_URL: z

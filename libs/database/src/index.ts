@@ -1,7 +1,7 @@
 export { type Availability } from './availability.js';
 export { createDataSource, type DatabaseOptions } from './data-source.js';
 export { beginWrite, Database, endWrite, type Transaction, type Write } from './database.js';
-export { databaseConfig } from './database.config.js';
+export { databaseConfig, quota, syncIdQuota } from './database.config.js';
 export { groups, ensureGroups, ensureLogin } from './roles.js';
 export { type Session } from './session.js';
 export { timeLimit } from './turns.js';

@@ -62,7 +62,7 @@ const rights: Record<string, Record<string, string>> = {
   episode: {
     'episode.episodes': 'SELECT INSERT UPDATE DELETE',
     'episode.sync_ids': 'SELECT INSERT UPDATE DELETE',
-    'episode.totals': 'SELECT',
+    'episode.totals': 'SELECT INSERT UPDATE(sync_ids)',
     'episode.episode_id': 'nextval',
     'subscription.named_subscriptions': 'SELECT',
     'subscription.current_guids': 'SELECT',
@@ -72,6 +72,7 @@ const rights: Record<string, Record<string, string>> = {
     'deletion.deletion_id': 'nextval',
     'episode.episodes': 'SELECT DELETE',
     'episode.sync_ids': 'SELECT DELETE',
+    'episode.totals': 'SELECT UPDATE(sync_ids)',
     'subscription.subscriptions': 'SELECT DELETE UPDATE(is_subscribed, subscription_changed, deleted, changed)',
     'subscription.guids': 'SELECT DELETE',
     'subscription.former_guids': 'SELECT DELETE',
@@ -84,7 +85,7 @@ const ofAll = {
   'sync.request': 'SELECT INSERT UPDATE DELETE',
   'sync.migrations': 'SELECT',
 };
-const merge = `SELECT episode.merge_subscription('${userId}', 1, 2, now())`;
+const merge = `SELECT episode.merge_subscription('${userId}', 1, 2, now(), 10)`;
 
 describe('the login of', () => {
   it.each([
@@ -174,7 +175,7 @@ describe('the login of', () => {
         ...{ name, search: expect.stringContaining('search_path=pg_catalog, pg_temp'), granted: null },
       })),
       {
-        name: 'episode.merge_subscription(uuid,bigint,bigint,timestamp with time zone)',
+        name: 'episode.merge_subscription(uuid,bigint,bigint,timestamp with time zone,bigint)',
         search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
         granted: groups.subscription,
       },

@@ -14,7 +14,10 @@ describe('writeAnswer', () => {
   });
 
   it('is 200 for POST and PATCH, also when every entry failed, and the JSON of the reply as it is', () => {
-    const failed = { success: [], failure: [{ feed_url: 'x', message: 'No protocol present' }] };
+    const failed = {
+      success: [],
+      failure: [{ feed_url: 'x', code: 'invalid_url' as const, message: 'No protocol present' }],
+    };
     const subscribed = JsonText.of(failed);
     const updated = JsonText.of({ new_guid: guid, guid_changed: stamp });
     const uploaded = JsonText.of({

@@ -1,12 +1,15 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** How many episodes a user has; triggers of `episode.episodes` keep it. */
+/** How many episodes a user has, which triggers of `episode.episodes` keep, and how many further sync_ids. */
 @Entity({ schema: 'episode', name: 'totals' })
-@Check('totals_are_no_debts', 'episodes >= 0')
+@Check('totals_are_no_debts', 'episodes >= 0 AND sync_ids >= 0')
 export class TotalEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
 
-  @Column({ type: 'bigint' })
+  @Column({ type: 'bigint', default: 0 })
   episodes!: number;
+
+  @Column({ name: 'sync_ids', type: 'bigint', default: 0 })
+  syncIds!: number;
 }

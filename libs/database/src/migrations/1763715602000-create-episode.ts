@@ -11,7 +11,7 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      DROP FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz);
+      DROP FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz, bigint);
       DROP FUNCTION episode.match_subscriptions(uuid, bigint, bigint);
       DROP FUNCTION episode.match_keys(episode.episodes, boolean);
       DROP AGGREGATE episode.newest(episode.status);
@@ -180,12 +180,15 @@ const mergeSubscription = `
 
   -- Published to the subscription service, which runs it in the transaction that merges two subscriptions: episodes
   -- of the one that goes are merged with the same episodes of the one that stays, status by status, newest wins; the
-  -- rest move. What changed or moved is stamped.
-  CREATE FUNCTION episode.merge_subscription(p_user uuid, p_from bigint, p_into bigint, p_stamp timestamptz) RETURNS void
+  -- rest move. What changed or moved is stamped. The user may have p_aliases further sync_ids: those beyond are not kept.
+  CREATE FUNCTION episode.merge_subscription(
+    p_user uuid, p_from bigint, p_into bigint, p_stamp timestamptz, p_aliases bigint
+  ) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   DECLARE
     v_absorbed bigint[];
     v_survivors bigint[];
+    v_added bigint;
   BEGIN
     SELECT array_agg(m.absorbed), array_agg(m.survivor) INTO v_absorbed, v_survivors
     FROM episode.match_subscriptions(p_user, p_from, p_into) m;
@@ -196,7 +199,11 @@ const mergeSubscription = `
     INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
     SELECT p_user, e.sync_id, m.survivor
     FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
-    JOIN episode.episodes e ON e.user_id = p_user AND e.id = m.absorbed;
+    JOIN episode.episodes e ON e.user_id = p_user AND e.id = m.absorbed
+    ORDER BY e.id
+    LIMIT greatest(p_aliases - coalesce((SELECT t.sync_ids FROM episode.totals t WHERE t.user_id = p_user), 0), 0);
+    GET DIAGNOSTICS v_added = ROW_COUNT;
+    UPDATE episode.totals t SET sync_ids = t.sync_ids + v_added WHERE t.user_id = p_user AND v_added > 0;
 
     UPDATE episode.episodes e
     SET changed = p_stamp,
@@ -242,6 +249,6 @@ const mergeSubscription = `
     UPDATE episode.episodes e SET subscription_id = p_into, changed = p_stamp
     WHERE e.user_id = p_user AND e.subscription_id = p_from;
   END $$;
-  REVOKE EXECUTE ON FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz) FROM PUBLIC;
-  GRANT EXECUTE ON FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz) TO podcast_sync_subscription_group;
+  REVOKE EXECUTE ON FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz, bigint) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz, bigint) TO podcast_sync_subscription_group;
 `;

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { partitioning } from '../partitions.js';
 
 /**
- * How many episodes each user has, kept by whatever adds or removes some. Counting them for a list's `total` would cost
- * by all that the user ever had.
+ * How many episodes each user has, kept by whatever adds or removes some, and how many further sync_ids, kept by the
+ * statements that do. Counting them for a list's `total` and for the quotas would cost by all that the user ever had.
  */
 export class CountEpisodes1763715604000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -11,11 +11,13 @@ export class CountEpisodes1763715604000 implements MigrationInterface {
     await runner.query(`
       CREATE TABLE episode.totals (
         user_id uuid NOT NULL,
-        episodes bigint NOT NULL,
+        episodes bigint NOT NULL DEFAULT 0,
+        sync_ids bigint NOT NULL DEFAULT 0,
         CONSTRAINT totals_pkey PRIMARY KEY (user_id),
-        CONSTRAINT totals_are_no_debts CHECK (episodes >= 0)
+        CONSTRAINT totals_are_no_debts CHECK (episodes >= 0 AND sync_ids >= 0)
       ) ${byUser('episode.totals')};
-      GRANT SELECT ON episode.totals TO podcast_sync_episode_group;
+      GRANT SELECT, INSERT (user_id, sync_ids), UPDATE (sync_ids) ON episode.totals TO podcast_sync_episode_group;
+      GRANT SELECT, UPDATE (sync_ids) ON episode.totals TO podcast_sync_deletion_group;
 
       -- Once a statement, for whoever runs it. Writes of one user follow one another by the user's clock anyway.
       CREATE FUNCTION episode.count_added() RETURNS trigger
@@ -38,7 +40,9 @@ export class CountEpisodes1763715604000 implements MigrationInterface {
 
       -- Nothing is written between the count of what is there and the triggers that keep it.
       LOCK TABLE episode.episodes IN SHARE ROW EXCLUSIVE MODE;
-      INSERT INTO episode.totals (user_id, episodes) SELECT user_id, count(*) FROM episode.episodes GROUP BY user_id;
+      INSERT INTO episode.totals (user_id, episodes, sync_ids)
+      SELECT e.user_id, count(*), (SELECT count(*) FROM episode.sync_ids s WHERE s.user_id = e.user_id)
+      FROM episode.episodes e GROUP BY e.user_id;
       CREATE TRIGGER count_added AFTER INSERT ON episode.episodes
         REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION episode.count_added();
       CREATE TRIGGER count_removed AFTER DELETE ON episode.episodes

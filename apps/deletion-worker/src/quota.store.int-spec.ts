@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Listener } from '../testing/listener.js';
+import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+
+let world: WorkerWorld;
+let listener: Listener;
+
+beforeAll(async () => {
+  world = await openWorker(undefined, { QUOTA_TOMBSTONES: 3, QUOTA_DELETION_RECORDS: 5 });
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  listener = new Listener(world.owner);
+});
+
+const request = async (guid: string, requestId?: string) =>
+  (await world.service.request({ userId: listener.userId, guid }, call(requestId))).deletionId;
+
+/** Deletes a subscription. @returns the id of the record. */
+async function bury(guid: string): Promise<number> {
+  const deletionId = await request(guid);
+  await world.service.process({ userId: listener.userId, deletionId });
+  return deletionId;
+}
+
+/** Some column of the user's rows in a table of subscriptions. */
+async function column(table: string, name: string): Promise<unknown[]> {
+  const { rows } = await world.owner.query<{ value: unknown }>(
+    `SELECT ${name} AS value FROM subscription.${table} WHERE user_id = $1 ORDER BY 1`,
+    [listener.userId],
+  );
+  return rows.map(({ value }) => value);
+}
+
+describe('tombstones', () => {
+  it('beyond the quota go, the oldest first, with their guids, URLs, guid changes and pointers; DELETE is never refused', async () => {
+    const guids = Array.from({ length: 6 }, () => randomUUID());
+    const ids: number[] = [];
+    for (const guid of guids) ids.push(await listener.subscribe(guid));
+    const pointer = await listener.subscribe(randomUUID());
+    await listener.merge(pointer, ids[0] as number);
+    for (const id of [...ids, pointer]) {
+      await world.owner.query(`INSERT INTO subscription.former_guids VALUES ($1, $2, now(), gen_random_uuid())`, [
+        listener.userId,
+        id,
+      ]);
+      await world.owner.query(`INSERT INTO subscription.feed_urls VALUES ($1, sha256($2), $3)`, [
+        listener.userId,
+        Buffer.from(String(id)),
+        id === pointer ? ids[0] : id,
+      ]);
+    }
+    for (const guid of guids.slice(0, 5)) await bury(guid);
+    const kept = ids.slice(2).map(String);
+    expect(await column('subscriptions', 'id::text')).toEqual(kept.toSorted());
+    for (const table of ['guids', 'feed_urls', 'former_guids'])
+      expect([...new Set(await column(table, 'subscription_id::text'))]).toEqual(kept.toSorted());
+    await expect(request(guids[0] as string)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('beyond a quota that was made smaller go a hundred at a time', async () => {
+    await world.owner.query(
+      `INSERT INTO subscription.subscriptions
+         (user_id, feed_url, guid, is_subscribed, subscription_changed, added, deleted, changed)
+       SELECT $1, 'https://gone.example', gen_random_uuid(), false, t, t, t, t
+       FROM generate_series(1, 150) n, LATERAL (SELECT 'epoch'::timestamptz + n * interval '1 day' AS t) x`,
+      [listener.userId],
+    );
+    const left = [];
+    for (let n = 0; n < 3; n += 1) {
+      const guid = randomUUID();
+      await listener.subscribe(guid);
+      await bury(guid);
+      left.push((await column('subscriptions', 'id')).length);
+    }
+    expect(left).toEqual([51, 3, 3]);
+  });
+});
+
+describe('records that have ended', () => {
+  it('beyond the quota go, the oldest first; those that are PENDING stay', async () => {
+    const waiting = randomUUID();
+    await listener.subscribe(waiting);
+    const pending = await request(waiting);
+    const ended: number[] = [];
+    for (let n = 0; n < 7; n += 1) {
+      const guid = randomUUID();
+      await listener.subscribe(guid);
+      ended.push(await bury(guid));
+    }
+    for (const gone of ended.slice(0, 2)) expect(await listener.record(gone)).toBeUndefined();
+    for (const kept of ended.slice(2)) expect(await listener.record(kept)).toMatchObject({ status: 'SUCCESS' });
+    expect(await listener.record(pending)).toMatchObject({ status: 'PENDING' });
+  });
+
+  it('also go where requests were overtaken, and no worker came', async () => {
+    const guid = randomUUID();
+    const id = await listener.subscribe(guid);
+    for (let n = 0; n < 8; n += 1) {
+      await request(guid);
+      await listener.addAgain(id);
+    }
+    const { rows } = await world.owner.query('SELECT status FROM deletion.deletions WHERE user_id = $1', [
+      listener.userId,
+    ]);
+    // Those that had ended before the last one did, that one, and the one that is PENDING.
+    expect(rows.length).toBeLessThanOrEqual(5 + 2);
+  });
+});
+
+describe('a DELETE whose stored answer is gone', () => {
+  const forget = () =>
+    world.owner.query('UPDATE sync.request SET answer = NULL, bytes = 0 WHERE user_id = $1', [listener.userId]);
+
+  it('is answered with its own deletion, whatever has become of it, and makes none', async () => {
+    const [guid, requestId] = [randomUUID(), randomUUID()];
+    await listener.subscribe(guid);
+    const deletionId = await request(guid, requestId);
+    await forget();
+    expect(await request(guid, requestId)).toBe(deletionId);
+    await world.service.process({ userId: listener.userId, deletionId });
+    await forget();
+    expect(await request(guid, requestId)).toBe(deletionId);
+    const { rows } = await world.owner.query('SELECT id::int FROM deletion.deletions WHERE user_id = $1', [
+      listener.userId,
+    ]);
+    expect(rows).toEqual([{ id: deletionId }]);
+  });
+
+  it('that found nothing is not_found again', async () => {
+    const requestId = randomUUID();
+    await expect(request(randomUUID(), requestId)).rejects.toMatchObject({ code: 'not_found' });
+    await forget();
+    await expect(request(randomUUID(), requestId)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});

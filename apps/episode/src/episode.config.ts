@@ -1,0 +1,17 @@
+import { quota, syncIdQuota } from '#database';
+import { serviceConfig } from '#runtime/service';
+import { z } from 'zod';
+
+/** The configuration of the episode service. */
+export const episodeConfig = z.object({
+  ...serviceConfig.shape,
+  ...syncIdQuota.shape,
+  QUOTA_EPISODE_STATES: quota(1_000_000, 'Episode states that one user may have.'),
+});
+export type EpisodeConfig = z.output<typeof episodeConfig>;
+
+/** How many of what one user may have. */
+export type EpisodeQuotas = Pick<EpisodeConfig, 'QUOTA_EPISODE_STATES' | 'QUOTA_SYNC_ID_ALIASES'>;
+
+/** The quotas, as a token for injection. */
+export const QUOTAS = Symbol('quotas');

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { subscribe as subscribeContract, subscribedSchema, subscriptionSchema } from '#contracts';
+import { contentOf, freshUser } from '#testing';
+import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+
+type Entry = { feedUrl: string; guid?: unknown };
+
+let small: ServiceWorld;
+let usual: ServiceWorld;
+let userId: string;
+
+beforeAll(async () => {
+  small = await openService({ QUOTA_LIVE_SUBSCRIPTIONS: 3, QUOTA_SUBSCRIPTION_NAMES: 5 });
+  usual = await openService();
+});
+afterAll(() => Promise.all([small.close(), usual.close()]));
+beforeEach(() => {
+  userId = freshUser();
+});
+
+const feed = (n: number | string) => `https://podcast.example/${n}`;
+const subscribe = async (world: ServiceWorld, ...entries: Entry[]) =>
+  contentOf(await world.service.subscribe({ userId, entries }, call()), subscribedSchema);
+
+describe('beyond a quota', () => {
+  it('an entry of POST is a failure item limit_reached, and the others are applied', async () => {
+    const { success, failure } = await subscribe(small, ...[1, 2, 3, 4, 5].map((n) => ({ feedUrl: feed(n) })));
+    expect(success.map((item) => item.feed_url)).toEqual([1, 2, 3].map(feed));
+    expect(failure).toEqual(
+      [4, 5].map((n) => ({ feed_url: feed(n), code: 'limit_reached', message: expect.any(String) })),
+    );
+    expect((await subscribe(small, { feedUrl: feed(3) }, { feedUrl: feed(9) })).success).toHaveLength(1);
+  });
+
+  it('a PATCH is invalid and changes nothing', async () => {
+    const guid = randomUUID();
+    await subscribe(small, { feedUrl: feed(0), guid });
+    for (let n = 1; n < 5; n += 1) await small.service.update({ userId, guid, newFeedUrl: feed(n) }, call());
+    const before = String(await small.service.get({ userId, guid }));
+    const more = { userId, guid, newFeedUrl: feed(5), isSubscribed: false };
+    await expect(small.service.update(more, call())).rejects.toMatchObject({ code: 'invalid' });
+    expect(String(await small.service.get({ userId, guid }))).toBe(before);
+    await small.service.update({ userId, guid, newFeedUrl: feed(2), isSubscribed: false }, call());
+    const after = contentOf(await small.service.get({ userId, guid }), subscriptionSchema);
+    expect(after).toMatchObject({ feed_url: feed(2), is_subscribed: false });
+  });
+});
+
+describe('a batch of 1,000 entries in 2 MB', () => {
+  /** A URL of so many bytes that is its own. */
+  const long = (n: number | string, bytes: number) => feed(`${n}/`).padEnd(bytes, 'x');
+  const batch = (entry: (n: number) => Entry) => Array.from({ length: 1_000 }, (_, n) => entry(n));
+  const guids = batch(() => ({ feedUrl: '', guid: randomUUID() })).map(({ guid }) => guid);
+
+  /** How long the event loop stood still at most, in milliseconds, from the request as text to the answer as text. */
+  async function longestBlock(entries: Entry[]): Promise<number> {
+    const text = JSON.stringify({ userId, entries });
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    await new Promise(setImmediate);
+    const request = subscribeContract.request.parse(JSON.parse(text));
+    await usual.service.subscribe(request, call());
+    await new Promise(setImmediate);
+    delay.disable();
+    return delay.max / 1e6;
+  }
+
+  it('holds the event loop for less than a second, whatever is in it: 100 ms are meant', async () => {
+    const cases: [string, Entry[]][] = [
+      ['new, without guids', batch((n) => ({ feedUrl: long(n, 2_000) }))],
+      ['the same again', batch((n) => ({ feedUrl: long(n, 2_000) }))],
+      ['slashes and an x', batch((n) => ({ feedUrl: `${feed(n)}${'/'.repeat(1_950)}x` }))],
+      ['slashes', batch((n) => ({ feedUrl: `${feed(n)}${'/'.repeat(1_950)}` }))],
+      ['4,096 bytes each, with guids', batch((n) => ({ feedUrl: long(`a${n}`, 4_096), guid: guids[n] }))],
+      ['other guids for those', batch((n) => ({ feedUrl: long(n, 2_000), guid: randomUUID() }))],
+      ['guids of one and URLs of another', batch((n) => ({ feedUrl: long(n, 2_000), guid: guids[n] }))],
+      ['one feed 1,000 times, each with a guid', batch(() => ({ feedUrl: long('one', 2_000), guid: randomUUID() }))],
+      ['no URLs', batch(() => ({ feedUrl: 'x'.repeat(2_000) }))],
+      ['hosts that are none', batch(() => ({ feedUrl: `https://${'%'.repeat(2_000)}` }))],
+      ['guids that are none', batch((n) => ({ feedUrl: feed(n), guid: '0'.repeat(1_900) }))],
+    ];
+    const measured = [];
+    for (const [name, entries] of cases) measured.push({ name, 'longest ms': await longestBlock(entries) });
+    console.table(measured);
+    expect(Math.max(...measured.map((row) => row['longest ms']))).toBeLessThan(1_000);
+  });
+});
