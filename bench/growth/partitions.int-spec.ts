@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyMigrations, beginWrite, createDataSource, endWrite, readClock, type Statement } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
 import * as deletions from '../../apps/deletion-worker/src/deletion.store.js';
+import * as deletionQuotas from '../../apps/deletion-worker/src/quota.store.js';
 import { sweep } from '../../apps/deletion-worker/src/request.sweep.js';
 import * as episodes from '../../apps/episode/src/episode.store.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
@@ -43,31 +44,37 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
     'sync.read_clock': [user],
     'sync.lock_clock': [user],
     'subscription.save': [user, ...made.map((set) => JSON.stringify(set)), at],
-    'subscription.load': [user, [guid], [Buffer.from('00', 'hex')], 1],
+    'subscription.load': [user, [guid], [Buffer.from('00', 'hex')], 1, 10, 10],
+    'subscription.absorb': [user, 2, 1, at, 10],
     'subscription.by_guid': [user, guid],
     ...list('subscription.list'),
     'episode.save': [user, JSON.stringify([episode]), JSON.stringify([[randomUUID(), 1]])],
-    'episode.load': [user, JSON.stringify([{ ...entry, entry: 0, syncId }]), 1],
+    'episode.load': [user, JSON.stringify([{ ...entry, entry: 0, syncId }]), 1, 10, 10],
+    'episode.count_aliases': [user, 1],
     ...list('episode.list'),
-    'episode.merge_subscription': [user, 2, 1, at],
+    'episode.merge_subscription': [user, 2, 1, at, 10],
     'deletion.find': [user, guid],
     'deletion.insert': [user, 1, at, '{}'],
     'deletion.read': [user, deletion],
     'deletion.claim': [user, deletion],
     'deletion.end': [user, deletion, 'FAILURE', 'cause', ['PENDING']],
     'deletion.cascade': [user, 1],
+    'deletion.forget_tombstones': [user, 0],
+    'deletion.forget_records': [user, 0],
   };
 }
 /** Those that look for what is due or old, whoever it is of. */
 const ofAllUsers = ['deletion.take', sweep.name];
 
 /** Every statement that a store shows to others, and those of each write. */
-const exported: unknown[] = [subscriptions, episodes, deletions].flatMap((store) => Object.values(store));
+const exported: unknown[] = [subscriptions, episodes, deletions, deletionQuotas].flatMap((store) =>
+  Object.values(store),
+);
 const isStatement = (value: unknown): value is Statement =>
   typeof value === 'object' && value !== null && 'text' in value;
 const statements = [
   ...[beginWrite, endWrite, readClock, sweep],
-  { name: 'episode.merge_subscription', text: 'SELECT episode.merge_subscription($1, $2, $3, $4)' },
+  { name: 'episode.merge_subscription', text: 'SELECT episode.merge_subscription($1, $2, $3, $4, $5)' },
   ...exported
     .flatMap((value) => (typeof value === 'object' ? [value, ...Object.values(value ?? {})] : []))
     .filter(isStatement),

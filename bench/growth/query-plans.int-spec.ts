@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { beginWrite, endWrite, readClock, type Statement } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
 import * as deletions from '../../apps/deletion-worker/src/deletion.store.js';
+import * as deletionQuotas from '../../apps/deletion-worker/src/quota.store.js';
 import { sweep } from '../../apps/deletion-worker/src/request.sweep.js';
 import * as episodes from '../../apps/episode/src/episode.store.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
@@ -138,7 +139,7 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
   });
 
   it('an upload finds what it could mean by look-ups, each entry by every identifier', async () => {
-    const values = (entries: object[]) => [ascending, JSON.stringify(entries), 30];
+    const values = (entries: object[]) => [ascending, JSON.stringify(entries), 30, 1_000_000, 2_000_000];
     await expectPlans(episodes.load, values(stored.map(entry)), {
       uses: ['episodes_sync_id', 'episodes_guid', 'episodes_pkey'],
       buffers: 30 * 60,
@@ -162,7 +163,7 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
   });
 
   it('a write of subscriptions finds what its names mean by look-ups', async () => {
-    await expectPlans(subscriptions.load, [ascending, guids.slice(0, 50), [], 50], {
+    await expectPlans(subscriptions.load, [ascending, guids.slice(0, 50), [], 50, 10_000, 50_000], {
       uses: ['guids_pkey'],
       buffers: 50 * 10,
     });
@@ -172,12 +173,31 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
     });
   });
 
+  it('a merge finds the names and the pointers of one subscription by look-ups', async () => {
+    await expectPlans(
+      subscriptions.absorb,
+      [ascending, user.subscriptionId + 1, user.subscriptionId + 2, upload(0), 10],
+      {
+        uses: ['guids_subscription', 'feed_urls_subscription', 'subscriptions_pointers'],
+        buffers: Infinity,
+      },
+    );
+  });
+
   it('a deletion finds its subscription by look-ups, and reads and deletes the episodes of one subscription', async () => {
     await expectPlans(deletions.find, [ascending, guids[0]], {
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 24,
     });
     await expectPlans(deletions.take, [10, 1_000], { uses: ['deletions_due', 'deletions_pkey'], buffers: 10 * 40 });
+    await expectPlans(deletionQuotas.forgetTombstones, [ascending, 10_000], {
+      uses: ['subscriptions_standing'],
+      buffers: 40,
+    });
+    await expectPlans(deletionQuotas.forgetRecords, [ascending, 10_000], {
+      uses: ['deletions_pkey'],
+      buffers: 40 + large / 50,
+    });
     await expectPlans(sweep, [5_000], { uses: ['request_created_at'], buffers: 8 });
     await expectPlans(deletions.read, [ascending, 1], { uses: ['deletions_pkey'], buffers: 8 });
     await expectPlans(deletions.claim, [ascending, 1], { uses: ['deletions_pkey'], buffers: 24 });

@@ -33,9 +33,10 @@ const sameDate = 'e.publish_date = x."publishDate"';
 const meets = `(x.bare OR x."episodeGuid" = '')`;
 
 /**
- * $1 user, $2 entries, $3 their number. Finds what an entry could mean; the rules decide in memory. One with a known
- * sync_id means that episode, or merges it with the one of its episode_guid. What is named by either comes first, then the lowest id of every other look-up, then the second one; where that
- * becomes too much, the rest is not read, and `incomplete` says for which entry and rank.
+ * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Finds what an entry could mean;
+ * the rules decide in memory. One with a known sync_id means that episode, or merges it with the one of its episode_guid.
+ * What is named by either comes first, then the lowest id of every other look-up, then the second one; where that becomes
+ * too much, the rest is not read, and `incomplete` says for which entry and rank.
  */
 export const load = statement(
   'episode.load',
@@ -103,5 +104,7 @@ export const load = statement(
        SELECT f.entry, f.rank, least(min(f.id) FILTER (WHERE f.last), min(f.id) FILTER (WHERE k.id IS NULL) - 1) AS complete_to
        FROM found f LEFT JOIN kept k USING (id) GROUP BY f.entry, f.rank
      ) i WHERE i.complete_to IS NOT NULL) AS incomplete,
-     (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds"`,
+     (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
+     (SELECT json_build_object('episodes', $4 - coalesce(max(t.episodes), 0), 'aliases', $5 - coalesce(max(t.sync_ids), 0))
+      FROM episode.totals t WHERE t.user_id = $1) AS room`,
 );

@@ -1,7 +1,16 @@
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { EpisodeController } from './episode.controller.js';
 import { EpisodeService } from './episode.service.js';
 
 /** Episodes and their states. */
-@Module({ controllers: [EpisodeController], providers: [EpisodeService] })
-export class EpisodeModule {}
+@Module({})
+export class EpisodeModule {
+  static with(quotas: EpisodeQuotas): DynamicModule {
+    return {
+      module: EpisodeModule,
+      controllers: [EpisodeController],
+      providers: [EpisodeService, { provide: QUOTAS, useValue: quotas }],
+    };
+  }
+}

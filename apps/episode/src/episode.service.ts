@@ -11,6 +11,7 @@ import { Database } from '#database';
 import type { CallContext } from '#transport';
 import { AnswerRoom } from './answer.room.js';
 import { judgeUpload } from './episode-entry.rule.js';
+import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { listChanged, meant, saveChanges, toLoaded } from './episode.store.js';
 import { KnownEpisodes } from './known-episodes.js';
 import { applyUploads } from './upload.rule.js';
@@ -25,7 +26,10 @@ import { applyUploads } from './upload.rule.js';
  */
 @Injectable()
 export class EpisodeService {
-  constructor(@Inject(Database) private readonly database: Database) {}
+  constructor(
+    @Inject(Database) private readonly database: Database,
+    @Inject(QUOTAS) private readonly quotas: EpisodeQuotas,
+  ) {}
 
   /** Uploads episode states (POST /episodes). */
   async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<JsonText<Uploaded>> {
@@ -38,7 +42,7 @@ export class EpisodeService {
       pattern: uploadEpisodes.pattern,
       requestId: context.requestId,
       remainingMs: () => context.remainingMs(),
-      reads: meant(userId, uploads),
+      reads: meant(userId, uploads, this.quotas),
     };
     return this.database.write(write, async (transaction) => {
       const known = new KnownEpisodes(toLoaded(transaction.found), transaction.stamp);

@@ -1,6 +1,7 @@
 import type { ListRequest, ReplyOf, listEpisodes } from '#contracts';
 import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
 import type { Metadata, Upload } from './episode-entry.rule.js';
+import type { EpisodeQuotas } from './episode.config.js';
 import { shown } from './shown.episode.js';
 import { load } from './episode.load.js';
 import { metadataColumns, statusColumns, statusesWith } from './episode.columns.js';
@@ -58,6 +59,13 @@ export const save = statement(
    ON CONFLICT (user_id, sync_id) DO UPDATE SET episode_id = excluded.episode_id`,
 );
 
+/** $1 user, $2 how many aliases were added. */
+export const countAliases = statement(
+  'episode.count_aliases',
+  `INSERT INTO episode.totals AS t (user_id, sync_ids) VALUES ($1, $2)
+   ON CONFLICT (user_id) DO UPDATE SET sync_ids = t.sync_ids + excluded.sync_ids`,
+);
+
 export const list = listing('episode.list', {
   row: 'e',
   columns: `e.id, g.guid AS "podcastGuid", ${metadataColumns}, e.publish_date AS "publishDate", ${statusesWith((time) => time)}`,
@@ -73,7 +81,7 @@ type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string }
 type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & { episodes: LoadedRow[] | null };
 
 /** What reads the episodes that the entries of an upload could mean; {@link toLoaded} makes sense of what it answers. */
-export function meant(userId: string, uploads: readonly Upload[]): Bound<Found> {
+export function meant(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
   const entries = uploads.map(({ podcastGuid, syncId, metadata }, entry) => ({
     entry,
     podcastGuid,
@@ -81,7 +89,8 @@ export function meant(userId: string, uploads: readonly Upload[]): Bound<Found> 
     episodeUrl: '',
     ...metadata,
   }));
-  return [load, [userId, JSON.stringify(entries), uploads.length]];
+  const most = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
+  return [load, [userId, JSON.stringify(entries), uploads.length, ...most]];
 }
 
 export function toLoaded([found]: readonly Found[]): Loaded {
@@ -91,12 +100,13 @@ export function toLoaded([found]: readonly Found[]): Loaded {
     incomplete: found?.incomplete ?? [],
     episodes: (found?.episodes ?? []).map(toRow),
     newIds: found?.newIds ?? [],
+    room: found?.room ?? { episodes: 0, aliases: 0 },
   };
 }
 
-/** Writes what an upload changed, in at most two statements, the second one with the commit. */
+/** Writes what an upload changed: room for it first where rows are merged or renamed, the rest with the commit. */
 export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
-  const { rows, renamed, aliases, absorbed } = changes;
+  const { rows, renamed, aliases, addedAliases, absorbed } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {
     const [gone, survivors] = [absorbed.map(({ from }) => from), absorbed.map(({ into }) => into)];
     await transaction.query(makeWay, [userId, gone, survivors, renamed]);
@@ -104,6 +114,7 @@ export async function saveChanges(transaction: Transaction, userId: string, chan
   if (rows.length > 0 || aliases.length > 0) {
     transaction.last(save, [userId, JSON.stringify(rows.map(toColumns)), JSON.stringify(aliases)]);
   }
+  if (addedAliases > 0) transaction.last(countAliases, [userId, addedAliases]);
 }
 
 export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listEpisodes>> {

@@ -60,7 +60,7 @@ it('changes nothing when the same batch comes again', () => {
       upload(first, ...entries);
       const second = world(first.changes().rows);
       upload(second, ...entries);
-      expect(second.changes()).toEqual({ rows: [], renamed: [], aliases: [], absorbed: [] });
+      expect(second.changes()).toEqual({ rows: [], renamed: [], aliases: [], addedAliases: 0, absorbed: [] });
     }),
   );
 });

@@ -21,6 +21,8 @@ export interface Loaded {
   aliases: [syncId: string, episodeId: number][];
   incomplete: [entry: number, rank: 0 | Rank, completeTo: number][];
   newIds: number[];
+  /** How many more episodes and aliases the quotas leave. */
+  room: { episodes: number; aliases: number };
 }
 
 /** What an upload changes, as sets. */
@@ -29,6 +31,8 @@ export interface Changes {
   /** Rows that are there already and get another episode_guid. */
   renamed: number[];
   aliases: [syncId: string, episodeId: number][];
+  /** How many of the aliases were none before. */
+  addedAliases: number;
   absorbed: { from: number; into: number }[];
 }
 
@@ -46,6 +50,8 @@ export class KnownEpisodes {
   private readonly completeTo: Map<string, number>;
   private readonly dirty = new Set<number>();
   private readonly aliases = new Map<string, number>();
+  private readonly storedAliases: ReadonlySet<string>;
+  private addedAliases = 0;
   /** Who took in whom: a change even where nothing of it is seen. */
   private readonly survivors = new Map<number, number>();
 
@@ -54,6 +60,7 @@ export class KnownEpisodes {
     readonly stamp: string,
   ) {
     this.subscriptions = new Map(loaded.subscriptions);
+    this.storedAliases = new Set(loaded.aliases.map(([syncId]) => syncId));
     this.stored = new Map(loaded.episodes.map((row) => [row.id, row]));
     this.completeTo = new Map(loaded.incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]));
     for (const row of loaded.episodes) this.place(row);
@@ -91,6 +98,11 @@ export class KnownEpisodes {
     return this.completeTo.has(`${entry} 1`) ? 'unread' : undefined;
   }
 
+  /** Whether the user may have one more episode. */
+  get hasRoom(): boolean {
+    return this.loaded.room.episodes > 0;
+  }
+
   /** One that is not there yet; {@link keep} makes it be there. */
   draft(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
     const id = this.loaded.newIds.shift();
@@ -105,21 +117,22 @@ export class KnownEpisodes {
       this.rows.delete(absorbed.id);
       this.dirty.delete(absorbed.id);
       this.survivors.set(absorbed.id, row.id);
-      this.aliases.set(absorbed.syncId, row.id);
+      this.loaded.room.episodes += 1;
+      this.keepAlias(absorbed.syncId, row.id);
     }
     const before = this.rows.get(row.id);
     if (before === row) return;
     if (before) this.index.remove(before);
+    else this.loaded.room.episodes -= 1;
     this.place(row);
     this.dirty.add(row.id);
   }
 
-  /** Makes a sync_id one more name of an episode. */
+  /** Makes a sync_id one more name of an episode, where there is room for it. */
   name(id: number, syncId: string): void {
     const named = this.bySync.get(syncId);
     if (named !== undefined && this.lastOf(named) === id) return;
-    this.bySync.set(syncId, id);
-    this.aliases.set(syncId, id);
+    if (this.keepAlias(syncId, id)) this.bySync.set(syncId, id);
   }
 
   /** The episode with an id, or the one that it was absorbed by. */
@@ -142,8 +155,17 @@ export class KnownEpisodes {
       rows,
       renamed: renamed.map((row) => row.id),
       aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.lastOf(id)]),
+      addedAliases: this.addedAliases,
       absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.lastOf(id) })),
     };
+  }
+
+  private keepAlias(syncId: string, id: number): boolean {
+    const isNew = !this.storedAliases.has(syncId) && !this.aliases.has(syncId);
+    if (isNew && this.addedAliases >= this.loaded.room.aliases) return false;
+    if (isNew) this.addedAliases += 1;
+    this.aliases.set(syncId, id);
+    return true;
   }
 
   private lastOf(id: number): number {

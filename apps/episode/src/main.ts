@@ -1,4 +1,5 @@
-import { runService, serviceConfig } from '#runtime/service';
+import { runService } from '#runtime/service';
+import { episodeConfig } from './episode.config.js';
 import { EpisodeModule } from './episode.module.js';
 
-await runService('episode', 'episode', serviceConfig, () => ({ module: EpisodeModule }));
+await runService('episode', 'episode', episodeConfig, (config) => EpisodeModule.with(config));

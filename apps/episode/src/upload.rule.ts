@@ -84,6 +84,7 @@ function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscr
   const complete = { episodeUrl: '', ...metadata } as Metadata;
   const match = known.match(subscriptionId, complete, entry);
   if (match === 'unread') return tooMuch(upload, 'look-up');
+  if (!match && !known.hasRoom) return upload.refuse('limit_reached', 'You have as many episode states as you may');
   return { row: match ?? known.draft(subscriptionId, complete, syncId) };
 }
 

@@ -46,6 +46,7 @@ export function world(
   episodes: EpisodeRow[] = [],
   aliases: Loaded['aliases'] = [],
   incomplete: Loaded['incomplete'] = [],
+  room: Loaded['room'] = { episodes: 1_000, aliases: 1_000 },
 ): KnownEpisodes {
   return new KnownEpisodes(
     {
@@ -58,6 +59,7 @@ export function world(
       aliases,
       incomplete,
       newIds: Array.from({ length: 50 }, (_, index) => 100 + index),
+      room: { ...room },
     },
     now,
   );

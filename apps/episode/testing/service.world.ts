@@ -4,6 +4,7 @@ import pg, { type Pool } from 'pg';
 import { createDataSource, Database } from '#database';
 import { createDatabase } from '#testing';
 import { CallContext } from '#transport';
+import { episodeConfig, type EpisodeQuotas } from '../src/episode.config.js';
 import { EpisodeService } from '../src/episode.service.js';
 
 /** The service on a database of its own, connected with its own login. */
@@ -29,7 +30,10 @@ const makeSubscription = `
   )
   SELECT id::int FROM made`;
 
-export async function openService(): Promise<ServiceWorld> {
+/** The quotas where nothing else is said. */
+const defaults = episodeConfig.parse({ DATABASE_URL: 'postgres://database' });
+
+export async function openService(quotas: Partial<EpisodeQuotas> = {}): Promise<ServiceWorld> {
   const testDatabase = await createDatabase();
   const owner = new pg.Client({ connectionString: testDatabase.ownerUrl });
   await owner.connect();
@@ -45,7 +49,9 @@ export async function openService(): Promise<ServiceWorld> {
     counted.add(connection);
   });
   return {
-    ...{ service: new EpisodeService(database), database, owner },
+    service: new EpisodeService(database, { ...defaults, ...quotas }),
+    database,
+    owner,
     statements: () => answered,
     subscription: async (userId, ...guids) => {
       const { rows } = await owner.query<{ id: number }>(makeSubscription, [userId, guids, guids.at(-1)]);

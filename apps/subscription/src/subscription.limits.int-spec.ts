@@ -5,7 +5,7 @@ import { subscribe as subscribeContract, subscribedSchema, subscriptionSchema } 
 import { contentOf, freshUser } from '#testing';
 import { call, openService, type ServiceWorld } from '../testing/service.world.js';
 
-type Entry = { feedUrl: string; guid?: unknown };
+type Entry = { feedUrl: string; guid?: string };
 
 let small: ServiceWorld;
 let usual: ServiceWorld;

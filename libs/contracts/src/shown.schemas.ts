@@ -41,7 +41,7 @@ const entryFailureCode = z.enum(entryFailureCodes);
 export const subscribedSchema = z
   .object({
     success: z.array(z.object({ feed_url: url, guid, is_subscribed: z.literal(true), subscription_changed: stamp })),
-    failure: z.array(z.object({ feed_url: z.string(), code: entryFailureCode.optional(), message: z.string() })),
+    failure: z.array(z.object({ feed_url: z.string(), code: entryFailureCode, message: z.string() })),
   })
   .meta({ id: 'SubscribeAnswer' });
 export type Subscribed = z.output<typeof subscribedSchema>;
@@ -101,7 +101,7 @@ export const uploadedSchema = z
         episode_guid: z.string().optional(),
         enclosure_url: z.string().optional(),
         temporary_id: temporaryIdSchema,
-        code: entryFailureCode.optional(),
+        code: entryFailureCode,
         message: z.string(),
       }),
     ),

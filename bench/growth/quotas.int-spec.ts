@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createDataSource, Database } from '#database';
+import { contentOf, freshUser } from '#testing';
+import { subscribedSchema, uploadedSchema } from '#contracts';
+import { call, openWorker, type WorkerWorld } from '../../apps/deletion-worker/testing/worker.world.js';
+import { EpisodeService } from '../../apps/episode/src/episode.service.js';
+import { SubscriptionService } from '../../apps/subscription/src/subscription.service.js';
+
+const full = Boolean(process.env.TEST_FULL);
+const quotas = {
+  QUOTA_LIVE_SUBSCRIPTIONS: 3,
+  QUOTA_SUBSCRIPTION_NAMES: 7,
+  QUOTA_TOMBSTONES: 2,
+  QUOTA_DELETION_RECORDS: 3,
+  QUOTA_EPISODE_STATES: 4,
+  QUOTA_SYNC_ID_ALIASES: 2,
+};
+
+let worker: WorkerWorld;
+let databases: Database[];
+let subscriptions: SubscriptionService;
+let episodes: EpisodeService;
+let userId: string;
+
+beforeAll(async () => {
+  worker = await openWorker(undefined, quotas);
+  const open = async (url: string) => new Database(await createDataSource({ url, poolSize: 4 }).initialize());
+  databases = await Promise.all([worker.urls.subscription, worker.urls.episode].map(open));
+  subscriptions = new SubscriptionService(databases[0] as Database, quotas);
+  episodes = new EpisodeService(databases[1] as Database, quotas);
+});
+
+afterAll(async () => {
+  await Promise.all(databases.map((database) => database.close()));
+  await worker.close();
+});
+
+beforeEach(() => {
+  userId = freshUser();
+});
+
+/** A guid, or with another first digit a sync_id, that is easy to draw again. */
+const guid = (n: number, digit = 'a') => `${digit}0000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+const feed = (n: number) => `https://podcast.example/${n}`;
+
+const [n, few] = [fc.nat(9), fc.nat(5)];
+const step = fc.oneof(
+  fc.record({ do: fc.constant('post' as const), feed: n, guid: fc.option(n, { freq: 3 }) }),
+  fc.record({ do: fc.constant('patch' as const), guid: few, newGuid: fc.option(n), newFeed: fc.option(n) }),
+  fc.record({ do: fc.constant('delete' as const), guid: few, process: fc.boolean() }),
+  ...[1, 2, 3].map(() =>
+    fc.record({ do: fc.constant('upload' as const), guid: few, episode: few, syncId: fc.option(n) }),
+  ),
+);
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** What the user has, counted plainly. */
+async function counts() {
+  const of = (table: string, where = 'true') => `(SELECT count(*)::int FROM ${table} WHERE user_id = $1 AND ${where})`;
+  const { rows } = await worker.owner.query<Record<string, number>>(
+    `SELECT ${of('subscription.subscriptions', 'deleted IS NULL AND merged_into IS NULL')} AS live,
+       ${of('subscription.subscriptions', 'deleted IS NOT NULL AND merged_into IS NULL')} AS tombstones,
+       ${of('subscription.subscriptions', 'merged_into IS NOT NULL')} AS pointers,
+       ${of('subscription.former_guids')} AS "guidChanges", ${of('subscription.guids')} AS guids,
+       ${of('subscription.feed_urls')} AS urls, ${of('episode.episodes')} AS episodes,
+       ${of('episode.sync_ids')} AS aliases, ${of('deletion.deletions', `status <> 'PENDING'`)} AS records,
+       coalesce((SELECT episodes::int FROM episode.totals WHERE user_id = $1), 0) AS "totalEpisodes",
+       coalesce((SELECT sync_ids::int FROM episode.totals WHERE user_id = $1), 0) AS "totalAliases"`,
+    [userId],
+  );
+  return rows[0] as Record<string, number>;
+}
+
+const most: Record<string, number> = {
+  live: quotas.QUOTA_LIVE_SUBSCRIPTIONS,
+  tombstones: quotas.QUOTA_TOMBSTONES,
+  pointers: quotas.QUOTA_SUBSCRIPTION_NAMES,
+  guidChanges: quotas.QUOTA_SUBSCRIPTION_NAMES,
+  guids: quotas.QUOTA_SUBSCRIPTION_NAMES,
+  urls: quotas.QUOTA_SUBSCRIPTION_NAMES,
+  episodes: quotas.QUOTA_EPISODE_STATES,
+  aliases: quotas.QUOTA_SYNC_ID_ALIASES,
+  records: quotas.QUOTA_DELETION_RECORDS,
+};
+
+/** Does it. @returns the codes of entries that failed. */
+async function run(does: Step): Promise<string[]> {
+  if (does.do === 'post') {
+    const entry = { feedUrl: feed(does.feed), ...(does.guid !== null && { guid: guid(does.guid) }) };
+    const reply = await subscriptions.subscribe({ userId, entries: [entry] }, call());
+    return contentOf(reply, subscribedSchema).failure.map(({ code }) => code);
+  }
+  if (does.do === 'upload') {
+    const metadata = {
+      episodeGuid: `episode ${does.episode}`,
+      title: `Title ${does.episode}`,
+      publishDate: '2025-01-01T00:00:00Z',
+      enclosureUrl: `https://media.example/${does.episode}`,
+      episodeUrl: `https://podcast.example/episode/${does.episode}`,
+    };
+    const syncId = does.syncId === null ? {} : { syncId: guid(does.syncId, 'b') };
+    const entry = { podcastGuid: guid(does.guid), ...metadata, ...syncId };
+    const reply = await episodes.upload({ userId, entries: [entry] }, call());
+    return contentOf(reply, uploadedSchema).failure.flatMap(({ code }) => code ?? []);
+  }
+  try {
+    if (does.do === 'patch') {
+      const newGuid = does.newGuid === null ? {} : { newGuid: guid(does.newGuid) };
+      const newFeedUrl = does.newFeed === null ? {} : { newFeedUrl: feed(does.newFeed) };
+      await subscriptions.update({ userId, guid: guid(does.guid), ...newGuid, ...newFeedUrl }, call());
+    } else {
+      const { deletionId } = await worker.service.request({ userId, guid: guid(does.guid) }, call());
+      if (does.process) await worker.service.process({ userId, deletionId });
+    }
+  } catch (error) {
+    if (!['invalid', 'not_found'].includes((error as { code: string }).code)) throw error;
+  }
+  return [];
+}
+
+it(
+  'nobody ever has more than their quotas, who is refused has as much, and what is counted is what is there',
+  { timeout: 300_000 },
+  async () => {
+    const reached = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 80, maxLength: 120 }), async (steps) => {
+        userId = freshUser();
+        for (const each of steps) {
+          const before = await counts();
+          const failed = await run(each);
+          const after = await counts();
+          expect({ episodes: after['totalEpisodes'], aliases: after['totalAliases'] }).toEqual({
+            episodes: after['episodes'],
+            aliases: after['aliases'],
+          });
+          for (const [what, limit] of Object.entries(most)) {
+            expect({ what, count: after[what] }).toEqual({ what, count: Math.min(after[what] ?? 0, limit) });
+            if (after[what] === limit) reached.add(what);
+          }
+          if (!failed.includes('limit_reached')) continue;
+          expect(Object.entries(most).some(([what, limit]) => before[what] === limit)).toBe(true);
+          expect(after).toEqual(before);
+        }
+      }),
+      { numRuns: full ? 200 : 15, maxSkipsPerRun: 0, endOnFailure: true },
+    );
+    console.log(`reached: ${[...reached].join(', ')}`);
+    expect([...reached]).toEqual(
+      expect.arrayContaining(['live', 'guids', 'urls', 'tombstones', 'records', 'episodes', 'aliases']),
+    );
+  },
+);
+
+it('concurrent requests of a user together stay within the quotas', async () => {
+  const entries = (from: number) => [1, 2, 3].map((more) => ({ feedUrl: feed(from + more), guid: randomUUID() }));
+  const replies = await Promise.all(
+    [10, 20, 30, 40].map((from) => subscriptions.subscribe({ userId, entries: entries(from) }, call())),
+  );
+  const added = replies.flatMap((reply) => contentOf(reply, subscribedSchema).success);
+  expect(added).toHaveLength(quotas.QUOTA_LIVE_SUBSCRIPTIONS);
+  expect((await counts())['live']).toBe(quotas.QUOTA_LIVE_SUBSCRIPTIONS);
+});
