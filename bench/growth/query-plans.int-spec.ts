@@ -173,12 +173,12 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
     });
   });
 
-  it('a merge finds the names and the pointers of one subscription by look-ups', async () => {
+  it('a merge reads the names of the user, and finds the pointers to one subscription by look-ups', async () => {
     await expectPlans(
       subscriptions.absorb,
       [ascending, user.subscriptionId + 1, user.subscriptionId + 2, upload(0), 10],
       {
-        uses: ['guids_subscription', 'feed_urls_subscription', 'subscriptions_pointers'],
+        uses: ['guids_pkey', 'feed_urls_pkey', 'subscriptions_pointers'],
         buffers: Infinity,
       },
     );

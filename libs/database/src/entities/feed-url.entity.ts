@@ -1,9 +1,8 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 /** A feed URL that names a subscription, current or former, by its SHA-256: an index entry can't hold a long URL. */
 @Entity({ schema: 'subscription', name: 'feed_urls' })
-@Index('feed_urls_subscription', ['userId', 'subscriptionId'])
 export class FeedUrlEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;

@@ -1,9 +1,8 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 /** A guid that names a subscription: its current one or one it ever had. */
 @Entity({ schema: 'subscription', name: 'guids' })
-@Index('guids_subscription', ['userId', 'subscriptionId'])
 export class GuidEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;

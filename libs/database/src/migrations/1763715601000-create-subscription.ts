@@ -51,7 +51,6 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
       ) ${byUser('subscription.guids')};
-      CREATE INDEX guids_subscription ON subscription.guids (user_id, subscription_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.guids TO podcast_sync_subscription_group;
 
       CREATE TABLE subscription.former_guids (
@@ -73,7 +72,6 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT feed_urls_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
       ) ${byUser('subscription.feed_urls')};
-      CREATE INDEX feed_urls_subscription ON subscription.feed_urls (user_id, subscription_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.feed_urls TO podcast_sync_subscription_group;
 
       -- Published to the other services: which subscription a guid names. A contract; change it like a message.
