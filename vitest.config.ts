@@ -14,7 +14,7 @@ const sources = '{apps,libs,bench,k8s}/**/*';
 const onServers = {
   isolate: false,
   globalSetup: [busy, 'libs/testing/src/servers.setup.ts'],
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   hookTimeout: 300_000,
   maxWorkers: full ? 1 : 3,
 };
@@ -48,7 +48,7 @@ const projects: TestProjectConfiguration[] = [
       include: ['e2e/**/*.e2e-spec.ts'],
       isolate: false,
       globalSetup: [busy, 'libs/testing/src/stack.setup.ts'],
-      testTimeout: 60_000,
+      testTimeout: 120_000,
       hookTimeout: 120_000,
     },
   },

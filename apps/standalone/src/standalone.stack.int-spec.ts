@@ -216,7 +216,7 @@ describe('StandaloneStack', () => {
     await running.start();
     const pidFile = join(data, 'postgres', 'data', 'postmaster.pid');
     process.kill(Number.parseInt(readFileSync(pidFile, 'utf8'), 10), 'SIGKILL');
-    await eventually(() => expect(lines).toContain('Postgres serves again'), { timeout: 20_000 });
+    await eventually(() => expect(lines).toContain('Postgres serves again'), { timeout: 60_000 });
     const [pid, , , port] = readFileSync(pidFile, 'utf8').split('\n');
     const { DATABASE_URL = '' } = events()[0]?.env ?? {};
     expect(port).toBe(new URL(DATABASE_URL).port);
