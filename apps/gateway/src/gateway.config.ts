@@ -16,6 +16,11 @@ const rateLimit = z
 /** An address, or all that share so many leading bits. */
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'must be addresses or address/bits' });
 
+/** A URL without the slashes at its end. */
+function withoutSlashes(url: string): string {
+  return url.endsWith('/') ? withoutSlashes(url.slice(0, -1)) : url;
+}
+
 /** The configuration of the gateway. */
 export const gatewayConfig = z
   .object({
@@ -27,7 +32,7 @@ export const gatewayConfig = z
     PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),
     PUBLIC_URL: z
       .url({ protocol: /^https?$/ })
-      .transform((url) => url.replace(/\/+$/, ''))
+      .transform(withoutSlashes)
       .optional()
       .describe('Base of the links in pages. Not set: as the request was addressed.'),
     AUTH_ISSUER: z

@@ -16,7 +16,7 @@ const only = new RegExp(process.env.ATTACK ?? '');
 
 const [idleMs, afterMs] = [5_000, 300];
 
-describe.runIf(process.env.TEST_FULL && process.platform === 'linux')(
+describe.runIf(process.platform === 'linux')(
   'a neighbour polls on, and no process stands still or grows beyond its container',
   { timeout: 120_000 },
   () => {

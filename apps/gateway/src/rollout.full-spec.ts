@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type App, AppStack, eventually, migrate } from '#testing';
+import { asOwner, countedOn, ended, endWell, healed, trafficAt } from '../testing/readiness.world.js';
+
+/** Deletions that a fault met are sent again after half a minute. */
+const limitMs = 240_000;
+const services: readonly Exclude<App, 'gateway'>[] = ['subscription', 'episode', 'deletion-worker'];
+const twoOfEach = [...services, ...services];
+
+let stack: AppStack;
+const open = async () => void (stack = await AppStack.open({ durablePostgres: true, ownQueue: true }));
+
+describe('a rollout', { timeout: limitMs }, () => {
+  beforeAll(open);
+  afterAll(() => stack.close());
+
+  it('of code before its migrations: 503 and nothing else until they are applied, then all is answered', async () => {
+    await asOwner(stack, async (owner) => {
+      await owner.undoLastMigration();
+      await owner.undoLastMigration();
+    });
+    const gateways = await stack.start(['gateway', 'gateway']);
+    const starting = stack.start(twoOfEach);
+    const traffic = await trafficAt(stack, gateways);
+    await ended(traffic, 200);
+    expect(traffic.failed).toHaveLength(traffic.exchanges.length);
+    expect(await countedOn(stack)).toEqual([0, 0, 0]);
+
+    await migrate(stack.postgres.url);
+    const replicas = await starting;
+    expect(await countedOn(stack)).toEqual([2, 2, 2]);
+    await endWell(stack, traffic, [...gateways, ...replicas]);
+    for (const { output } of replicas) expect(output).toMatch(/a migration: CountEpisodes/);
+  });
+
+  it('in which a migration is missing for a while beneath replicas that serve: they leave, and come back after it', async () => {
+    const gateways = await stack.start(['gateway', 'gateway']);
+    await healed(stack, gateways[0]!);
+    const traffic = await trafficAt(stack, gateways);
+    await traffic.goOn();
+    await asOwner(stack, (owner) => eventually(() => owner.undoLastMigration()));
+    await eventually(async () => expect((await countedOn(stack))[1]).toBe(0));
+    await ended(traffic, 100);
+    await migrate(stack.postgres.url);
+    await endWell(stack, traffic, gateways);
+    expect(await countedOn(stack)).toEqual([2, 2, 2]);
+  });
+
+  it('in which tables and rights are not there yet while all migrations are said to be: 503, and deletions wait', async () => {
+    const [gateway] = await stack.start(['gateway']);
+    await healed(stack, gateway!);
+    const traffic = await trafficAt(stack, [gateway!]);
+    await traffic.goOn();
+    const wait = (change: string, back: string) =>
+      asOwner(stack, async (owner) => {
+        await eventually(() => owner.query(change));
+        await ended(traffic, 100);
+        await eventually(() => owner.query(back));
+        await traffic.goOn();
+      });
+    await wait('ALTER TABLE episode.episodes RENAME TO later', 'ALTER TABLE episode.later RENAME TO episodes');
+    await wait(
+      'REVOKE USAGE ON SCHEMA episode FROM podcast_sync_deletion_group, podcast_sync_episode_group',
+      'GRANT USAGE ON SCHEMA episode TO podcast_sync_deletion_group, podcast_sync_episode_group',
+    );
+    await endWell(stack, traffic, [gateway!]);
+  });
+});
