@@ -5,7 +5,6 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
  * user's answers do not take too much room.
  */
 @Entity({ schema: 'sync', name: 'request' })
-@Index('request_answers', ['userId', 'stamp'], { where: 'answer IS NOT NULL' })
 export class RequestEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;

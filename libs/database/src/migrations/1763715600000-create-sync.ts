@@ -35,8 +35,6 @@ export class CreateSync1763715600000 implements MigrationInterface {
       ) ${byUser('sync.request')};
       -- The one index that does not start with the user: rows of all users are removed by age.
       CREATE INDEX request_created_at ON sync.request (created_at);
-      -- What a user's stored answers are, in their order.
-      CREATE INDEX request_answers ON sync.request (user_id, stamp) WHERE answer IS NOT NULL;
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.request
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
