@@ -45,8 +45,9 @@ const projects: TestProjectConfiguration[] = [
     test: {
       name: 'e2e',
       sequence: { groupOrder: 2 },
-      include: ['e2e/**/*.e2e-spec.ts'],
+      include: ['e2e/**/*.e2e-spec.ts', ...(full ? ['e2e/**/*.full-spec.ts'] : [])],
       isolate: false,
+      maxWorkers: full ? 1 : 2,
       globalSetup: [busy, 'libs/testing/src/stack.setup.ts'],
       testTimeout: 120_000,
       hookTimeout: 120_000,

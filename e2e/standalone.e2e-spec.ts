@@ -155,8 +155,8 @@ describe.runIf(inject('stack').launched)('one system on one machine', () => {
     120_000,
   );
 
-  it.runIf(asRoot && readableForAll(repository))(
-    'runs as an ordinary user',
+  it.each(full && asRoot && readableForAll(repository) ? ['an ordinary user'] : [])(
+    'runs as %s',
     async () => {
       const home = join(root, 'home');
       mkdirSync(home, { mode: 0o700 });

@@ -6,55 +6,49 @@ const limitMs = 120_000;
 
 let world: FaultWorld;
 
-describe('a fault of a replica', { timeout: limitMs }, () => {
-  beforeAll(async () => void (world = await FaultWorld.open()));
-  beforeEach(() => world.complete());
-  afterAll(() => world.stack.close());
-
-  it('SIGKILL of one replica of each service: what fails is refused by its deadline, and nothing is lost', async () => {
-    await world.underTraffic('SIGKILL', async (traffic) => {
-      await Promise.all(world.oneOfEach().map((replica) => replica.kill()));
-      await traffic.goOn(200);
-    });
-  });
-
-  it('SIGTERM of one replica of each service: nobody notices', async () => {
-    const traffic = await world.underTraffic('SIGTERM', async () => {
-      await Promise.all(world.oneOfEach().map((replica) => replica.stop()));
-    });
-    expect(traffic.failed).toEqual([]);
-  });
-
-  it('no replica, never started: refused at once', async () => {
-    const { url } = world.stack.redis;
-    const [gateway] = await world.stack.start(['gateway'], { REDIS_URL: `${url}/1` });
-    for (const answer of await world.ask(await world.stack.device(gateway!))) expectRefused(answer);
-    await gateway!.stop();
-  });
-
-  it('no replica, all stopped in order: refused at once, and the other services serve', async () => {
-    const device = await world.stack.device(world.gateways[0]!);
-    await Promise.all(world.alive('episode').map((replica) => replica.stop()));
-    const [subscriptions, episodes, deletion] = await world.ask(device);
-    expectRefused(episodes!);
-    expect([subscriptions!.status, deletion!.status]).toEqual([200, 404]);
-  });
-});
-
 const kinds = [
   { kept: 'empty', durableRedis: false },
   { kept: 'with all it had', durableRedis: true },
 ];
 
 describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
-  'a fault of a server: Redis that comes back $kept',
+  'where Redis comes back $kept, a fault',
   { timeout: limitMs },
   ({ durableRedis }) => {
     beforeAll(async () => void (world = await FaultWorld.open({ durableRedis })));
     beforeEach(() => world.complete());
     afterAll(() => world.stack.close());
 
-    it('Redis killed and started again: refused at once meanwhile, and all heals by itself', async () => {
+    it('of a replica: SIGKILL of one replica of each service: what fails is refused by its deadline, and nothing is lost', async () => {
+      await world.underTraffic('SIGKILL', async (traffic) => {
+        await Promise.all(world.oneOfEach().map((replica) => replica.kill()));
+        await traffic.goOn(200);
+      });
+    });
+
+    it('of a replica: SIGTERM of one replica of each service: nobody notices', async () => {
+      const traffic = await world.underTraffic('SIGTERM', async () => {
+        await Promise.all(world.oneOfEach().map((replica) => replica.stop()));
+      });
+      expect(traffic.failed).toEqual([]);
+    });
+
+    it('of a replica: no replica, never started: refused at once', async () => {
+      const { url } = world.stack.redis;
+      const [gateway] = await world.stack.start(['gateway'], { REDIS_URL: `${url}/1` });
+      for (const answer of await world.ask(await world.stack.device(gateway!))) expectRefused(answer);
+      await gateway!.stop();
+    });
+
+    it('of a replica: no replica, all stopped in order: refused at once, and the other services serve', async () => {
+      const device = await world.stack.device(world.gateways[0]!);
+      await Promise.all(world.alive('episode').map((replica) => replica.stop()));
+      const [subscriptions, episodes, deletion] = await world.ask(device);
+      expectRefused(episodes!);
+      expect([subscriptions!.status, deletion!.status]).toEqual([200, 404]);
+    });
+
+    it('of a server: Redis killed and started again: refused at once meanwhile, and all heals by itself', async () => {
       const { redis } = world.stack;
       await world.underTraffic('Redis killed', async () => {
         await redis.kill();
@@ -64,7 +58,7 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
       world.expectAllAlive();
     });
 
-    it('Postgres killed and started again: refused at once meanwhile, and all heals by itself', async () => {
+    it('of a server: Postgres killed and started again: refused at once meanwhile, and all heals by itself', async () => {
       const { postgresServer } = world.stack;
       await world.underTraffic('Postgres killed', async () => {
         await postgresServer.kill();

@@ -23,7 +23,7 @@ const healMs = 30_000;
 
 /** The whole product, two processes of everything, and users who never stop. */
 export class FaultWorld {
-  readonly replicas: AppProcess[] = [];
+  replicas: AppProcess[] = [];
 
   private constructor(
     readonly stack: AppStack,
@@ -44,10 +44,11 @@ export class FaultWorld {
     return world;
   }
 
-  /** Starts replicas until there are two of each service, and waits until all is well. */
+  /** Forgets replicas that have ended, starts others until there are two of each service, and waits until all is well. */
   async complete(): Promise<void> {
+    const alive = services.flatMap((app) => this.alive(app));
     const missing = services.flatMap((app) => Array.from({ length: 2 - this.alive(app).length }, () => app));
-    this.replicas.push(...(await this.stack.start(missing)));
+    this.replicas = [...alive, ...(await this.stack.start(missing))];
     await this.heal();
   }
 

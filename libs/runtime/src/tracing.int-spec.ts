@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AppStack, eventually } from '#testing';
+import { type AppProcess, AppStack, eventually } from '#testing';
 
 /** One span as OTLP over HTTP sends it. */
 interface SentSpan {
@@ -89,9 +89,15 @@ describe('one trace', () => {
 });
 
 describe('the log', () => {
+  let gateway: AppProcess;
+  let worker: AppProcess;
+  beforeAll(async () => {
+    const [first, , last] = await stack.start(['gateway', 'subscription', 'deletion-worker']);
+    [gateway, worker] = [first!, last!];
+  });
+
   it('names the request that a deletion comes from', async () => {
-    const [gateway, , worker] = await stack.start(['gateway', 'subscription', 'deletion-worker']);
-    const device = await stack.device(gateway!);
+    const device = await stack.device(gateway);
     const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
     const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', { body });
     const owner = new pg.Client({ connectionString: stack.postgres.url });
@@ -103,24 +109,22 @@ describe('the log', () => {
     const path = `/subscriptions/${made.body.success[0]?.guid}`;
     await device.send('DELETE', path, { headers: { 'x-request-id': 'mine-2' } });
     await eventually(async () =>
-      expect(worker!.output).toMatch(/"requestId":"mine-2".*"msg":"a deletion ended in FAILURE"/),
+      expect(worker.output).toMatch(/"requestId":"mine-2".*"msg":"a deletion ended in FAILURE"/),
     );
   });
 
   it('has one line for a request, under the id that the client gave it and gets back', async () => {
-    const [gateway] = await stack.start(['gateway', 'subscription']);
-    const device = await stack.device(gateway!);
+    const device = await stack.device(gateway);
     const answer = await device.send('GET', '/subscriptions?page=2', { headers: { 'x-request-id': 'mine-1' } });
     expect(answer.headers.get('x-request-id')).toBe('mine-1');
-    await eventually(async () => expect(gateway!.output).toContain('"requestId":"mine-1"'));
-    const lines = gateway!.output.split('\n').filter((line) => line.includes('mine-1'));
+    await eventually(async () => expect(gateway.output).toContain('"requestId":"mine-1"'));
+    const lines = gateway.output.split('\n').filter((line) => line.includes('mine-1'));
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0]!)).toMatchObject({ method: 'GET', path: '/subscriptions', status: 200, level: 'info' });
   });
 
   it('does not take an id that is not sane', async () => {
-    const [gateway] = await stack.start(['gateway']);
-    const device = await stack.device(gateway!);
+    const device = await stack.device(gateway);
     const answer = await device.send('GET', '/subscriptions', { headers: { 'x-request-id': 'a b' } });
     expect(answer.headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
   });

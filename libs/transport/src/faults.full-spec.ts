@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { eventually } from '#testing';
-import { killOneOfThree, longestWaitMs, stopOneOfTwo } from '../testing/fault.cases.js';
+import { killOneOfThree, longestWaitMs, poison, stopOneOfTwo } from '../testing/fault.cases.js';
 import { ask, Load } from '../testing/load.js';
 import { Stage } from '../testing/stage.js';
 
@@ -15,6 +15,10 @@ afterEach(() => void vi.useRealTimers());
 
 /** Real processes and a real Redis. */
 describe('under load', () => {
+  it('SIGKILL of a replica costs no answer, and only what was in flight runs again', () => killOneOfThree());
+
+  it('SIGTERM of a replica fails no call and runs none twice', () => stopOneOfTwo());
+
   it('a restart of all replicas, one by one, fails no call and runs none twice', () =>
     Stage.play(async (stage) => {
       const replicas = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name)));
@@ -28,6 +32,10 @@ describe('under load', () => {
       expect(load.answered).toBeGreaterThan(1_000);
       expect([...stage.rerun()]).toEqual([]);
     }));
+});
+
+describe('a poisonous request', () => {
+  it('is the only one to fail, and is kept with its reason', () => poison());
 });
 
 describe('without any replica', () => {
