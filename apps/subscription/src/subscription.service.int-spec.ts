@@ -54,8 +54,9 @@ describe('POST', () => {
     expect(await get(String(guid))).toEqual({ guid, ...item });
   });
 
-  it('keeps a URL of 4,096 characters that no index entry can hold, exactly as sent', async () => {
-    const feedUrl = `https://podcast.example/${Array.from({ length: 508 }, () => randomUUID().slice(0, 8)).join('')}ä😀%7E`;
+  it('keeps a URL of 4,096 bytes that no index entry can hold, exactly as sent', async () => {
+    const feedUrl = `https://podcast.example/${Array.from({ length: 507 }, () => randomUUID().slice(0, 8)).join('')}1234567ä😀%7E`;
+    expect(Buffer.byteLength(feedUrl)).toBe(4_096);
     const [first, second] = (await subscribe({ feedUrl }, { feedUrl })).success;
     expect(second).toEqual(first);
     expect(await get(String(first?.guid))).toMatchObject({ feed_url: feedUrl });

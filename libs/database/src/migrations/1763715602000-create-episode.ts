@@ -69,9 +69,9 @@ const tables = (byUser: ByUser) => `
     WHERE episode_guid <> '';
   -- Each of these lists the rows that share something in the order of ids, those without an episode_guid apart: of many
   -- that do, a look-up reads the first few. ("id + 0" has no other index, so that none of the others is taken for it.)
+  -- The first of them has all rows, so that those of one subscription are found by it as well.
   CREATE INDEX episodes_enclosure
-    ON episode.episodes (user_id, subscription_id, sync.digest(enclosure_url), (episode_guid = ''), (id + 0))
-    WHERE enclosure_url <> '';
+    ON episode.episodes (user_id, subscription_id, sync.digest(enclosure_url), (episode_guid = ''), (id + 0));
   CREATE INDEX episodes_date_and_url
     ON episode.episodes (user_id, subscription_id, publish_date, sync.digest(episode_url), (episode_guid = ''), (id + 0))
     WHERE episode_url <> '';
