@@ -125,3 +125,17 @@ describe('HTTP that is unusual and right is served', () => {
     });
   });
 });
+
+describe('requests that are sent before their answers', () => {
+  const line = 'GET /openapi.json HTTP/1.1\r\nHost: a.example\r\n';
+
+  test('are answered in order, a few at a time', async () => {
+    const { headers } = await exchange(`${`${line}\r\n`.repeat(9)}${line}Connection: close\r\n\r\n`);
+    expect(headers).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test('by the hundred end the connection', async () => {
+    const { status } = await exchange(`${line}\r\n`.repeat(200));
+    expect(status).toBeNaN();
+  });
+});

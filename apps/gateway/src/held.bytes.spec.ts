@@ -22,7 +22,7 @@ function request(held: HeldBytes, user: string) {
 
 describe('the bytes that requests hold', () => {
   it('of one user are at most a quarter', () => {
-    const held = new HeldBytes(most);
+    const held = new HeldBytes(most, 10);
     const [first, second] = [request(held, 'ann'), request(held, 'ann')];
     expect([first.hold(200), second.hold(50), second.hold(1)]).toEqual([true, true, false]);
     first.end();
@@ -30,15 +30,25 @@ describe('the bytes that requests hold', () => {
   });
 
   it('are given back when a response ends, and none is held for it afterwards', () => {
-    const held = new HeldBytes(most);
+    const held = new HeldBytes(most, 10);
     const one = request(held, 'ann');
     expect([one.hold(100), held.held]).toEqual([true, 100]);
     one.end();
     expect([held.held, one.hold(1)]).toEqual([0, false]);
   });
 
+  it('belong to at most so many requests of one user: one more is refused at once', () => {
+    const held = new HeldBytes(most, 2);
+    const first = request(held, 'ann');
+    request(held, 'ann');
+    expect(() => request(held, 'ann')).toThrowError('unavailable');
+    expect(request(held, 'bob').hold(1)).toBe(true);
+    first.end();
+    expect(request(held, 'ann').hold(1)).toBe(true);
+  });
+
   it('leave room for one who comes with little, however many take all they can', () => {
-    const held = new HeldBytes(most);
+    const held = new HeldBytes(most, 10);
     const quiet: boolean[] = [];
     for (let user = 0; user < 5; user++) {
       const greedy = request(held, `greedy ${user}`);
@@ -53,7 +63,7 @@ describe('the bytes that requests hold', () => {
     const step = fc.record({ user: fc.nat(3), bytes: fc.nat(400), ends: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const held = new HeldBytes(most);
+        const held = new HeldBytes(most, 100);
         const open: ReturnType<typeof request>[] = [];
         for (const { user, bytes, ends } of steps) {
           const one = request(held, String(user));

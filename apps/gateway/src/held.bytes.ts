@@ -13,49 +13,52 @@ type Ending = Pick<ServerResponse, 'once'>;
  *
  * Invariants:
  * - All users together hold at most `most`, one user a quarter of it.
+ * - One user has at most `requestsPerUser` requests; one more is refused before anything else is done for it.
  * - A user may take at most half of what is still free (the dynamic threshold by which switches share a buffer), so that
  *   however many take all they can get, there is something left for one who comes with little.
  * - What a request holds is given back when its response ends, however it ends.
  */
 export class HeldBytes {
-  private readonly users = new Map<string, number>();
+  private readonly users = new Map<string, { bytes: number; requests: number }>();
   private total = 0;
 
-  constructor(private readonly most: number) {}
+  constructor(
+    private readonly most: number,
+    private readonly requestsPerUser: number,
+  ) {}
 
   /** What all users hold. */
   get held(): number {
     return this.total;
   }
 
-  /** What counts for one request of this user until its response has ended. */
+  /**
+   * What counts for one request of this user until its response has ended.
+   *
+   * @throws Failure `unavailable` where the user has as many requests as one may.
+   */
   forRequest(userId: string, response: Ending): Hold {
+    const user = this.users.get(userId) ?? { bytes: 0, requests: 0 };
+    if (user.requests >= this.requestsPerUser) throw full('too many requests of one user');
+    user.requests += 1;
+    this.users.set(userId, user);
     let own = 0;
     let ended = false;
     response.once('close', () => {
       ended = true;
-      this.give(userId, own);
+      this.total -= own;
+      user.bytes -= own;
+      user.requests -= 1;
+      if (user.requests === 0) this.users.delete(userId);
     });
     return (bytes) => {
       if (ended) throw full('the caller went away');
-      this.take(userId, bytes);
+      const allowed = Math.min(this.most / 4, (this.most - this.total) / 2);
+      if (user.bytes + bytes > allowed) throw full('too many bytes are held');
+      this.total += bytes;
+      user.bytes += bytes;
       own += bytes;
     };
-  }
-
-  private take(userId: string, bytes: number): void {
-    const held = (this.users.get(userId) ?? 0) + bytes;
-    const allowed = Math.min(this.most / 4, (this.most - this.total) / 2);
-    if (held > allowed) throw full('too many bytes are held');
-    this.total += bytes;
-    this.users.set(userId, held);
-  }
-
-  private give(userId: string, bytes: number): void {
-    this.total -= bytes;
-    const held = (this.users.get(userId) ?? 0) - bytes;
-    if (held > 0) this.users.set(userId, held);
-    else this.users.delete(userId);
   }
 }
 

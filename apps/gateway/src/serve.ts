@@ -18,6 +18,11 @@ import { createOpenApi } from './openapi.js';
 /** How long a start that listens already waits for Redis before it says that it serves, in milliseconds. */
 const redisLimitMs = 2_000;
 
+/** As many requests of one user as may run and wait, reads and writes. */
+function requestsPerUser(config: GatewayConfig): number {
+  return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + 2 * config.MAX_WAITING_PER_USER;
+}
+
 /**
  * Starts the gateway; it serves from here on until it is stopped. Without Redis that is 503 for everybody, and it is not
  * ready before it has reached Redis once: afterwards it is the one to say 503, whatever is away.
@@ -38,7 +43,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
     () => {},
   );
   const limits = new RateLimits(config, log);
-  const held = new HeldBytes(config.MAX_HELD_BYTES);
+  const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
   const adapter = await createFastify(config, new Gate(authenticator, limits, held, log), log);
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(config, client, log), adapter, {
     logger: nestLogger(log),

@@ -27,7 +27,7 @@ export class Services {
     const { MAX_WAITING_PER_USER: waiting, MAX_CALLS: waitingInAll } = config;
     this.reads = new UserLimiter({
       running: config.MAX_READS_PER_USER,
-      runningBytes: 2 * config.MAX_ANSWER_BYTES,
+      runningBytes: config.MAX_ANSWER_BYTES,
       waiting,
       waitingInAll,
     });

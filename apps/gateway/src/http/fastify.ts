@@ -10,7 +10,8 @@ import type { GatewayConfig } from '../gateway.config.js';
 import type { Hold } from '../held.bytes.js';
 import { answerBrokenHttp, answerOddities } from './broken.http.js';
 import type { Gate } from './gate.js';
-import { readBody, readJson } from './json.body.js';
+import { readBody, readJson, turnFor } from './json.body.js';
+import { limitPipelining } from './pipelining.js';
 import { recordRequests, requestId } from './request.record.js';
 import { securityHeaders } from './security.headers.js';
 
@@ -33,6 +34,9 @@ const corsOptions = {
   maxAge: 600,
 };
 
+/** Headers of one request that are looked at; no client of ours sends a quarter of that. */
+const maxHeaders = 100;
+
 /** JSON of more bytes is compressed where the client can take it; docs/security.md says why that is safe. */
 const compression = {
   encodings: ['br' as const, 'gzip' as const],
@@ -41,6 +45,12 @@ const compression = {
   // A compressed body could be a thousand times its size.
   globalDecompression: false,
 };
+
+/**
+ * Answers of more bytes go out as they are: to compress one takes a core for as long as a hundred polls, and no page of
+ * ordinary episodes is that large.
+ */
+const largestCompressed = 524_288;
 
 /**
  * The HTTP server, before Nest has its first look at a request: {@link Gate}, and only then the body. Whatever arrives
@@ -64,9 +74,11 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
   });
   const fastify = adapter.getInstance();
   fastify.server.maxConnections = config.MAX_CONNECTIONS;
+  fastify.server.maxHeadersCount = maxHeaders;
   // Fastify sends bytes as they are; only its types ask for a string.
   fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
   answerOddities(fastify.server);
+  limitPipelining(fastify);
   recordRequests(fastify, log);
   closeConnections(fastify);
   fastify.removeAllContentTypeParsers();
@@ -74,7 +86,9 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
   fastify.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
     if (!request.hold) throw new Failure('unauthorized');
     const declared = Number(request.headers['content-length'] ?? 0);
-    return readJson(await readBody(payload, declared, config.MAX_BODY_BYTES, request.hold));
+    const body = await readBody(payload, declared, config.MAX_BODY_BYTES, request.hold);
+    await turnFor(body);
+    return readJson(body);
   });
   fastify.addHook('onRequest', async (request, reply) => protect(request, reply));
   if (config.CORS_ORIGINS) {
@@ -85,6 +99,11 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
   }
   // After CORS, so that a browser can read a refusal, and preflights need no credential.
   fastify.after(() => fastify.addHook('onRequest', (request, reply) => gate.pass(request, reply)));
+  fastify.addHook('onSend', async (request, _reply, payload) => {
+    // What the plugin takes as a client's own wish.
+    if (Buffer.isBuffer(payload) && payload.length > largestCompressed) request.headers['x-no-compression'] = 'large';
+    return payload;
+  });
   // Compression looks at each route when it is added.
   await fastify.register(compress, compression);
   fastify.addHook('onRoute', (route) => {
@@ -136,6 +155,7 @@ function limits(config: GatewayConfig) {
       connectionsCheckingInterval: 1_000,
     },
     // A guid that is too long is a guid that is wrong, not a route that is missing.
-    routerOptions: { maxParamLength: config.MAX_HEADER_BYTES },
+    // And nobody reads a query but lists, which know what they look for.
+    routerOptions: { maxParamLength: config.MAX_HEADER_BYTES, querystringParser: () => ({}) },
   };
 }

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '#contracts';
 import type { Hold } from '../held.bytes.js';
 
@@ -56,6 +57,17 @@ export function readBody(payload: Readable, declaredBytes: number, limit: number
     payload.once('end', () => resolve(body.subarray(0, length)));
     payload.once('error', (error: Error) => reject(Object.assign(error, { statusCode: 400 })));
   });
+}
+
+/** Bodies of more bytes are read as JSON one at a time, with a turn of the event loop for everybody else in between. */
+const largeBytes = 65_536;
+let last: Promise<void> = Promise.resolve();
+
+/** Resolves when it is a large body's turn. Small ones do not wait. */
+export function turnFor(body: Buffer): Promise<void> {
+  if (body.length <= largeBytes) return Promise.resolve();
+  last = last.then(() => nextTurn());
+  return last;
 }
 
 /**
