@@ -14,7 +14,8 @@ const attacks = [...bodyAttacks, ...headAttacks, ...connectionAttacks, ...loadAt
 /** Those to run, by a part of their names. */
 const only = new RegExp(process.env.ATTACK ?? '');
 
-const [idleMs, afterMs] = [5_000, 300];
+/** How long the neighbour polls by itself, and beside and after an attack: 99 of 100 takes a hundred polls. */
+const [idleMs, leastMs, afterMs] = [5_000, 2_100, 300];
 
 describe.runIf(process.platform === 'linux')(
   'a neighbour polls on, and no process stands still or grows beyond its container',
@@ -40,13 +41,14 @@ describe.runIf(process.platform === 'linux')(
     });
 
     const chosen = attacks.filter(({ name }) => only.test(name)).map((attack) => [attack.name, attack] as const);
-    it.each(chosen)('%s', async (_name, attack) => {
+    // Once more where it was out of bounds: on a machine that others share, both rows are told.
+    it.each(chosen)('%s', { retry: 1 }, async (_name, attack) => {
       await system.complete();
       const attacker = new Attacker(system.port, await system.device());
       const run = await attack.prepare(attacker);
       await system.watch();
       const polls = await neighbour.beside(quiet, system.baseUrl, async () => {
-        await attacker.attack(run);
+        await Promise.all([attacker.attack(run), delay(leastMs)]);
         await delay(afterMs);
       });
       const processes = await system.report();

@@ -39,7 +39,7 @@ export class HeldBytes {
    */
   forRequest(userId: string, response: Ending): Hold {
     const user = this.users.get(userId) ?? { bytes: 0, requests: 0 };
-    if (user.requests >= this.requestsPerUser) throw full('too many requests of one user');
+    if (user.requests >= this.requestsPerUser) throw refusals.requests;
     user.requests += 1;
     this.users.set(userId, user);
     let own = 0;
@@ -52,9 +52,9 @@ export class HeldBytes {
       if (user.requests === 0) this.users.delete(userId);
     });
     return (bytes) => {
-      if (ended) throw full('the caller went away');
+      if (ended) throw refusals.gone;
       const allowed = Math.min(this.most / 4, (this.most - this.total) / 2);
-      if (user.bytes + bytes > allowed) throw full('too many bytes are held');
+      if (user.bytes + bytes > allowed) throw refusals.bytes;
       this.total += bytes;
       user.bytes += bytes;
       own += bytes;
@@ -62,6 +62,13 @@ export class HeldBytes {
   }
 }
 
-function full(reason: string): Failure {
+/** Made once: to say no has to cost less than to ask. */
+const refusals = {
+  requests: refusal('too many requests of one user'),
+  bytes: refusal('too many bytes are held'),
+  gone: refusal('the caller went away'),
+};
+
+function refusal(reason: string): Failure {
   return new Failure('unavailable', undefined, { cause: new Error(reason) });
 }

@@ -33,7 +33,7 @@ export class Services {
     });
     this.writes = new UserLimiter({
       running: config.MAX_WRITES_PER_USER,
-      runningBytes: 2 * config.MAX_BODY_BYTES,
+      runningBytes: config.MAX_BODY_BYTES,
       waiting,
       waitingInAll,
     });

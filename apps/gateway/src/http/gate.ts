@@ -5,15 +5,18 @@ import { Refusal } from '../auth/refusal.js';
 import type { HeldBytes } from '../held.bytes.js';
 import { answerFor, send } from './answers.js';
 import { type ErrorAnswer, failureAnswers, httpAnswers } from './failure.responses.js';
+import { FairStart } from './fair.start.js';
 import type { RateLimits } from './rate.limits.js';
 import { isOpen, methodsOf } from './routes.js';
 
 /**
  * What stands before every handler, in this order: whether the address may ask again so soon, who asks, whether that
- * user may, and whether there is such a route. Nothing else of a request is looked at before.
+ * user may, whether the user has not too much here already, and whether there is such a route. Nothing else of a request
+ * is looked at before.
  */
 export class Gate {
   private readonly refused = refusalMetrics();
+  private readonly start = new FairStart();
 
   constructor(
     private readonly authenticator: Authenticator,
@@ -49,6 +52,7 @@ export class Gate {
       request.caller = await this.authenticated(request);
       await this.limits.ofUser(request.caller.userId, reply);
       request.hold = this.held.forRequest(request.caller.userId, reply.raw);
+      await this.start.enter(request.caller.userId);
       return undefined;
     } catch (error) {
       const log = this.log.child({ requestId: request.id });
