@@ -29,13 +29,23 @@ describe('a feed_url', () => {
     'https:///a',
     'http:feeds.example',
     'https://feeds.example/a b',
-    'https://feeds.example/a\n',
+    'https://feeds.example/\na',
+    'https://feeds.example/\ta',
     'https://feeds.example/\u0000',
     'https://feeds.example/\ud800',
     'https://feeds.example:99999/',
     `https://feeds.example/${'x'.repeat(4_075)}`,
   ])('that is no absolute http or https URL with a host fails with a reason: %j', async (feed_url) => {
     expect(await failure({ feed_url })).toMatch(/^(?!No protocol)\S.{5,}/);
+  });
+
+  test('loses the white space around it', async () => {
+    const ann = await User.fresh();
+    const [made] = await ann.subscribe(` ${urlA}\n`);
+    expect(made?.feed_url).toBe(urlA);
+    expect(await ann.subscribed(urlA)).toBe(made?.guid);
+    const moved = await ann.patch(`/subscriptions/${made?.guid}`, { new_feed_url: `\t${feed('b')} ` });
+    expect(moved.body).toMatchObject({ new_feed_url: feed('b') });
   });
 
   test('in failure is echoed as it was sent', async () => {

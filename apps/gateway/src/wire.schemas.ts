@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 const httpUrl = z
   .string()
+  .trim()
   .refine((text) => faultInHttpUrl(text) === undefined, 'must be an absolute http or https URL');
 
 /** The interface's error body. */

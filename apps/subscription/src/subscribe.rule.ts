@@ -35,9 +35,10 @@ const noRoom = {
 } as const;
 
 /** Judges one entry by itself (POST /subscriptions, Rule). */
-export function judgeEntry({ feedUrl, guid }: Entry): JudgedEntry {
+export function judgeEntry({ feedUrl: sent, guid }: Entry): JudgedEntry {
+  const feedUrl = sent.trim();
   const message = faultInHttpUrl(feedUrl);
-  if (message !== undefined) return { feedUrl, fault: { code: 'invalid_url', message } };
+  if (message !== undefined) return { feedUrl: sent, fault: { code: 'invalid_url', message } };
   if (guid === undefined) return { feedUrl, guid: podcastGuid(feedUrl), guidWasSent: false };
   const parsed = guidSchema.safeParse(guid);
   if (parsed.success) return { feedUrl, guid: parsed.data, guidWasSent: true };
