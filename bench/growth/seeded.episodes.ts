@@ -46,6 +46,8 @@ const beside = `
     SELECT user_id, sha256('url'), 1 FROM sync.user_clock;
   INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
     SELECT user_id, id, '2024-01-01', gen_random_uuid() FROM subscription.subscriptions;
+  INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
+    SELECT user_id, 1, '2023-01-01', gen_random_uuid() FROM sync.user_clock;
   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
     SELECT user_id, gen_random_uuid(), id FROM episode.episodes WHERE id % 5 = 0;
   INSERT INTO deletion.deletions (user_id, subscription_id, requested, status, finished)
