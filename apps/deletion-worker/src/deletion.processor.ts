@@ -46,6 +46,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     this.worker.on('active', () => (away = false));
     this.worker.on('stalled', () => stalledJobs.inc());
     this.database.availability.onChange((isThere) => void this.takeJobs(isThere));
+    if (!this.database.availability.isThere) await this.takeJobs(false);
   }
 
   async beforeApplicationShutdown(): Promise<void> {

@@ -20,8 +20,8 @@ describe('limits by which an answer could be too large stop the start', () => {
   });
 
   it('but not where answers may be larger', () => {
-    const larger = { ...needed, MAX_PER_PAGE: '1000', MAX_ANSWER_BYTES: '16777216' };
-    expect(loadConfig(gatewayConfig, larger)).toMatchObject({ MAX_PER_PAGE: 1_000 });
+    const larger = { ...needed, MAX_PER_PAGE: '500', MAX_ANSWER_BYTES: '8000000' };
+    expect(loadConfig(gatewayConfig, larger)).toMatchObject({ MAX_PER_PAGE: 500 });
   });
 
   it('and a body that an answer repeats counts', () => {

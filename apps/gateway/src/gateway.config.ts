@@ -95,7 +95,8 @@ export const gatewayConfig = z
     MAX_EPISODE_ENTRIES: integer(1, 10_000).default(250).describe('Entries in one batch of episodes.'),
     MAX_BODY_BYTES: integer(1_024, 67_108_864).default(2_097_152).describe('Bytes in one request body.'),
     MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Rows on one page.'),
-    MAX_ANSWER_BYTES: integer(131_072, 67_108_864)
+    // Less than the transport carries in one reply.
+    MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
       .describe('Bytes in one answer: a start whose other limits could pass it is refused.'),
     MAX_HELD_BYTES: integer(4_194_304, 17_179_869_184)

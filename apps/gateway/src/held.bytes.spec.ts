@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HeldBytes } from './held.bytes.js';
@@ -7,8 +6,8 @@ const most = 1_000;
 
 /** One request of a user: what it holds, until it ends. */
 function request(held: HeldBytes, user: string) {
-  const response = new EventEmitter();
-  const hold = held.forRequest(user, response as never);
+  const ended = new AbortController();
+  const hold = held.forRequest(user, ended.signal);
   const tries = (bytes: number) => {
     try {
       hold(bytes);
@@ -17,7 +16,7 @@ function request(held: HeldBytes, user: string) {
       return false;
     }
   };
-  return { hold: tries, end: () => void response.emit('close') };
+  return { hold: tries, end: () => ended.abort() };
 }
 
 describe('the bytes that requests hold', () => {
@@ -35,6 +34,21 @@ describe('the bytes that requests hold', () => {
     expect([one.hold(100), held.held]).toEqual([true, 100]);
     one.end();
     expect([held.held, one.hold(1)]).toEqual([0, false]);
+  });
+
+  it('are none of a request that has ended before', () => {
+    const held = new HeldBytes(most, 10);
+    expect(() => held.forRequest('ann', AbortSignal.abort())).toThrowError('unavailable');
+    expect(held.held).toBe(0);
+  });
+
+  it('count also where there is no room for what is there already, and refuse what comes next', () => {
+    const held = new HeldBytes(most, 10);
+    const ended = new AbortController();
+    held.forRequest('ann', ended.signal)(400, true);
+    expect([held.held, request(held, 'ann').hold(1)]).toEqual([400, false]);
+    ended.abort();
+    expect([held.held, request(held, 'ann').hold(1)]).toEqual([0, true]);
   });
 
   it('belong to at most so many requests of one user: one more is refused at once', () => {

@@ -11,6 +11,9 @@ import { UserLimiter } from './user.limiter.js';
 /** What a client may send as `Idempotency-Key`. */
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 
+/** The end of a request of which none is told. */
+const never = new AbortController().signal;
+
 /**
  * Calls the services on behalf of an HTTP request. Of one user only so much runs and waits at the same time, reads apart
  * from writes, so that others find the services free.
@@ -62,10 +65,16 @@ export class Services {
       inSpan(contract.pattern, SpanKind.CLIENT, request.trace.context, () =>
         call(this.client, contract, payload, { requestId, correlationId: request.id, budgetMs }),
       );
-    const bytes = contract.write ? Number(request.headers['content-length'] ?? 0) : answerBytes;
-    const limited = { userId: this.userId(request), bytes, budgetMs: contract.deadlineMs, caller: request };
+    const bytes = contract.write ? (request.bodyBytes ?? 0) : answerBytes;
+    const limited = {
+      userId: this.userId(request),
+      bytes,
+      budgetMs: contract.deadlineMs,
+      ended: request.ended ?? never,
+    };
     const reply = await (contract.write ? this.writes : this.reads).run(limited, send);
-    request.hold?.(jsonBytes(reply));
+    // What a write has done is told, however much is held.
+    request.hold?.(jsonBytes(reply), contract.write);
     return reply;
   }
 }

@@ -27,7 +27,9 @@ class World {
       await new Promise<void>((resolve) => this.ends.set(name, resolve));
       return 'done';
     };
-    return this.limiter.run({ userId, bytes, budgetMs, caller }, run).catch((error: Failure) => error.code);
+    return this.limiter
+      .run({ userId, bytes, budgetMs, ended: caller.signal }, run)
+      .catch((error: Failure) => error.code);
   }
 
   async end(name: string): Promise<void> {
@@ -61,7 +63,7 @@ describe('calls of one user', () => {
 
   it('leave room for another when they fail', async () => {
     const { limiter } = new World({ running: 1 });
-    const call = { userId: 'ann', bytes: 1, budgetMs: 5_000, caller: new AbortController() };
+    const call = { userId: 'ann', bytes: 1, budgetMs: 5_000, ended: new AbortController().signal };
     const failing = limiter.run(call, () => Promise.reject(new Failure('not_found')));
     const next = limiter.run(call, () => Promise.resolve('done'));
     await expect(failing).rejects.toMatchObject({ code: 'not_found' });
@@ -142,14 +144,14 @@ describe('a call that has to wait', () => {
 
   it('never starts when its turn comes before its timer, in a process that was held up', async () => {
     const { limiter } = new World({ running: 1 });
-    const caller = new AbortController();
+    const ended = new AbortController().signal;
     let end = () => {};
     const first = limiter.run(
-      { userId: 'ann', bytes: 1, budgetMs: 5_000, caller },
+      { userId: 'ann', bytes: 1, budgetMs: 5_000, ended },
       () => new Promise<void>((done) => (end = done)),
     );
     const run = vi.fn<() => Promise<void>>();
-    const late = limiter.run({ userId: 'ann', bytes: 1, budgetMs: 1_000, caller }, run);
+    const late = limiter.run({ userId: 'ann', bytes: 1, budgetMs: 1_000, ended }, run);
     late.catch(() => {});
     vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
     end();

@@ -19,8 +19,8 @@ export interface LimitedCall {
   readonly bytes: number;
   /** How long its caller waits for the answer, in milliseconds. */
   readonly budgetMs: number;
-  /** Who asked: aborted when they went away. Looked at only where the call has to wait. */
-  readonly caller: { readonly signal: AbortSignal };
+  /** Aborted when whoever asked went away. Looked at only where the call has to wait. */
+  readonly ended: AbortSignal;
 }
 
 /** A call that waits, and what lets it go on. */
@@ -104,17 +104,17 @@ export class UserLimiter {
   }
 
   /** Resolves when earlier calls have made room; the call counts as running then. */
-  private async turn(line: Line, { bytes, budgetMs, caller: { signal } }: LimitedCall): Promise<void> {
+  private async turn(line: Line, { bytes, budgetMs, ended }: LimitedCall): Promise<void> {
     const { waiting, waitingInAll } = this.limits;
     if (line.waiting.size >= waiting || this.waitingInAll >= waitingInAll) throw refusal('too many calls wait');
-    if (signal.aborted) throw refusal('the caller went away');
+    if (ended.aborted) throw refusal('the caller went away');
     this.waitingInAll += 1;
     await new Promise<void>((resolve, reject) => {
       // At once, so that no place is handed to one that has left.
       const leave = (settle: () => void) => {
         this.waitingInAll -= 1;
         line.waiting.delete(place);
-        signal.removeEventListener('abort', away);
+        ended.removeEventListener('abort', away);
         clearTimeout(timer);
         settle();
       };
@@ -127,7 +127,7 @@ export class UserLimiter {
       const place = { bytes, admit: () => leave(resolve) };
       const away = () => giveUp('the caller went away');
       const timer = setTimeout(() => giveUp(tooLate), budgetMs);
-      signal.addEventListener('abort', away);
+      ended.addEventListener('abort', away);
       line.waiting.add(place);
     });
   }

@@ -66,7 +66,7 @@ export class Availability {
     const wasThere = this.isThere;
     this.lacking = found;
     clearTimeout(this.timer);
-    if (!this.isThere) this.timer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2)).unref();
+    if (!this.isThere) this.timer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
     if (wasThere !== this.isThere) for (const tell of this.listeners) tell(this.isThere);
     return found;
   }

@@ -80,11 +80,13 @@ export function runService<Schema extends z.ZodObject>(
       else log.warn({ missing: database.availability.missing }, 'this replica leaves requests to others');
       strategy.takeRequests(isThere);
     });
+    strategy.takeRequests(database.availability.isThere);
     await nest.listen();
     return {
       missing: async () => [
         ...(status === 'connected' ? [] : [`Redis: ${status}`]),
-        ...(await database.availability.check()),
+        // A pool without a free connection is busy, and no sign that Postgres is away.
+        ...(database.connections.waiting > 0 ? database.availability.missing : await database.availability.check()),
       ],
       opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),
       stop: async () => {

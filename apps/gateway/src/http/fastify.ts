@@ -11,7 +11,7 @@ import type { Hold } from '../held.bytes.js';
 import { answerBrokenHttp, answerOddities } from './broken.http.js';
 import type { Gate } from './gate.js';
 import { readBody, readJson, turnFor } from './json.body.js';
-import { limitPipelining } from './pipelining.js';
+import { tellEnds } from './request.end.js';
 import { recordRequests, requestId } from './request.record.js';
 import { securityHeaders } from './security.headers.js';
 
@@ -21,6 +21,8 @@ declare module 'fastify' {
     caller?: Caller;
     /** Counts what this request makes the process hold; there where the caller is. */
     hold?: Hold;
+    /** The bytes of its body, once that was read. */
+    bodyBytes?: number;
   }
 }
 
@@ -78,7 +80,7 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
   // Fastify sends bytes as they are; only its types ask for a string.
   fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
   answerOddities(fastify.server);
-  limitPipelining(fastify);
+  tellEnds(fastify);
   recordRequests(fastify, log);
   closeConnections(fastify);
   fastify.removeAllContentTypeParsers();
@@ -87,6 +89,7 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
     if (!request.hold) throw new Failure('unauthorized');
     const declared = Number(request.headers['content-length'] ?? 0);
     const body = await readBody(payload, declared, config.MAX_BODY_BYTES, request.hold);
+    request.bodyBytes = body.length;
     await turnFor(body);
     return readJson(body);
   });

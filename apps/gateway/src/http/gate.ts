@@ -51,7 +51,9 @@ export class Gate {
       if (isOpen(request.method, pathOf(request))) return undefined;
       request.caller = await this.authenticated(request);
       await this.limits.ofUser(request.caller.userId, reply);
-      request.hold = this.held.forRequest(request.caller.userId, reply.raw);
+      // One that no hook saw is refused without having held anything.
+      if (!request.ended) return undefined;
+      request.hold = this.held.forRequest(request.caller.userId, request.ended);
       await this.start.enter(request.caller.userId);
       return undefined;
     } catch (error) {

@@ -182,3 +182,18 @@ it('a head beyond the limit is 431', async () => {
   const answer = await ask(at, undefined, { 'x-large': 'x'.repeat(5_000) });
   expect([answer.status, await answer.json()]).toEqual([431, { code: '431', message: 'Request header is too large' }]);
 });
+
+it('requests whose connections were lost hold none of the places of their user', async () => {
+  const at = await gateway({ MAX_WAITING_PER_USER: '1' });
+  const line = `GET /subscriptions HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${await issuer.issue('ann')}\r\n\r\n`;
+  const lost = (requests: number) =>
+    new Promise<void>((resolve) => {
+      const socket = connect(Number(at.facts['port']), '127.0.0.1');
+      socket.on('error', () => {});
+      socket.once('close', () => resolve());
+      socket.write(line.repeat(requests), () => socket.destroy());
+    });
+  for (const requests of [1, 12, 32, 33, 100]) await Promise.all([1, 2, 3, 4].map(() => lost(requests)));
+  await eventually(async () => expect((await ask(at, 'ann')).status).toBe(404));
+  expect(await metric(at, 'podcast_sync_held_bytes')).toEqual(['podcast_sync_held_bytes 0']);
+});
