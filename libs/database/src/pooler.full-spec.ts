@@ -69,7 +69,7 @@ describe('behind a PgBouncer in transaction mode', () => {
   });
   afterAll(async () => {
     await Promise.all([pooled?.close(), direct?.close()]);
-    pooler.kill();
+    pooler?.kill();
     rmSync(directory, { recursive: true, force: true });
     await testDatabase.drop();
   });

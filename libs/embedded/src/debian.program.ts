@@ -51,7 +51,8 @@ function programIn(root: string, name: string): Program {
       .map((file) => dirname(join(folder, file))),
   );
   return {
-    command: join(root, 'usr/bin', name),
+    // Where what runs as a service may be.
+    command: existsSync(join(root, 'usr/sbin', name)) ? join(root, 'usr/sbin', name) : join(root, 'usr/bin', name),
     env: { ...process.env, LD_LIBRARY_PATH: [...new Set(libraries)].join(':') },
   };
 }
