@@ -1,5 +1,5 @@
 // Copies what a built program loads, and nothing else, into a folder: the files of its image (apps/Dockerfile).
-//   node apps/trace.mjs PROGRAM FOLDER   gateway, or standalone/token for another program than `main` of an app
+//   node apps/trace.mjs PROGRAM FOLDER   a program of dist/programs, such as gateway or token
 // Adds sbom.cdx.json: which packages those are files of, as CycloneDX.
 // Prints what they weigh, and fails where that is more than an image may add to its base.
 import { execFileSync } from 'node:child_process';
@@ -8,23 +8,25 @@ import { dirname, join } from 'node:path';
 import { nodeFileTrace } from '@vercel/nft';
 
 const [program = '', folder = ''] = process.argv.slice(2);
-const [app, main = 'main'] = program.split('/');
-const entry = `dist/apps/${app}/src/${main}.js`;
+const entry = `dist/programs/${program}.js`;
 
 /** MB (1,000,000 bytes) that an image may add to its base. */
-const budget = app === 'gateway' ? 120 : 80;
+const budget = 20;
 
 /** What no code names: the gateway serves the folder of Swagger UI. */
 const assets = ['bundle.js', 'standalone-preset.js'].map((name) => `swagger-ui-${name}`);
-const unseen = app === 'gateway' ? [...assets, 'swagger-ui.css', 'favicon-16x16.png', 'favicon-32x32.png'] : [];
+const unseen = program === 'gateway' ? [...assets, 'swagger-ui.css', 'favicon-16x16.png', 'favicon-32x32.png'] : [];
 
 /** What operators run beside the worker, in its container. */
-const tools = program === 'deletion-worker' ? ['dist/apps/deletion-worker/src/deletions.js'] : [];
+const tools = program === 'deletion-worker' ? ['deletions'] : [];
 
-const { fileList } = await nodeFileTrace([entry, ...tools], { ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path) });
+const { fileList } = await nodeFileTrace([entry, ...tools.map((tool) => `dist/programs/${tool}.js`)], {
+  ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path),
+});
 const files = [...fileList, 'package.json', ...unseen.map((name) => `node_modules/swagger-ui-dist/${name}`)];
 const weights = new Map();
-const packages = new Set();
+const bundled = JSON.parse(readFileSync('dist/programs/packages.json', 'utf8'));
+const packages = new Set([program, ...tools].flatMap((name) => bundled[name]));
 for (const file of new Set(files)) {
   mkdirSync(dirname(join(folder, file)), { recursive: true });
   cpSync(file, join(folder, file), { verbatimSymlinks: true });

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { removePostgres, removeRedis, startPostgres, TokenIssuer } from '#embedded';
 import pg from 'pg';
 
-const standalone = fileURLToPath(new URL('../dist/apps/standalone/src/main.js', import.meta.url));
+const standalone = fileURLToPath(new URL('../dist/programs/standalone.js', import.meta.url));
 
 /** The whole built system on a Postgres that survives a crash, as one that serves does. All is gone after `stop`. */
 export async function startSystem(say, { replicas = 1 } = {}) {

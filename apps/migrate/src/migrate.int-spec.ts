@@ -10,7 +10,7 @@ import { migrate } from './migrate.js';
 import { migrateConfig } from './migrate.config.js';
 
 const log = createLog('test', 'silent');
-const app = fileURLToPath(new URL('../../../dist/apps/migrate/src/main.js', import.meta.url));
+const app = fileURLToPath(new URL('../../../dist/programs/migrate.js', import.meta.url));
 
 let serverUrl: string;
 let url: string;

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { secretFile, TokenIssuer, writePrivateFile } from '#embedded';
 import { AppLog } from './app.log.js';
 import type { AppProgram } from './app.process.js';
@@ -22,9 +21,6 @@ export interface ProgramOptions extends Backends {
   readonly say: (line: string) => void;
 }
 
-/** Where the built apps are: this file is `<apps>/standalone/src/app.programs.js`. */
-const builtApps = fileURLToPath(new URL('../..', import.meta.url));
-
 /** The services behind the gateway, and the role that each has in the database. */
 const services = [
   { app: 'subscription', role: 'subscription' },
@@ -32,15 +28,19 @@ const services = [
   { app: 'deletion-worker', role: 'deletion' },
 ] as const;
 
-/** Every program of a run with its configuration. */
+/**
+ * Every program of a run with its configuration.
+ *
+ * @param folder where the programs are.
+ */
 export function appPrograms(
   options: ProgramOptions,
-  apps = builtApps,
+  folder: string,
 ): { migrate: AppProgram; services: AppProgram[]; gateway: AppProgram } {
   const { data, postgresUrl, redisUrl, replicas } = options;
   const program = (app: string, name: string, environment: Record<string, string>): AppProgram => ({
     name,
-    script: join(apps, app, 'src', 'main.js'),
+    script: join(folder, `${app}.js`),
     environment: { LOG_LEVEL: options.logLevel, ...environment },
     log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say),
   });

@@ -9,7 +9,8 @@ const sameSignalMs = 1_000;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-const stack = new StandaloneStack(optionsOrExit(), say);
+// Bundled, this file is beside the programs that it runs (apps/bundle.mjs).
+const stack = new StandaloneStack(optionsOrExit(), say, import.meta.dirname);
 let stopping: number | undefined;
 
 async function stop(exitCode: number): Promise<void> {

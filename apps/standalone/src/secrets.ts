@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { makeContainerSecrets, type Rotation } from './container.secrets.js';
 
-const usage = `Usage: node dist/apps/standalone/src/secrets.js DIRECTORY [--rotate | --rotate-now]
+const usage = `Usage: node dist/programs/secrets.js DIRECTORY [--rotate | --rotate-now]
 
 Makes what is missing and leaves the rest alone. --rotate signs tokens with a new key from now on; those of the old one
 stay good until they expire, or end at once with --rotate-now.`;

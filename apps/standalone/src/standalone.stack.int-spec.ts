@@ -61,10 +61,9 @@ afterEach(async () => {
 });
 
 function replace(app: string, script: string): void {
-  const folder = join(root, 'apps', app, 'src');
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(join(root, 'programs'), { recursive: true });
   const names = `const APP = ${JSON.stringify(app)}, EVENTS = ${JSON.stringify(join(root, 'events'))};`;
-  writeFileSync(join(folder, 'main.js'), `${names}\n${script}`);
+  writeFileSync(join(root, 'programs', `${app}.js`), `${names}\n${script}`);
 }
 
 function events(): Event[] {
@@ -82,7 +81,7 @@ function stack(options: { port?: number; replicas?: number; POSTGRES_URL?: strin
   const made = new StandaloneStack(
     { ...defaults, POSTGRES_URL: templateUrl, REDIS_URL: redisUrl, ...options },
     (line) => lines.push(line),
-    join(root, 'apps'),
+    join(root, 'programs'),
   );
   stacks.push(made);
   return made;

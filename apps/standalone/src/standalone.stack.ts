@@ -28,8 +28,8 @@ export class StandaloneStack {
   constructor(
     private readonly options: StandaloneOptions,
     private readonly say: (line: string) => void,
-    /** Where the built apps are, if not beside this one. */
-    private readonly builtApps?: string,
+    /** Where the programs are that it runs. */
+    private readonly folder: string,
   ) {}
 
   /**
@@ -65,7 +65,7 @@ export class StandaloneStack {
     const { keySetFile } = issuer;
     const programs = appPrograms(
       { ...backends, data, host, port, replicas, logLevel, keySetFile, say: this.say },
-      this.builtApps,
+      this.folder,
     );
     this.step('Bringing the database up to date');
     await runToEnd(programs.migrate);

@@ -39,7 +39,7 @@ export class AppProcess {
     environment: Readonly<Record<string, string>>,
     root: string = repository,
   ): Promise<AppProcess> {
-    const main = join(root, 'dist', 'apps', app, 'src', 'main.js');
+    const main = join(root, 'dist', 'programs', `${app}.js`);
     if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
     const child = fork(main, [], {
       cwd: root,

@@ -52,7 +52,7 @@ export class LaunchedSystem {
     environment,
     root = repository,
   }: LaunchOptions): LaunchedSystem {
-    const main = join(root, 'dist', 'apps', 'standalone', 'src', 'main.js');
+    const main = join(root, 'dist', 'programs', 'standalone.js');
     if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
     shareFetchedPrograms(data, account);

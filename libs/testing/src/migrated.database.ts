@@ -21,7 +21,7 @@ export function roleUrls(ownerUrl: string): RoleUrls {
  * `TEST_PARTITIONS` its tables are partitioned.
  */
 export async function migrate(ownerUrl: string): Promise<void> {
-  const app = fileURLToPath(new URL('../../../dist/apps/migrate/src/main.js', import.meta.url));
+  const app = fileURLToPath(new URL('../../../dist/programs/migrate.js', import.meta.url));
   if (!existsSync(app)) throw new Error('The tests run the built apps: "npm run build" first.');
   const urls = roleUrls(ownerUrl);
   const { PATH, TEST_PARTITIONS } = process.env;

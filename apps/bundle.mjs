@@ -1,0 +1,59 @@
+// Bundles every program of the built apps into dist/programs: `node dist/programs/gateway.js`.
+// A program loads some two thousand small files from node_modules, which costs most of the time in which it starts; from
+// a few large files it starts in a third of that. What several programs load they share.
+// Beside them, packages.json: which packages are bundled in each program, for the bill of materials (apps/trace.mjs).
+import { rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { rolldown } from 'rolldown';
+
+const folder = 'dist/programs';
+
+const programs = {
+  gateway: 'gateway/src/main',
+  subscription: 'subscription/src/main',
+  episode: 'episode/src/main',
+  'deletion-worker': 'deletion-worker/src/main',
+  deletions: 'deletion-worker/src/deletions',
+  migrate: 'migrate/src/main',
+  standalone: 'standalone/src/main',
+  token: 'standalone/src/token',
+  keys: 'standalone/src/keys',
+  secrets: 'standalone/src/secrets',
+};
+
+/** Packages that find files of theirs on disk, and so stay there. */
+const onDisk = [/^@bull-board\//, /^swagger-ui-dist/];
+
+/** Parts that Nest, TypeORM and others load only where they are installed; said by no other code than this. */
+const expected = new Set(['UNRESOLVED_IMPORT', 'EVAL']);
+
+const bundle = await rolldown({
+  input: Object.fromEntries(Object.entries(programs).map(([name, path]) => [name, `dist/apps/${path}.js`])),
+  platform: 'node',
+  external: onDisk,
+  onLog(level, log, pass) {
+    if (!(expected.has(log.code) && /node_modules/.test(log.message))) pass(level, log);
+  },
+});
+rmSync(folder, { recursive: true, force: true });
+const { output } = await bundle.write({ dir: folder, format: 'esm', keepNames: true, strictExecutionOrder: true });
+await bundle.close();
+
+const chunks = new Map(output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
+
+/** The chunks that one loads, itself among them. */
+function loads(name, found = new Set()) {
+  if (!chunks.has(name) || found.has(name)) return found;
+  found.add(name);
+  const { imports, dynamicImports } = chunks.get(name);
+  for (const next of [...imports, ...dynamicImports]) loads(next, found);
+  return found;
+}
+
+const packagesOf = (name) => {
+  const modules = [...loads(`${name}.js`)].flatMap((chunk) => chunks.get(chunk).moduleIds);
+  const roots = modules.map((module) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(relative('.', module))?.[0]);
+  return [...new Set(roots.filter((root) => root !== undefined))].sort();
+};
+const packages = Object.fromEntries(Object.keys(programs).map((name) => [name, packagesOf(name)]));
+writeFileSync(join(folder, 'packages.json'), `${JSON.stringify(packages, undefined, 2)}\n`);
