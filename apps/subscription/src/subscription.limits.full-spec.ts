@@ -1,52 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { subscribe as subscribeContract, subscribedSchema, subscriptionSchema } from '#contracts';
-import { contentOf, freshUser } from '#testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { subscribe as subscribeContract } from '#contracts';
+import { freshUser } from '#testing';
 import { call, openService, type ServiceWorld } from '../testing/service.world.js';
 
 type Entry = { feedUrl: string; guid?: string };
 
-let small: ServiceWorld;
-let usual: ServiceWorld;
-let userId: string;
-
+const userId = freshUser();
+let world: ServiceWorld;
 beforeAll(async () => {
-  small = await openService({ QUOTA_LIVE_SUBSCRIPTIONS: 3, QUOTA_SUBSCRIPTION_NAMES: 5 });
-  usual = await openService();
+  world = await openService();
 });
-afterAll(() => Promise.all([small.close(), usual.close()]));
-beforeEach(() => {
-  userId = freshUser();
-});
+afterAll(() => world.close());
 
 const feed = (n: number | string) => `https://podcast.example/${n}`;
-const subscribe = async (world: ServiceWorld, ...entries: Entry[]) =>
-  contentOf(await world.service.subscribe({ userId, entries }, call()), subscribedSchema);
-
-describe('beyond a quota', () => {
-  it('an entry of POST is a failure item limit_reached, and the others are applied', async () => {
-    const { success, failure } = await subscribe(small, ...[1, 2, 3, 4, 5].map((n) => ({ feedUrl: feed(n) })));
-    expect(success.map((item) => item.feed_url)).toEqual([1, 2, 3].map(feed));
-    expect(failure).toEqual(
-      [4, 5].map((n) => ({ feed_url: feed(n), code: 'limit_reached', message: expect.any(String) })),
-    );
-    expect((await subscribe(small, { feedUrl: feed(3) }, { feedUrl: feed(9) })).success).toHaveLength(1);
-  });
-
-  it('a PATCH is invalid and changes nothing', async () => {
-    const guid = randomUUID();
-    await subscribe(small, { feedUrl: feed(0), guid });
-    for (let n = 1; n < 5; n += 1) await small.service.update({ userId, guid, newFeedUrl: feed(n) }, call());
-    const before = String(await small.service.get({ userId, guid }));
-    const more = { userId, guid, newFeedUrl: feed(5), isSubscribed: false };
-    await expect(small.service.update(more, call())).rejects.toMatchObject({ code: 'invalid' });
-    expect(String(await small.service.get({ userId, guid }))).toBe(before);
-    await small.service.update({ userId, guid, newFeedUrl: feed(2), isSubscribed: false }, call());
-    const after = contentOf(await small.service.get({ userId, guid }), subscriptionSchema);
-    expect(after).toMatchObject({ feed_url: feed(2), is_subscribed: false });
-  });
-});
 
 describe('a batch of 1,000 entries in 2 MB', () => {
   /** A URL of so many bytes that is its own. */
@@ -61,7 +29,7 @@ describe('a batch of 1,000 entries in 2 MB', () => {
     delay.enable();
     await new Promise(setImmediate);
     const request = subscribeContract.request.parse(JSON.parse(text));
-    await usual.service.subscribe(request, call());
+    await world.service.subscribe(request, call());
     await new Promise(setImmediate);
     delay.disable();
     return delay.max / 1e6;

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { JsonText } from '#contracts';
 import { eventually } from '#testing';
 import { probe, quote } from '../testing/probe.contracts.js';
 import { useTransport } from '../testing/use.transport.js';
@@ -32,17 +31,6 @@ describe('a reply', () => {
     expect(lines).toMatchObject([
       { level: 50, err: { message: expect.stringMatching(/has \d+ bytes, more than 10000/) } },
     ]);
-    expect(gateway.counters.reconnects).toBe(0);
-  });
-
-  it('is one of several of the largest to one gateway that is busy: all arrive, and no neighbour fails', async () => {
-    await replica();
-    const gateway = await client();
-    // As gateway and replica share this thread, all of them wait in Redis for a moment.
-    const large = Array.from({ length: 6 }, () => asked(gateway, 7 * mebibyte));
-    const neighbours = Array.from({ length: 50 }, (_, n) => small(gateway, `neighbour ${n}`));
-    for (const reply of await Promise.all(large)) expect((reply as JsonText).toString()).toHaveLength(7 * mebibyte);
-    expect(await Promise.all(neighbours)).toHaveLength(50);
     expect(gateway.counters.reconnects).toBe(0);
   });
 });
