@@ -63,6 +63,9 @@ function connectionOptions(config: RedisConfig): RedisOptions {
     ...(encrypted && { tls: config.REDIS_TLS_CA ? { ca: config.REDIS_TLS_CA } : {} }),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
+    // Whoever subscribes does so again: ioredis hears no rejection of its own attempt, and where the connection is lost
+    // once more at that moment, it would end the process.
+    autoResubscribe: false,
     // What was not answered when a connection was lost is rejected at once. With resending off and any other number,
     // ioredis forgets such commands and their promises stay open for ever.
     maxRetriesPerRequest: 0,

@@ -1,0 +1,32 @@
+import type { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, inject, it } from 'vitest';
+import { eventually } from '#testing';
+import { connectRedis, redisConfig } from './redis.connection.js';
+
+const rejections: unknown[] = [];
+const unheard = (error: unknown) => rejections.push(error);
+let redis: Redis;
+
+beforeEach(() => {
+  rejections.length = 0;
+  process.prependListener('unhandledRejection', unheard);
+  redis = connectRedis(redisConfig.parse({ REDIS_URL: inject('servers').redisUrl })) as Redis;
+});
+afterEach(() => {
+  process.off('unhandledRejection', unheard);
+  redis.disconnect();
+});
+
+it('a subscriber that is lost again in the moment in which it came back ends nothing: no rejection goes unheard', async () => {
+  await eventually(() => expect(redis.status).toBe('ready'));
+  await redis.subscribe('a channel');
+  let losses = 0;
+  // As a Redis that restarts, or a proxy without a server behind it: it takes the connection and drops it.
+  redis.on('ready', () => {
+    if (losses < 3) redis.stream.destroy();
+    losses += 1;
+  });
+  redis.stream.destroy();
+  await eventually(() => expect(losses).toBe(4));
+  expect(rejections).toEqual([]);
+});
