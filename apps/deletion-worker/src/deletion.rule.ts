@@ -2,8 +2,8 @@ import type { DeletionStatus } from '#contracts';
 import type { FaultKind } from './fault.rule.js';
 
 /**
- * Which state may follow which: PENDING is the first, SUCCESS and FAILURE are final ("States and transitions" of the
- * interface). Triggers of the table enforce the same.
+ * Which state may follow which: PENDING is the first, SUCCESS and FAILURE are final (docs/interface.md,
+ * "Deletion"). Triggers of the table enforce the same.
  */
 export const transitions = {
   PENDING: ['SUCCESS', 'FAILURE'],

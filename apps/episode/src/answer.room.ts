@@ -10,9 +10,9 @@ const envelope = '{"success":[],"failure":[]}'.length;
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
 /**
- * The bytes of JSON that an upload's answer has room for. Invariants: what is promised is never more than that; each
- * entry that is still to come has room for a failure with its temporary_id; an episode counts as often as it is shown,
- * with the size that it has now.
+ * The bytes of JSON that an upload's answer has room for (docs/interface.md, "Size"). Invariants: what is promised is
+ * never more than that; each entry that is still to come has room for a failure with its temporary_id; an episode
+ * counts as often as it is shown, with the size that it has now.
  */
 export class AnswerRoom {
   private free: number;

@@ -68,7 +68,7 @@ class Fault extends Error {
   }
 }
 
-/** Judges the form of one entry by itself (POST /episodes). */
+/** Judges the form of one entry by itself (docs/interface.md, "Episodes" and "Texts"). */
 export function judgeUpload(entry: EpisodeEntry): Upload | Refusal {
   const refuse = (code: EntryFailureCode, message: string): Refusal => ({ ...echo(entry ?? {}), code, message });
   if (entry === null) return refuse('invalid_value', 'An entry must be an object');

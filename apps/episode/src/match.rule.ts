@@ -12,7 +12,8 @@ export interface MatchKey {
 
 /**
  * The keys under which an episode meets the same one of its subscription: they are the same when they share a key, and
- * of several the one with the lowest rank, then the lowest row id. The same rule stands in SQL as `episode.match_keys`.
+ * of several the one with the lowest rank, then the lowest row id (docs/interface.md, "Which episode is meant"). The
+ * same rule stands in SQL as `episode.match_keys`.
  *
  * 1. the same episode_guid; 2. where either has none, the same enclosure_url; 3. there also two of publish_date,
  * episode_url and title; 4. episode_guids that differ, the same enclosure_url and one more. Empty values never agree.

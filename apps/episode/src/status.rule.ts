@@ -24,10 +24,10 @@ export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
 const aheadLimitMs = 24 * 60 * 60 * 1000;
 
 /**
- * Settles what was sent against what stands: later or equal replaces, earlier is ignored. Where either time was given
- * to the minute, both are compared by the minute. A time more than 24 h ahead of the server counts as the request's
- * stamp. What only repeats the value and the printed minute is no change; its later time is kept all the same, so that
- * the order in which writes arrive does not matter.
+ * Settles what was sent against what stands (docs/interface.md, "States"): later or equal replaces, earlier is ignored.
+ * Where either time was given to the minute, both are compared by the minute. A time more than 24 h ahead of the server
+ * counts as the request's stamp. What only repeats the value and the printed minute is no change; its later time is
+ * kept all the same, so that the order in which writes arrive does not matter.
  */
 export function settle(standing: Status | undefined, sent: Status, stamp: string): Settled {
   const now = instantOf(stamp);

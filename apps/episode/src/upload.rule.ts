@@ -52,7 +52,8 @@ export async function applyUploads(
 }
 
 /**
- * Applies one entry to what earlier entries of its batch left (POST /episodes); or nothing of it, where it is refused.
+ * Applies one entry to what earlier entries of its batch left (docs/interface.md, "Episodes"); or nothing of it, where
+ * it is refused.
  *
  * @param entry its place among those that were looked up.
  */

@@ -7,7 +7,10 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
   const head = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Podcast Sync')
-    .setDescription("Keeps a listener's podcast subscriptions and episode states the same on every device.")
+    .setDescription(
+      'The Open Podcast API draft: subscriptions and episode synchronisation. ' +
+        "Keeps a listener's podcasts and the state of every episode the same on every device.",
+    )
     .setVersion('1')
     .addBearerAuth()
     .build();

@@ -5,7 +5,10 @@ export type Counted = (typeof counted)[number];
 /** How many more a user may have of each. */
 export type Left = Record<Counted, number>;
 
-/** What is left of a user's quotas in the course of one write. Who has more than they may keeps it, and gets no more. */
+/**
+ * What is left of a user's quotas (docs/interface.md, "Quotas") in the course of one write. Who has more than they may
+ * keeps it, and gets no more.
+ */
 export class Room {
   private readonly taken: Left = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
 

@@ -22,7 +22,10 @@ interface UsableEntry {
 /** An entry that can be applied, or why not. */
 export type JudgedEntry = UsableEntry | { feedUrl: string; fault: { code: EntryFailureCode; message: string } };
 
-/** What an entry means: the subscription that it names, none for a new one, and what becomes of what it is named by. */
+/**
+ * What an entry means (docs/interface.md, "Names"): the subscription that it names, none for a new one, and what
+ * becomes of what it is named by.
+ */
 interface Meaning {
   row?: SubscriptionRow;
   url?: 'current' | 'alias';
@@ -34,7 +37,7 @@ const noRoom = {
   message: 'You have as many subscriptions, or names of them, as you may',
 } as const;
 
-/** Judges one entry by itself (POST /subscriptions, Rule). */
+/** Judges one entry by itself (docs/interface.md, "Subscriptions"). */
 export function judgeEntry({ feedUrl: sent, guid }: Entry): JudgedEntry {
   const feedUrl = sent.trim();
   const message = faultInHttpUrl(feedUrl);
@@ -45,7 +48,10 @@ export function judgeEntry({ feedUrl: sent, guid }: Entry): JudgedEntry {
   return { feedUrl, fault: { code: 'invalid_guid', message: 'The guid is not a valid UUID' } };
 }
 
-/** Applies a batch in the order of the request, each entry seeing the earlier ones; one subscription may have several verdicts. */
+/**
+ * Applies a batch in the order of the request, each entry seeing the earlier ones; one subscription may have several
+ * verdicts.
+ */
 export function applyBatch(known: KnownSubscriptions, entries: readonly JudgedEntry[], stamp: string): Subscribed {
   const failure: Subscribed['failure'] = [];
   const accepted: { feedUrl: string; row: SubscriptionRow }[] = [];

@@ -4,8 +4,8 @@ import type { KnownSubscriptions, SubscriptionRow } from './known-subscriptions.
 type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 
 /**
- * Applies a PATCH to a live subscription. A guid of another subscription, or another's current URL, merges that one
- * into it first. Whatever was sent is stamped, also when its value is the same.
+ * Applies a PATCH to a live subscription (docs/interface.md, "PATCH" and "Merging"). A guid of another subscription, or
+ * another's current URL, merges that one into it first. Whatever was sent is stamped, also when its value is the same.
  */
 export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch, stamp: string): Updated {
   const { newFeedUrl, newGuid, isSubscribed } = patch;

@@ -7,7 +7,7 @@ const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00
 const guid = z.guid().meta({ format: 'uuid' });
 const url = z.string().meta({ format: 'uri' });
 
-/** A subscription (Resources and their fields, Subscription). */
+/** A subscription (docs/interface.md, "Subscriptions"). */
 export const subscriptionSchema = z
   .object({
     feed_url: url.describe('Address of the feed, kept exactly as it was sent.'),
@@ -22,7 +22,7 @@ export const subscriptionSchema = z
 
 export type Subscription = z.output<typeof subscriptionSchema>;
 
-/** Why an entry of a batch could not be accepted, closed (semantics: HTTP, failure items). */
+/** Why an entry of a batch could not be accepted, closed (docs/interface.md, "Subscriptions" and "Episodes"). */
 export const entryFailureCodes = [
   'invalid_url',
   'invalid_guid',
@@ -37,7 +37,7 @@ export const entryFailureCodes = [
 export type EntryFailureCode = (typeof entryFailureCodes)[number];
 const entryFailureCode = z.enum(entryFailureCodes);
 
-/** The verdicts on a batch (POST /subscriptions). */
+/** The verdicts on the entries of POST /subscriptions. */
 export const subscribedSchema = z
   .object({
     success: z.array(z.object({ feed_url: url, guid, is_subscribed: z.literal(true), subscription_changed: stamp })),
@@ -72,7 +72,7 @@ const statuses = {
   favorite_status: flagStatus.optional(),
 };
 
-/** An episode (Resources and their fields, Episode). */
+/** An episode (docs/interface.md, "Episodes"). */
 export const episodeSchema = z
   .object({
     podcast_guid: guid.describe("The subscription's current guid."),
@@ -90,7 +90,7 @@ export type Episode = z.output<typeof episodeSchema>;
 /** The client's own name for an entry, returned as it was sent. */
 export const temporaryIdSchema = z.union([z.string(), z.number()]).optional();
 
-/** The verdicts on an upload (POST /episodes). */
+/** The verdicts on the entries of POST /episodes. */
 export const uploadedSchema = z
   .object({
     success: z.array(episodeSchema.extend({ temporary_id: temporaryIdSchema }).meta({ id: 'UploadedEpisode' })),

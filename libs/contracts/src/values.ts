@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { textLimits } from './limits.js';
 
-/** A UUID of any version in any case, printed in lower case. */
+/** A UUID of any version in any case, printed in lower case (docs/interface.md, "Times"). */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
 /** What is wrong with a text as Postgres and JSON see it, in words for the client; `undefined` when nothing is. */
@@ -26,11 +26,12 @@ export function keptTitle(sent: string): string {
 /** A scheme and its colon; a port after a bare host (`example.com:8080`) is none. */
 const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 
-/** The message of the interface for a URL without a scheme (POST /subscriptions). */
+/** The message for a URL without a scheme, which the Open Podcast API has as an example. */
 export const noProtocol = 'No protocol present';
 
 /**
- * What is wrong with the URL of a feed, in words for the client; `undefined` when nothing is. It must be an absolute
+ * What is wrong with the URL of a feed, in words for the client (docs/interface.md, "Subscriptions"); `undefined` when
+ * nothing is. It must be an absolute
  * http or https URL with a host, without white space, and is kept as it was sent.
  */
 export function faultInHttpUrl(url: string): string | undefined {

@@ -35,7 +35,7 @@ const clockToleranceSeconds = 30;
 const cacheSize = 10_000;
 
 /**
- * Checks bearer tokens (interface, Authentication).
+ * Checks bearer tokens (docs/interface.md, "Credential").
  * - A token is checked with the keys of the issuer that it names, and with no others.
  * - A verified token is remembered by its hash, never beyond its `exp` and never beyond a change of its issuer's keys,
  *   so a polling client costs one verification an hour and not one a request.

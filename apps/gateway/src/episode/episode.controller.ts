@@ -12,7 +12,7 @@ import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js'
 import { Services } from '../services.js';
 import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 
-/** /episodes (interface, Endpoints; POST as decided for what it leaves open). */
+/** /episodes (docs/interface.md, "Episodes"). */
 @ApiTags('Episodes')
 @Controller({ path: prefixes.map((prefix) => `${prefix}/episodes`) })
 export class EpisodeController {

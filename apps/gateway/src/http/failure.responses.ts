@@ -1,6 +1,6 @@
 import type { FailureCode } from '#contracts';
 
-/** An error answer: exactly the interface's body (Errors), and headers that help. */
+/** An error answer: exactly this body, and headers that help (docs/interface.md, "Errors"). */
 export interface ErrorAnswer {
   status: number;
   message: string;

@@ -6,7 +6,7 @@ const guid = 'aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa';
 const stamp = '2026-02-02T12:00:00.000Z';
 
 describe('writeAnswer', () => {
-  it('is 202 with deletion_id and the message of the semantics for DELETE', () => {
+  it('is 202 with deletion_id and a message for DELETE', () => {
     expect(writeAnswer(requestDeletion, { deletionId: 7 })).toEqual({
       status: 202,
       body: { deletion_id: 7, message: 'Deletion request was received and will be processed' },

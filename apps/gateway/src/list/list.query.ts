@@ -4,7 +4,7 @@ import { type Cursor, decodeCursor } from './cursor.js';
 /** Rows on a page unless asked otherwise. */
 const defaultPerPage = 50;
 
-/** What a list was asked for, with everything unusable left out (semantics: Lists). */
+/** What a list was asked for, with everything unusable left out (docs/interface.md, "Lists"). */
 export interface ListQuery {
   since: string | undefined;
   page: number;
@@ -17,7 +17,7 @@ export interface ListQuery {
 /** The parameters of both lists. */
 export const listParameters = ['since', 'page', 'per_page', 'cursor'] as const;
 
-/** Reads the query of a list: nothing in it is an error. */
+/** Reads the query of a list (docs/interface.md, "Nothing in a query is an error"). */
 export function readListQuery(
   parameters: Pick<URLSearchParams, 'getAll'>,
   scope: { userId: string; list: string; maxPerPage: number },

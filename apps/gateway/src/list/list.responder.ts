@@ -13,10 +13,12 @@ import { QueryString } from './query.string.js';
 /** The lists of the interface and the name of each one's array. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
 
-/** The most that an envelope takes beside its items: two links, which repeat the URL in another encoding, and numbers. */
+/**
+ * The most that an envelope takes beside its items: two links, which repeat the URL in another encoding, and numbers.
+ */
 const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
-/** Answers the two lists: query, headers, envelope and links (GET /subscriptions, GET /episodes). */
+/** Answers the two lists: query, headers, envelope and links (docs/interface.md, "Lists"). */
 @Injectable()
 export class ListResponder {
   constructor(

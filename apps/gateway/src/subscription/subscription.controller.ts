@@ -22,7 +22,7 @@ import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js'
 import { Services } from '../services.js';
 import { deletionAcceptedSchema, subscribeSchema, subscriptionPageSchema, updateSchema } from '../wire.schemas.js';
 
-/** /subscriptions (interface, Endpoints). */
+/** /subscriptions (docs/interface.md, "Subscriptions"). */
 @ApiTags('Subscriptions')
 @Controller({ path: prefixes.map((prefix) => `${prefix}/subscriptions`) })
 export class SubscriptionController {

@@ -1,0 +1,57 @@
+// Finds what is cited and does not exist: pages, sections of them, decisions, files that links point to.
+//   node docs/citations.mjs
+// A section is a heading, or the bold words that a paragraph begins with: docs/interface.md, "Paging".
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+  encoding: 'utf8',
+})
+  .split('\0')
+  .filter((file) => /\.(ts|mjs|js|json|md|ya?ml|sql)$|Dockerfile$|^\.ci\/run$/.test(file) && existsSync(file))
+  .filter((file) => file !== 'package-lock.json');
+const decisions = new Set(readdirSync('docs/adr').map((name) => Number(name.slice(0, 4))));
+
+/** The headings of a page and the bold beginnings of its paragraphs. */
+const sectionsOf = new Map();
+function sections(page) {
+  if (!sectionsOf.has(page)) {
+    const lines = readFileSync(page, 'utf8').split('\n');
+    const titles = lines.flatMap((line) => /^(?:#+ (.+)|\*\*([^*]+?)\.?\*\*)/.exec(line)?.slice(1) ?? []);
+    sectionsOf.set(page, new Set(titles.filter((title) => title !== undefined)));
+  }
+  return sectionsOf.get(page);
+}
+
+/** A heading as the anchor of a link. */
+const anchor = (title) =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+const hasAnchor = (page, name) => [...sections(page)].some((title) => anchor(title) === name);
+
+const problems = [];
+for (const file of files) {
+  const text = readFileSync(file, 'utf8');
+  const wrong = (index, what) => problems.push(`${file}:${text.slice(0, index).split('\n').length}: ${what}`);
+  for (const { 0: cited, 1: page, 2: title, 3: name, index } of text.matchAll(
+    /\b(docs\/[\w/.-]+\.md)(?:, "([^"\n]+)"|#([\w-]+))?/g,
+  )) {
+    if (!existsSync(page)) wrong(index, `there is no ${page}`);
+    else if (title !== undefined && !sections(page).has(title)) wrong(index, `no such section: ${cited}`);
+    else if (name !== undefined && !hasAnchor(page, name)) wrong(index, `no such section: ${cited}`);
+  }
+  for (const { 1: number, index } of text.matchAll(/\bADR (\d+)/g))
+    if (!decisions.has(Number(number))) wrong(index, `there is no ADR ${number}`);
+  if (!file.endsWith('.md')) continue;
+  for (const { 1: path, 2: name, index } of text.matchAll(/\]\(([^)\s:#]*)(?:#([\w-]+))?\)/g)) {
+    const target = path === '' ? file : normalize(join(dirname(file), path));
+    if (!existsSync(target)) wrong(index, `a link to ${path}, which is not there`);
+    else if (name !== undefined && !hasAnchor(target, name))
+      wrong(index, `a link to #${name}, which ${target} does not have`);
+  }
+}
+for (const problem of problems) console.error(problem);
+process.exitCode = problems.length > 0 ? 1 : 0;
