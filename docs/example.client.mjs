@@ -1,0 +1,72 @@
+// A client of the interface: one device that works offline and is the same as the others when it has synced.
+//   TOKEN=$(npm run -s token -- ann) node docs/example.client.mjs phone.json subscribe https://podnews.net/rss
+//   … play GUID SYNC_ID SECONDS                      remembers where the listener stopped
+//   … sync                                           sends what waits, then asks what changed
+// Everything that the device knows is in the file. BASE_URL is where the server is.
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+
+const { BASE_URL = 'http://127.0.0.1:3000', TOKEN } = process.env;
+const [file, command, ...args] = process.argv.slice(2);
+const device = existsSync(file)
+  ? JSON.parse(readFileSync(file, 'utf8'))
+  : { waiting: [], since: {}, subscriptions: {}, episodes: {} };
+const save = () => writeFileSync(file, JSON.stringify(device, undefined, 2));
+
+/** What is done offline waits with a key of its own: sent twice, it takes effect once. */
+const wait = (path, body) => device.waiting.push({ path, body, key: randomUUID() });
+
+async function request(path, options = {}) {
+  for (;;) {
+    const headers = { authorization: `Bearer ${TOKEN}`, ...options.headers };
+    const answer = await fetch(new URL(path, BASE_URL), { ...options, headers });
+    if (answer.ok) return { body: await answer.json(), stamp: answer.headers.get('sync-timestamp') };
+    if (answer.status !== 503 && answer.status !== 429) throw new Error(`${path}: ${await answer.text()}`);
+    await new Promise((resolve) => setTimeout(resolve, 1_000 * Number(answer.headers.get('retry-after') ?? 1)));
+  }
+}
+
+async function send() {
+  while (device.waiting.length > 0) {
+    const [{ path, body, key }] = device.waiting;
+    const headers = { 'content-type': 'application/json', 'idempotency-key': key };
+    const { body: answer } = await request(path, { method: 'POST', body: JSON.stringify(body), headers });
+    for (const item of answer.failure ?? []) console.error('refused:', item);
+    device.waiting.shift();
+    save();
+  }
+}
+
+/** Walks a list from page to page. The first page's stamp is the next `since`: nothing is missed meanwhile. */
+async function poll(list, apply) {
+  const since = device.since[list] === undefined ? '' : `?since=${encodeURIComponent(device.since[list])}`;
+  let first;
+  for (let path = `/${list}${since}`; path !== undefined;) {
+    const { body, stamp } = await request(path);
+    first ??= stamp;
+    for (const item of body[list]) apply(item);
+    path = body.next;
+  }
+  device.since[list] = first;
+}
+
+if (command === 'subscribe') wait('/subscriptions', { subscriptions: args.map((url) => ({ feed_url: url })) });
+if (command === 'play') {
+  const [podcast_guid, sync_id, seconds] = args;
+  const playback_position = { value: Number(seconds), timestamp: new Date().toISOString() };
+  wait('/episodes', { episodes: [{ podcast_guid, sync_id, playback_position }] });
+}
+if (command === 'sync') {
+  await send();
+  await poll('subscriptions', ({ guid, new_guid = guid, feed_url, is_subscribed, deleted }) => {
+    // What has a new guid is known by that from now on; what is deleted took its episodes along.
+    delete device.subscriptions[guid];
+    if (!deleted) device.subscriptions[new_guid] = { feed_url, is_subscribed };
+    for (const { sync_id } of Object.values(device.episodes).filter(
+      (episode) => deleted && episode.podcast_guid === guid,
+    ))
+      delete device.episodes[sync_id];
+  });
+  await poll('episodes', (item) => (device.episodes[item.sync_id] = item));
+}
+save();
