@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { repository } from '#testing';
+import { AppStack, repository } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 interface Sbom {
@@ -12,19 +12,64 @@ interface Sbom {
   dependencies: { ref: string; dependsOn: string[] }[];
 }
 
+let folder: string;
 let image: string;
 let sbom: Sbom;
 beforeAll(() => {
-  image = mkdtempSync(join(tmpdir(), 'traced-'));
-  execFileSync('node', ['apps/trace.mjs', 'gateway', image], { cwd: repository });
+  folder = mkdtempSync(join(tmpdir(), 'traced-'));
+  image = trace('gateway');
   sbom = JSON.parse(readFileSync(join(image, 'sbom.cdx.json'), 'utf8')) as Sbom;
 });
-afterAll(() => rmSync(image, { recursive: true }));
+afterAll(() => rmSync(folder, { recursive: true }));
 
-function packagesIn(folder: string): string[] {
-  const within = (name: string) => readdirSync(join(folder, name)).map((inner) => `${name}/${inner}`);
-  return readdirSync(folder).flatMap((name) => (name.startsWith('@') ? within(name) : name));
+/** A folder with the files of a program's image. */
+function trace(program: string): string {
+  const files = join(folder, program);
+  execFileSync('node', ['apps/trace.mjs', program, files], { cwd: repository });
+  return files;
 }
+
+function packagesIn(modules: string): string[] {
+  const within = (name: string) => readdirSync(join(modules, name)).map((inner) => `${name}/${inner}`);
+  return readdirSync(modules).flatMap((name) => (name.startsWith('@') ? within(name) : name));
+}
+
+describe('the files of an image are all that it needs, of', () => {
+  let stack: AppStack;
+  beforeAll(async () => {
+    stack = await AppStack.open();
+  });
+  afterAll(() => stack.close());
+
+  const status = async (url: string) => (await fetch(url)).status;
+  const opsPort = { OPS_PORT: '0' };
+
+  it('the gateway, with the reference of the API', async () => {
+    const [gateway] = await stack.start(['gateway'], opsPort, image);
+    const base = `http://127.0.0.1:${String(gateway!.facts['port'])}`;
+    for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css'])
+      expect([path, await status(base + path)]).toEqual([path, 200]);
+  });
+
+  it('the services', async () => {
+    for (const service of ['subscription', 'episode'] as const) {
+      const [replica] = await stack.start([service], opsPort, trace(service));
+      expect(await status(`http://127.0.0.1:${String(replica!.facts['opsPort'])}/readyz`)).toBe(200);
+    }
+  });
+
+  it("the deletion worker, with the queue's board and the operators' command", async () => {
+    const files = trace('deletion-worker');
+    const password = 'a board for operators';
+    const [worker] = await stack.start(['deletion-worker'], { ...opsPort, QUEUE_BOARD_PASSWORD: password }, files);
+    const headers = { authorization: `Basic ${Buffer.from(`operator:${password}`).toString('base64')}` };
+    const board = await fetch(`http://127.0.0.1:${String(worker!.facts['opsPort'])}/queues`, { headers });
+    expect([board.status, await board.text()]).toEqual([200, expect.stringContaining('<script')]);
+    const env = { PATH: process.env['PATH'], DATABASE_URL: stack.postgres.urls.deletion };
+    const command = ['dist/programs/deletions.js', 'list', '--json'];
+    expect(JSON.parse(execFileSync('node', command, { cwd: files, env, encoding: 'utf8' }))).toEqual([]);
+  });
+});
 
 describe("the bill of an image's materials", () => {
   it('is CycloneDX and says which image it is of', () => {

@@ -3,7 +3,7 @@
 // Adds sbom.cdx.json: which packages those are files of, as CycloneDX.
 // Prints what they weigh, and fails where that is more than an image may add to its base.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { nodeFileTrace } from '@vercel/nft';
 
@@ -13,9 +13,25 @@ const entry = `dist/programs/${program}.js`;
 /** MB (1,000,000 bytes) that an image may add to its base. */
 const budget = 20;
 
-/** What no code names: the gateway serves the folder of Swagger UI. */
+/** What no import names, as packages look it up by themselves: the pages of the API's reference and of the queue's board. */
 const assets = ['bundle.js', 'standalone-preset.js'].map((name) => `swagger-ui-${name}`);
-const unseen = program === 'gateway' ? [...assets, 'swagger-ui.css', 'favicon-16x16.png', 'favicon-32x32.png'] : [];
+const reference = [
+  'absolute-path.js',
+  'package.json',
+  ...assets,
+  'swagger-ui.css',
+  'favicon-16x16.png',
+  'favicon-32x32.png',
+];
+const unseen = {
+  gateway: reference.map((name) => `node_modules/swagger-ui-dist/${name}`),
+  'deletion-worker': [
+    'package.json',
+    ...readdirSync('node_modules/@bull-board/ui/dist', { recursive: true }).map((name) => `dist/${name}`),
+  ]
+    .map((name) => `node_modules/@bull-board/ui/${name}`)
+    .filter((path) => statSync(path).isFile()),
+};
 
 /** What operators run beside the worker, in its container. */
 const tools = program === 'deletion-worker' ? ['deletions'] : [];
@@ -23,7 +39,7 @@ const tools = program === 'deletion-worker' ? ['deletions'] : [];
 const { fileList } = await nodeFileTrace([entry, ...tools.map((tool) => `dist/programs/${tool}.js`)], {
   ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path),
 });
-const files = [...fileList, 'package.json', ...unseen.map((name) => `node_modules/swagger-ui-dist/${name}`)];
+const files = [...fileList, 'package.json', ...(unseen[program] ?? [])];
 const weights = new Map();
 const bundled = JSON.parse(readFileSync('dist/programs/packages.json', 'utf8'));
 const packages = new Set([program, ...tools].flatMap((name) => bundled[name]));

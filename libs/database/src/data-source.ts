@@ -55,6 +55,8 @@ export function createDataSource(options: DatabaseOptions): DataSource {
   const queryTimeoutMs = statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs;
   return new DataSource({
     type: 'postgres',
+    // Else TypeORM looks for the package on disk, where a bundled program has none.
+    driver: pg,
     url,
     poolSize,
     applicationName,
