@@ -84,7 +84,7 @@ describe(`a poller that follows Sync-Timestamp under ${writers} concurrent write
 });
 
 describe('a walk through all pages loses no row', () => {
-  const rows = full ? 300 : 60;
+  const rows = full ? 250 : 60;
 
   test('by links, during writes, deletions and merges', async () => {
     const ann = await User.fresh();
