@@ -37,7 +37,7 @@ for (const file of files) {
   const text = readFileSync(file, 'utf8');
   const wrong = (index, what) => problems.push(`${file}:${text.slice(0, index).split('\n').length}: ${what}`);
   for (const { 0: cited, 1: page, 2: title, 3: name, index } of text.matchAll(
-    /\b(docs\/[\w/.-]+\.md)(?:, "([^"\n]+)"|#([\w-]+))?/g,
+    /\b(docs\/[\w/-]{1,80}\.md)(?:, "([^"\n]{1,120})"|#([\w-]{1,80}))?/g,
   )) {
     if (!existsSync(page)) wrong(index, `there is no ${page}`);
     else if (title !== undefined && !sections(page).has(title)) wrong(index, `no such section: ${cited}`);
@@ -46,7 +46,7 @@ for (const file of files) {
   for (const { 1: number, index } of text.matchAll(/\bADR (\d+)/g))
     if (!decisions.has(Number(number))) wrong(index, `there is no ADR ${number}`);
   if (!file.endsWith('.md')) continue;
-  for (const { 1: path, 2: name, index } of text.matchAll(/\]\(([^)\s:#]*)(?:#([\w-]+))?\)/g)) {
+  for (const { 1: path, 2: name, index } of text.matchAll(/\]\(([^)\s:#]{0,120})(?:#([\w-]{1,80}))?\)/g)) {
     const target = path === '' ? file : normalize(join(dirname(file), path));
     if (!existsSync(target)) wrong(index, `a link to ${path}, which is not there`);
     else if (name !== undefined && !hasAnchor(target, name))
