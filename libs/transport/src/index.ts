@@ -1,9 +1,14 @@
-export { call, type CallOptions } from './call.js';
-export { CallContext } from './call.context.js';
+export { call, type CallOptions } from './client/call.js';
+export {
+  StreamClient,
+  type ClientCounters,
+  type RequestOptions,
+  type StreamClientOptions,
+} from './client/stream.client.js';
 export { warnOfEviction } from './redis.warnings.js';
-export { Handle } from './handle.decorator.js';
-export type { LinkEvents, LinkStatus } from './redis.link.js';
-export type { ReplicaCounters, ReplicaTimings } from './replica.options.js';
 export { isRefusal } from './refusal.js';
-export { StreamClient, type ClientCounters, type RequestOptions, type StreamClientOptions } from './stream.client.js';
-export { redisStreams, StreamServer, type StreamServerOptions } from './stream.server.js';
+export { CallContext } from './server/call.context.js';
+export { Handle } from './server/handle.decorator.js';
+export type { ReplicaCounters, ReplicaTimings } from './server/replica.options.js';
+export { redisStreams, StreamServer, type StreamServerOptions } from './server/stream.server.js';
+export type { LinkEvents, LinkStatus } from './wire/redis.link.js';

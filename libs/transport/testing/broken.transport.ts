@@ -1,5 +1,5 @@
-import { Replica } from '../src/replica.js';
-import { Takeover } from '../src/takeover.js';
+import { Replica } from '../src/server/replica.js';
+import { Takeover } from '../src/server/takeover.js';
 
 /** Ways to break the transport, each of which one case of the failure suite has to notice. */
 export type Breakage = 'no takeover' | 'no drain' | 'no claim';

@@ -12,7 +12,7 @@ import {
   timeOf,
   type Request,
   type Verdict,
-} from './wire.js';
+} from './format.js';
 
 const request: Request = {
   pattern: 'episode.list',

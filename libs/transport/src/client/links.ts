@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Gate } from './gate.js';
-import { Pulse } from './pulse.js';
-import { RedisLink } from './redis.link.js';
+import { Gate } from '../wire/gate.js';
+import { Pulse } from '../wire/pulse.js';
+import { RedisLink } from '../wire/redis.link.js';
 import { ServiceView } from './service.view.js';
 import { unavailable } from './unavailable.js';
 

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { Gate } from './gate.js';
-import { isRefusal } from './refusal.js';
+import { isRefusal } from '../refusal.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
 /** What can be listened to by `on()` of server and client; `link` says which of the two connections it was. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PendingCalls } from './pending.calls.js';
-import type { Verdict } from './wire.js';
+import type { Verdict } from '../wire/format.js';
 
 const timedOut: Verdict = { error: 'timed out' };
 

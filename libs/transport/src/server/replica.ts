@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { Answers } from './answers.js';
-import { Gate } from './gate.js';
+import { Gate } from '../wire/gate.js';
 import { Presence } from './presence.js';
-import { Pulse } from './pulse.js';
-import { RedisClock } from './redis.clock.js';
-import { RedisLink } from './redis.link.js';
+import { Pulse } from '../wire/pulse.js';
+import { RedisClock } from '../wire/redis.clock.js';
+import { RedisLink } from '../wire/redis.link.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
 import { Takeover } from './takeover.js';
-import { decodeEntry, group, serviceKeys, type Entry } from './wire.js';
+import { decodeEntry, group, serviceKeys, type Entry } from '../wire/format.js';
 
 /** How often consumers of replicas long gone are deleted. */
 const sweepMs = 30_000;

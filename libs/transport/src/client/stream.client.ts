@@ -4,13 +4,20 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { throwError, type Observable } from 'rxjs';
 import { defaultDeadlineMs, Failure, failureSchema } from '#contracts';
-import { ClientLinks } from './client.links.js';
-import { warnOfEviction } from './redis.warnings.js';
+import { ClientLinks } from './links.js';
+import { warnOfEviction } from '../redis.warnings.js';
 import { PendingCalls } from './pending.calls.js';
-import { linkEvents, type LinkEvents, type LinkStatus } from './redis.link.js';
+import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
 import type { ServiceView } from './service.view.js';
 import { unavailable } from './unavailable.js';
-import { decodeReplies, encodeRequest, longestBudgetMs, replyChannel, serviceOf, type Verdict } from './wire.js';
+import {
+  decodeReplies,
+  encodeRequest,
+  longestBudgetMs,
+  replyChannel,
+  serviceOf,
+  type Verdict,
+} from '../wire/format.js';
 
 export interface StreamClientOptions {
   /** Opens a connection; two are kept, one that asks and one that hears the replies. */

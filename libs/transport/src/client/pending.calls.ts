@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Verdict } from './wire.js';
+import type { Verdict } from '../wire/format.js';
 
 /** How exact timeouts are. */
 const tickMs = 20;

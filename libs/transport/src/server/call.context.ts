@@ -1,6 +1,6 @@
 import { BaseRpcContext } from '@nestjs/microservices';
 import type { CallMetadata } from '#contracts';
-import type { Entry } from './wire.js';
+import type { Entry } from '../wire/format.js';
 
 /** What a handler can know about a call besides its payload; injected by `@Ctx()`. */
 export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number]> implements CallMetadata {

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { ask } from '../testing/load.js';
-import { probe } from '../testing/probe.contracts.js';
-import { connectTo, memoryLog } from '../testing/probe.replica.js';
-import { useTransport } from '../testing/use.transport.js';
-import { RedisLink } from './redis.link.js';
-import { withScripts } from './redis.scripts.js';
+import { ask } from '../../testing/load.js';
+import { probe } from '../../testing/probe.contracts.js';
+import { connectTo, memoryLog } from '../../testing/probe.replica.js';
+import { useTransport } from '../../testing/use.transport.js';
+import { RedisLink } from '../wire/redis.link.js';
+import { withScripts } from '../wire/redis.scripts.js';
 import { Takeover } from './takeover.js';
-import { decodeEntry, encodeRequest, group, serviceKeys } from './wire.js';
+import { decodeEntry, encodeRequest, group, serviceKeys } from '../wire/format.js';
 
 const { replica, client, admin, redisUrl } = useTransport();
 const { requests, alive, dead } = serviceKeys('episode');

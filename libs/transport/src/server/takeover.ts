@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { RedisLink } from './redis.link.js';
-import { decodeEntry, encodeVerdict, group, type Entry, type ServiceKeys } from './wire.js';
+import type { RedisLink } from '../wire/redis.link.js';
+import { decodeEntry, encodeVerdict, group, type Entry, type ServiceKeys } from '../wire/format.js';
 
 /**
  * Most letters kept of requests that were given up, for how long, and most bytes of each request: what names it and the
