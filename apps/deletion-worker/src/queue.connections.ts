@@ -1,6 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { connectRedis, Log } from '#runtime';
-import { isRefusal, warnOfEviction } from '#transport';
+import { type connectRedis, isAccessDenied, type Log, warnOfEviction } from '#runtime';
 import type { Queue, QueueBaseOptions } from 'bullmq';
 
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
@@ -49,7 +48,7 @@ export class QueueConnections implements OnApplicationShutdown {
   private reportRefusals(log: Log): void {
     let refused = false;
     const failed = (error: Error) => {
-      if (refused || !isRefusal(error)) return;
+      if (refused || !isAccessDenied(error)) return;
       refused = true;
       // Not the error itself: it carries the command, and with it the password.
       const reason = error.message;

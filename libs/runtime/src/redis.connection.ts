@@ -55,6 +55,14 @@ export function reconnectDelay(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), 1_000) * (0.75 + Math.random() / 2);
 }
 
+/**
+ * Whether an error of a connection says that Redis lets nobody in, or that its certificate is not trusted: trying again does
+ * not help before somebody has changed a password or a certificate.
+ */
+export function isAccessDenied({ message, code }: Error & { code?: string }): boolean {
+  return /\b(WRONGPASS|NOAUTH|NOPERM|invalid password)\b/.test(message) || /CERT|^UNABLE_TO_/.test(code ?? '');
+}
+
 function connectionOptions(config: RedisConfig): RedisOptions {
   const encrypted = config.REDIS_TLS || config.REDIS_URL.startsWith('rediss:');
   return {

@@ -5,8 +5,6 @@ export {
   type RequestOptions,
   type StreamClientOptions,
 } from './client/stream.client.js';
-export { warnOfEviction } from './redis.warnings.js';
-export { isRefusal } from './refusal.js';
 export { CallContext } from './server/call.context.js';
 export { Handle } from './server/handle.decorator.js';
 export type { ReplicaCounters, ReplicaTimings } from './server/replica.options.js';

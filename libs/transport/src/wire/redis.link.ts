@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { isAccessDenied } from '#runtime';
 import { Gate } from './gate.js';
-import { isRefusal } from '../refusal.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
 /** What can be listened to by `on()` of server and client; `link` says which of the two connections it was. */
@@ -110,7 +110,7 @@ export class RedisLink {
     this.lastError = error;
     // While it is up, an error that ends the connection is followed by `close`.
     if (this.isUp) return;
-    if (isRefusal(error)) this.deny(error);
+    if (isAccessDenied(error)) this.deny(error);
     else this.away();
   }
 
