@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Gate } from '../wire/gate.js';
-import { Pulse } from '../wire/pulse.js';
+import { ManualResetEvent } from '../wire/manual-reset.event.js';
+import { RepeatingTask } from '../wire/repeating.task.js';
 import { RedisLink } from '../wire/redis.link.js';
 import { ServiceView } from './service.view.js';
 import { unavailable } from './unavailable.js';
@@ -34,9 +34,9 @@ export class ClientLinks {
   readonly writer: RedisLink;
   readonly hearer: RedisLink;
   readonly views = new Map<string, ServiceView>();
-  private readonly pulse: Pulse;
+  private readonly polling: RepeatingTask;
   private subscribed = false;
-  private readonly closed = new Gate();
+  private readonly closed = new ManualResetEvent();
 
   constructor(private readonly options: ClientLinksOptions) {
     const { connect, log, services, lookMs, channel, heard } = options;
@@ -48,7 +48,7 @@ export class ClientLinks {
     this.hearer.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
       if (from.toString() === channel) heard(message);
     });
-    this.pulse = new Pulse(
+    this.polling = new RepeatingTask(
       lookMs,
       () => this.look(),
       (error) => this.writer.fault(error),
@@ -66,9 +66,9 @@ export class ClientLinks {
 
   /** Resolves when replies can be heard and every service was looked at; waits for Redis as long as that takes. */
   async open(): Promise<void> {
-    this.pulse.start();
-    while (!this.closed.isOpen) {
-      await Promise.race([Promise.all(this.all.map((link) => link.ready())), this.closed.opened()]);
+    this.polling.start();
+    while (!this.closed.isSet) {
+      await Promise.race([Promise.all(this.all.map((link) => link.ready())), this.closed.wait()]);
       await this.subscribe();
       const looked = await this.look().then(
         () => true,
@@ -81,9 +81,9 @@ export class ClientLinks {
   }
 
   async close(): Promise<void> {
-    this.closed.open();
+    this.closed.set();
     this.subscribed = false;
-    await Promise.all([...this.all.map((link) => link.close()), this.pulse.stop()]);
+    await Promise.all([...this.all.map((link) => link.close()), this.polling.stop()]);
   }
 
   /** What is known of a service; one that is asked for the first time is looked at from then on. */
@@ -103,7 +103,7 @@ export class ClientLinks {
   private async subscribe(): Promise<void> {
     // Not left to ioredis, which does not say when a subscription made anew is in force.
     await this.hearer.redis.subscribe(this.options.channel).then(
-      () => (this.subscribed = !this.closed.isOpen && this.hearer.isUp),
+      () => (this.subscribed = !this.closed.isSet && this.hearer.isUp),
       (error: unknown) => this.hearer.fault(error),
     );
   }

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { Answers } from './answers.js';
-import { Gate } from '../wire/gate.js';
+import { ManualResetEvent } from '../wire/manual-reset.event.js';
 import { Presence } from './presence.js';
-import { Pulse } from '../wire/pulse.js';
+import { RepeatingTask } from '../wire/repeating.task.js';
 import { RedisClock } from '../wire/redis.clock.js';
 import { RedisLink } from '../wire/redis.link.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
@@ -30,7 +30,7 @@ const faultPauseMs = 250;
  * - It says that it is alive only when the group exists, and is ready only when it reads.
  * - While it is to take no requests it neither reads nor takes over, and tells clients not to count on it; what it has read
  *   it answers. The last one reads until clients know.
- * - It never has more than `maxInFlight` requests; what it has no room for stays in the stream for others.
+ * - It never has more than `maxInFlight` requests; what it has no capacity for stays in the stream for others.
  * - A request past its deadline is acknowledged and never run.
  * - A request is acknowledged with its reply in one step, so a replica that dies leaves all it has not answered to others.
  * - A request taken over runs alone: one that kills its replica takes no neighbour along.
@@ -46,16 +46,16 @@ export class Replica {
   private readonly answers: Answers;
   private readonly presence: Presence;
   private readonly takeover: Takeover;
-  private readonly pulses: readonly Pulse[];
+  private readonly tasks: readonly RepeatingTask[];
   /** What runs while its caller waits. */
   private readonly running = new Map<string, Entry>();
   /** What still runs although nobody waits for it any more. */
   private readonly overdue = new Set<string>();
-  /** Open while another request may be read. */
-  private readonly room = new Gate(true);
-  /** Open while nothing runs that is waited for; once it is leaving, while nothing runs at all. */
-  private readonly quiet = new Gate(true);
-  private readonly leaving = new Gate();
+  /** Set while another request may be read. */
+  private readonly capacity = new ManualResetEvent(true);
+  /** Set while nothing runs that is waited for; once it drains, while nothing runs at all. */
+  private readonly idle = new ManualResetEvent(true);
+  private readonly draining = new ManualResetEvent();
   private stopping?: Promise<void>;
   private reading?: Promise<void>;
   private taking = true;
@@ -83,11 +83,11 @@ export class Replica {
       isRunning: (id) => this.running.has(id),
     });
     const failed = (error: unknown) => this.fault(error);
-    this.pulses = [
+    this.tasks = [
       // Together, so that an idle process wakes up for both at once.
-      new Pulse(timings.beatMs, () => Promise.all([this.presence.beat(), this.lookForAbandoned()]), failed),
-      new Pulse(timings.beatMs, () => this.renew(), failed),
-      new Pulse(sweepMs, () => this.presence.sweep(), failed),
+      new RepeatingTask(timings.beatMs, () => Promise.all([this.presence.beat(), this.lookForAbandoned()]), failed),
+      new RepeatingTask(timings.beatMs, () => this.renew(), failed),
+      new RepeatingTask(sweepMs, () => this.presence.sweep(), failed),
     ];
   }
 
@@ -108,7 +108,7 @@ export class Replica {
 
   /** Whether it takes requests on, new ones and those of replicas that are gone. */
   private get isTaking(): boolean {
-    return this.taking && !this.leaving.isOpen;
+    return this.taking && !this.draining.isSet;
   }
 
   /** From now on takes requests, or leaves them to others. */
@@ -117,14 +117,14 @@ export class Replica {
     await this.presence.serve(isTaking, this.options.timings.farewellMs).catch((error: unknown) => this.fault(error));
     // By now it may be told otherwise.
     this.taking = this.presence.isServing;
-    this.updateGates();
+    this.updateSignals();
   }
 
   /** Resolves when the group exists, the heartbeat is written and it reads; waits for Redis as long as that takes. */
   async start(): Promise<void> {
     await this.join();
-    if (this.leaving.isOpen) return;
-    for (const pulse of this.pulses) pulse.start();
+    if (this.draining.isSet) return;
+    for (const task of this.tasks) task.start();
     this.reading = this.read();
   }
 
@@ -136,22 +136,22 @@ export class Replica {
 
   private async drain(): Promise<void> {
     const { farewellMs, drainMs } = this.options.timings;
-    const [beat, renew, ...others] = this.pulses;
+    const [beat, renew, ...others] = this.tasks;
     await beat!.stop();
     const isCountedOn = this.presence.isServing && this.isUp && (await this.presence.withdraw());
     if (isCountedOn) await delay(farewellMs);
-    this.leaving.open();
-    this.updateGates();
-    await Promise.race([this.quietly(), delay(drainMs, undefined, { ref: false })]);
-    await Promise.all([renew, ...others].map((pulse) => pulse!.stop()));
+    this.draining.set();
+    this.updateSignals();
+    await Promise.race([this.untilIdle(), delay(drainMs, undefined, { ref: false })]);
+    await Promise.all([renew, ...others].map((task) => task!.stop()));
     await this.leave();
     await Promise.all(this.links.map((link) => link.close()));
   }
 
   /** Resolves when nothing is read and nothing runs any more. */
-  private async quietly(): Promise<void> {
+  private async untilIdle(): Promise<void> {
     await this.reading;
-    await this.quiet.opened();
+    await this.idle.wait();
   }
 
   private get isUp(): boolean {
@@ -167,8 +167,8 @@ export class Replica {
   /** Waits for Redis and joins the group. */
   private async join(): Promise<void> {
     for (;;) {
-      await Promise.race([Promise.all(this.links.map((link) => link.ready())), this.leaving.opened()]);
-      if (this.leaving.isOpen) return;
+      await Promise.race([Promise.all(this.links.map((link) => link.ready())), this.draining.wait()]);
+      if (this.draining.isSet) return;
       try {
         return await this.presence.announce();
       } catch (error) {
@@ -179,10 +179,10 @@ export class Replica {
   }
 
   private async read(): Promise<void> {
-    while (!this.leaving.isOpen) {
+    while (!this.draining.isSet) {
       try {
         if (this.takeoverIsDue) await this.takeOver();
-        await this.room.opened();
+        await this.capacity.wait();
         if (this.isTaking) await this.begin(await this.next());
       } catch (error) {
         this.fault(error);
@@ -200,10 +200,10 @@ export class Replica {
     }
   }
 
-  /** The next requests, no more than there is room for. */
+  /** The next requests, no more than there is capacity for. */
   private async next(): Promise<Entry[]> {
-    const room = this.options.maxInFlight - this.inFlight;
-    const count = this.presence.isAlone ? room : Math.min(room, mostTogether);
+    const capacity = this.options.maxInFlight - this.inFlight;
+    const count = this.presence.isAlone ? capacity : Math.min(capacity, mostTogether);
     const { blockMs } = this.options.timings;
     const [reader] = this.links;
     const streams = (await reader.redis.xreadgroup(
@@ -223,7 +223,7 @@ export class Replica {
     while (this.isTaking) {
       const entry = await this.takeover.reserve();
       if (!entry) break;
-      await this.quiet.opened();
+      await this.idle.wait();
       if (!this.isTaking) {
         this.takeover.release();
         break;
@@ -231,7 +231,7 @@ export class Replica {
       if (!(await this.takeover.begin(entry))) continue;
       void this.run(entry);
       // Until it has ended or is overdue: one that hangs does not keep this replica from its work for ever.
-      await this.quiet.opened();
+      await this.idle.wait();
     }
     this.takeoverIsDue = false;
   }
@@ -239,7 +239,7 @@ export class Replica {
   /** Runs a request and answers it; never rejects. */
   private async run(entry: Entry): Promise<void> {
     this.running.set(entry.id, entry);
-    this.updateGates();
+    this.updateSignals();
     if (this.clock.now() < entry.deadline) {
       const verdict = await this.handle(entry, () => this.clock.now());
       this.handled += 1;
@@ -250,13 +250,13 @@ export class Replica {
     }
     this.running.delete(entry.id);
     this.overdue.delete(entry.id);
-    this.updateGates();
+    this.updateSignals();
   }
 
-  private updateGates(): void {
-    const { isOpen: isLeaving } = this.leaving;
-    this.room.set((this.isTaking && this.inFlight < this.options.maxInFlight) || isLeaving);
-    this.quiet.set((isLeaving ? this.inFlight : this.running.size) === 0);
+  private updateSignals(): void {
+    const { isSet: isDraining } = this.draining;
+    this.capacity.assign((this.isTaking && this.inFlight < this.options.maxInFlight) || isDraining);
+    this.idle.assign((isDraining ? this.inFlight : this.running.size) === 0);
   }
 
   /** Keeps what runs from being taken over, and lets go of what nobody waits for any more, however long it may run. */
@@ -267,7 +267,7 @@ export class Replica {
       this.overdue.add(entry.id);
       void this.answers.give(entry);
     }
-    this.updateGates();
+    this.updateSignals();
     await this.takeover.renew([...this.running.keys()]);
   }
 

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { isAccessDenied } from '#runtime';
-import { Gate } from './gate.js';
+import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
 /** What can be listened to by `on()` of server and client; `link` says which of the two connections it was. */
@@ -31,7 +31,7 @@ const repeatedMs = 10_000;
  */
 export class RedisLink {
   readonly redis: ScriptedRedis;
-  private readonly up = new Gate();
+  private readonly up = new ManualResetEvent();
   private closing = false;
   private outage = false;
   private refused = false;
@@ -50,12 +50,12 @@ export class RedisLink {
     redis.on('error', (error: Error) => this.failed(error));
     // A Cluster's own error does not say what its nodes said.
     redis.on('node error', (error: Error) => this.failed(error));
-    if (redis.status === 'ready') this.up.open();
+    if (redis.status === 'ready') this.up.set();
     else if (redis.status === 'wait') redis.connect().catch(() => {});
   }
 
   get isUp(): boolean {
-    return this.up.isOpen;
+    return this.up.isSet;
   }
 
   /** How often the connection was lost. */
@@ -65,7 +65,7 @@ export class RedisLink {
 
   /** Resolves when commands can be sent. */
   ready(): Promise<void> {
-    return this.up.opened();
+    return this.up.wait();
   }
 
   on(event: string, listener: (link: string, ...rest: any[]) => void): void {
@@ -90,19 +90,19 @@ export class RedisLink {
       await Promise.race([this.redis.quit().catch(() => {}), limit]);
     }
     this.redis.disconnect();
-    this.up.shut();
+    this.up.reset();
   }
 
   private gained(): void {
-    this.up.open();
+    this.up.set();
     if (this.outage) this.log.info({ link: this.name }, 'Redis is there again');
     this.outage = false;
     this.refused = false;
   }
 
   private lost(): void {
-    if (this.up.isOpen && !this.closing) this.outages += 1;
-    this.up.shut();
+    if (this.up.isSet && !this.closing) this.outages += 1;
+    this.up.reset();
     this.away();
   }
 

@@ -1,8 +1,8 @@
 /**
  * Runs a task again and again, `everyMs` after it ended, never twice at the same time. What the task throws goes to
- * `failed` and stops nothing.
+ * `onError` and stops nothing.
  */
-export class Pulse {
+export class RepeatingTask {
   private timer?: NodeJS.Timeout;
   private running: Promise<void> = Promise.resolve();
   private stopped = true;
@@ -10,7 +10,7 @@ export class Pulse {
   constructor(
     private readonly everyMs: number,
     private readonly task: () => Promise<unknown>,
-    private readonly failed: (error: unknown) => void,
+    private readonly onError: (error: unknown) => void,
   ) {}
 
   start(): void {
@@ -28,7 +28,7 @@ export class Pulse {
 
   private wait(): void {
     this.timer = setTimeout(() => {
-      this.running = this.task().then(() => undefined, this.failed);
+      this.running = this.task().then(() => undefined, this.onError);
       void this.running.then(() => this.stopped || this.wait());
     }, this.everyMs);
   }
