@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { Outbox } from './outbox.js';
+import { RequestSender } from './request.sender.js';
 import type { RedisLink } from '../wire/redis.link.js';
 import { RedisClock } from '../wire/redis.clock.js';
 import { group, serviceKeys, type ServiceKeys } from '../wire/format.js';
@@ -18,7 +18,7 @@ export class ServiceView {
   /** How long the oldest request that no replica has read yet had been waiting at the last look. */
   backlogMs = 0;
   private readonly keys: ServiceKeys;
-  private readonly outbox: Outbox;
+  private readonly requestSender: RequestSender;
   private aliveUntil = 0;
   private looking?: Promise<void>;
 
@@ -28,7 +28,7 @@ export class ServiceView {
     private readonly link: RedisLink,
   ) {
     this.keys = serviceKeys(service);
-    this.outbox = new Outbox(link, this.keys.requests, () => this.clock.now());
+    this.requestSender = new RequestSender(link, this.keys.requests, () => this.clock.now());
   }
 
   /** Whether a look is on its way. */
@@ -64,9 +64,9 @@ export class ServiceView {
     return undefined;
   }
 
-  /** Adds a request; rejects with the `unavailable` to be told when Redis did not take it. */
+  /** Adds a request; rejects with the `unavailable` to throw when Redis did not take it. */
   send(fields: readonly string[]): Promise<void> {
-    return this.outbox.add(fields);
+    return this.requestSender.send(fields);
   }
 
   private async read(): Promise<void> {

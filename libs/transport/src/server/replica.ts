@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { Answers } from './answers.js';
+import { ReplySender } from './reply.sender.js';
 import { ManualResetEvent } from '../wire/manual-reset.event.js';
-import { Presence } from './presence.js';
+import { Membership } from './membership.js';
 import { RepeatingTask } from '../wire/repeating.task.js';
 import { RedisClock } from '../wire/redis.clock.js';
 import { RedisLink } from '../wire/redis.link.js';
@@ -12,7 +12,7 @@ import { Takeover } from './takeover.js';
 import { decodeEntry, group, serviceKeys, type Entry } from '../wire/format.js';
 
 /** How often consumers of replicas long gone are deleted. */
-const sweepMs = 30_000;
+const cleanUpMs = 30_000;
 
 /** Most requests of one read beside other replicas: those of one turn of a gateway are for all that wait, not for the first. */
 const mostTogether = 4;
@@ -43,8 +43,8 @@ export class Replica {
   readonly links: readonly [reader: RedisLink, writer: RedisLink];
   private readonly clock = new RedisClock();
   private readonly keys;
-  private readonly answers: Answers;
-  private readonly presence: Presence;
+  private readonly replySender: ReplySender;
+  private readonly membership: Membership;
   private readonly takeover: Takeover;
   private readonly tasks: readonly RepeatingTask[];
   /** What runs while its caller waits. */
@@ -72,8 +72,8 @@ export class Replica {
     this.keys = serviceKeys(options.service);
     const writer = new RedisLink('writer', connect(), log);
     this.links = [new RedisLink('reader', connect(), log), writer];
-    this.answers = new Answers(writer, this.keys.requests, () => this.clock.now(), options.maxReplyBytes);
-    this.presence = new Presence(writer, this.keys, this.id, timings.validMs, this.clock);
+    this.replySender = new ReplySender(writer, this.keys.requests, () => this.clock.now(), options.maxReplyBytes);
+    this.membership = new Membership(writer, this.keys, this.id, timings.validMs, this.clock);
     this.takeover = new Takeover(writer, log, {
       keys: this.keys,
       replica: this.id,
@@ -85,9 +85,13 @@ export class Replica {
     const failed = (error: unknown) => this.fault(error);
     this.tasks = [
       // Together, so that an idle process wakes up for both at once.
-      new RepeatingTask(timings.beatMs, () => Promise.all([this.presence.beat(), this.lookForAbandoned()]), failed),
+      new RepeatingTask(
+        timings.beatMs,
+        () => Promise.all([this.membership.heartbeat(), this.lookForAbandoned()]),
+        failed,
+      ),
       new RepeatingTask(timings.beatMs, () => this.renew(), failed),
-      new RepeatingTask(sweepMs, () => this.presence.sweep(), failed),
+      new RepeatingTask(cleanUpMs, () => this.membership.removeDeadConsumers(), failed),
     ];
   }
 
@@ -113,10 +117,12 @@ export class Replica {
 
   /** From now on takes requests, or leaves them to others. */
   async takeRequests(isTaking: boolean): Promise<void> {
-    if (this.presence.isServing === isTaking) return;
-    await this.presence.serve(isTaking, this.options.timings.farewellMs).catch((error: unknown) => this.fault(error));
+    if (this.membership.isServing === isTaking) return;
+    await this.membership
+      .setServing(isTaking, this.options.timings.farewellMs)
+      .catch((error: unknown) => this.fault(error));
     // By now it may be told otherwise.
-    this.taking = this.presence.isServing;
+    this.taking = this.membership.isServing;
     this.updateSignals();
   }
 
@@ -136,9 +142,9 @@ export class Replica {
 
   private async drain(): Promise<void> {
     const { farewellMs, drainMs } = this.options.timings;
-    const [beat, renew, ...others] = this.tasks;
-    await beat!.stop();
-    const isCountedOn = this.presence.isServing && this.isUp && (await this.presence.withdraw());
+    const [heartbeat, renew, ...others] = this.tasks;
+    await heartbeat!.stop();
+    const isCountedOn = this.membership.isServing && this.isUp && (await this.membership.withdraw());
     if (isCountedOn) await delay(farewellMs);
     this.draining.set();
     this.updateSignals();
@@ -160,7 +166,7 @@ export class Replica {
 
   private async leave(): Promise<void> {
     const pending =
-      this.running.size > 0 || !this.isUp ? undefined : await this.presence.leave().catch(() => undefined);
+      this.running.size > 0 || !this.isUp ? undefined : await this.membership.leave().catch(() => undefined);
     if (pending !== 0) this.options.log.warn({ pending, running: this.inFlight }, 'left requests to other replicas');
   }
 
@@ -170,7 +176,7 @@ export class Replica {
       await Promise.race([Promise.all(this.links.map((link) => link.ready())), this.draining.wait()]);
       if (this.draining.isSet) return;
       try {
-        return await this.presence.announce();
+        return await this.membership.join();
       } catch (error) {
         this.fault(error);
         await delay(faultPauseMs);
@@ -203,7 +209,7 @@ export class Replica {
   /** The next requests, no more than there is capacity for. */
   private async next(): Promise<Entry[]> {
     const capacity = this.options.maxInFlight - this.inFlight;
-    const count = this.presence.isAlone ? capacity : Math.min(capacity, mostTogether);
+    const count = this.membership.isAlone ? capacity : Math.min(capacity, mostTogether);
     const { blockMs } = this.options.timings;
     const [reader] = this.links;
     const streams = (await reader.redis.xreadgroup(
@@ -243,10 +249,10 @@ export class Replica {
     if (this.clock.now() < entry.deadline) {
       const verdict = await this.handle(entry, () => this.clock.now());
       this.handled += 1;
-      await this.answers.give(entry, verdict);
+      await this.replySender.finish(entry, verdict);
     } else {
       this.expired += 1;
-      await this.answers.give(entry);
+      await this.replySender.finish(entry);
     }
     this.running.delete(entry.id);
     this.overdue.delete(entry.id);
@@ -265,7 +271,7 @@ export class Replica {
     for (const entry of [...this.running.values()].filter(({ deadline }) => now >= deadline)) {
       this.running.delete(entry.id);
       this.overdue.add(entry.id);
-      void this.answers.give(entry);
+      void this.replySender.finish(entry);
     }
     this.updateSignals();
     await this.takeover.renew([...this.running.keys()]);

@@ -224,7 +224,7 @@ describe('the consumers of replicas long gone', () => {
     await admin().zrem(alive, 'ghost');
     await admin().zadd(alive, Date.now() + 60_000, 'well');
     const scripted = withScripts(admin());
-    await eventually(async () => expect(await scripted.rpcSweep(requests, alive, group, 5)).toBe(1));
+    await eventually(async () => expect(await scripted.rpcRemoveDeadConsumers(requests, alive, group, 5)).toBe(1));
     const names = ((await admin().xinfo('CONSUMERS', requests, group)) as string[][]).map((consumer) => consumer[1]);
     expect(names).toEqual(['ghost', 'well']);
   });

@@ -3,7 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 /** What is done in Redis in one step. Every script touches the keys of one service only, as a Redis Cluster demands. */
 export interface Scripts {
   /** Says that a replica is alive, and makes stream and group if Redis lost them. Answers Redis' time (ms) and how many are alive. */
-  rpcBeat(
+  rpcHeartbeat(
     requests: string,
     alive: string,
     group: string,
@@ -43,7 +43,7 @@ export interface Scripts {
   /** Deletes a replica's consumer unless requests are pending with it; then answers their number. */
   rpcLeave(requests: string, alive: string, group: string, replica: string): Promise<number>;
   /** Deletes consumers that are neither alive nor have requests pending. Answers how many. */
-  rpcSweep(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
+  rpcRemoveDeadConsumers(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
 }
 
 type BuryArguments = [
@@ -65,7 +65,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
 const scripts: Record<keyof Scripts, { numberOfKeys: number; lua: string }> = {
-  rpcBeat: {
+  rpcHeartbeat: {
     numberOfKeys: 2,
     lua: `${now}
 if redis.call('EXISTS', KEYS[1]) == 0 then
@@ -184,7 +184,7 @@ local pending = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 100, ARGV[2])
 if #pending == 0 then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2]) end
 return #pending`,
   },
-  rpcSweep: {
+  rpcRemoveDeadConsumers: {
     numberOfKeys: 2,
     lua: `${now}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[2])

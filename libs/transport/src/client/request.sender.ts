@@ -12,8 +12,8 @@ interface Addition {
 const mostBytes = 4 * 2 ** 20;
 
 /** What a client adds to the stream of one service, in batches. */
-export class Outbox {
-  private readonly batch = new Batch<Addition>((additions) => this.send(additions), bytesOf, mostBytes);
+export class RequestSender {
+  private readonly batch = new Batch<Addition>((additions) => this.sendBatch(additions), bytesOf, mostBytes);
 
   constructor(
     private readonly link: RedisLink,
@@ -21,14 +21,14 @@ export class Outbox {
     private readonly now: () => number,
   ) {}
 
-  /** Resolves when Redis has the request, and rejects with the `unavailable` to be told otherwise. */
-  add(fields: readonly string[]): Promise<void> {
+  /** Resolves when Redis has the request, and rejects with the `unavailable` to throw otherwise. */
+  send(fields: readonly string[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.batch.add({ fields, done: (error) => (error ? reject(error) : resolve()) });
     });
   }
 
-  private async send(additions: readonly Addition[]): Promise<void> {
+  private async sendBatch(additions: readonly Addition[]): Promise<void> {
     const oldest = Math.floor(this.now() - retentionMs);
     const counted = additions.flatMap(({ fields }) => [fields.length, ...fields]);
     try {

@@ -10,7 +10,7 @@ const forgottenMs = 60_000;
 const overMs = -1;
 
 /** One replica's place in its service: the consumer group, the heartbeat and, learnt from it, Redis' time. */
-export class Presence {
+export class Membership {
   private serving = true;
   private alive = 0;
 
@@ -23,12 +23,12 @@ export class Presence {
   ) {}
 
   /** Makes stream and group where they are missing and says for the first time that this replica is alive. */
-  async announce(): Promise<void> {
+  async join(): Promise<void> {
     // A stream that stands without its group (someone destroyed it) is the case that the heartbeat does not see.
     await this.link.redis.xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM').catch((error: Error) => {
       if (!error.message.startsWith('BUSYGROUP')) throw error;
     });
-    await this.beat();
+    await this.heartbeat();
   }
 
   /** Whether clients may count on this replica, as the next heartbeat says. */
@@ -36,26 +36,26 @@ export class Presence {
     return this.serving;
   }
 
-  /** Whether no other replica was alive at the last beat. */
+  /** Whether no other replica was alive at the last heartbeat. */
   get isAlone(): boolean {
     return this.alive === 1;
   }
 
   /** Says that this replica is alive; or, while it does not serve, that it is there and not to be counted on. */
-  async beat(): Promise<void> {
+  async heartbeat(): Promise<void> {
     const { requests, alive } = this.keys;
     const validMs = this.serving ? this.validMs : overMs;
-    const beat = () => this.link.redis.rpcBeat(requests, alive, group, this.replica, validMs);
-    [, this.alive] = await this.clock.learn(beat, ([now]) => now);
+    const write = () => this.link.redis.rpcHeartbeat(requests, alive, group, this.replica, validMs);
+    [, this.alive] = await this.clock.learn(write, ([now]) => now);
   }
 
   /**
    * Has clients count on this replica from now on, or not. Resolves when that is told; where nobody else is there to read what
    * they had sent before, only after they have heard of it, `farewellMs` later.
    */
-  async serve(isServing: boolean, farewellMs: number): Promise<void> {
+  async setServing(isServing: boolean, farewellMs: number): Promise<void> {
     this.serving = isServing;
-    await this.beat();
+    await this.heartbeat();
     if (!this.serving && this.alive === 0) await delay(farewellMs, undefined, { ref: false });
   }
 
@@ -73,7 +73,7 @@ export class Presence {
   }
 
   /** Deletes the consumers of replicas that are gone. */
-  async sweep(): Promise<void> {
-    await this.link.redis.rpcSweep(this.keys.requests, this.keys.alive, group, forgottenMs);
+  async removeDeadConsumers(): Promise<void> {
+    await this.link.redis.rpcRemoveDeadConsumers(this.keys.requests, this.keys.alive, group, forgottenMs);
   }
 }

@@ -20,7 +20,7 @@ interface Answer {
  *   the event loop or while Redis was at the step before, as far as all of it has no more than `mostBytes`.
  * - After a fault of Redis an answer is offered again, for as long as its caller waits.
  */
-export class Answers {
+export class ReplySender {
   private readonly batch: Batch<Answer>;
 
   constructor(
@@ -30,15 +30,15 @@ export class Answers {
     mostBytes: number,
   ) {
     const bytesOf = ({ verdict }: Answer) => (verdict === undefined ? 0 : Buffer.byteLength(verdict));
-    this.batch = new Batch<Answer>((answers) => this.send(answers), bytesOf, mostBytes);
+    this.batch = new Batch<Answer>((answers) => this.sendBatch(answers), bytesOf, mostBytes);
   }
 
   /** Ends a request; without a verdict (as encoded) nobody is told. Resolves when that is done or pointless; never rejects. */
-  give(entry: Entry, verdict?: string): Promise<void> {
+  finish(entry: Entry, verdict?: string): Promise<void> {
     return new Promise((done) => this.batch.add({ entry, verdict, done }));
   }
 
-  private async send(answers: readonly Answer[]): Promise<void> {
+  private async sendBatch(answers: readonly Answer[]): Promise<void> {
     const ids = answers.map(({ entry }) => entry.id);
     const replies = byChannel(answers).flatMap(([channel, texts]) => [channel, joinReplies(texts)]);
     const end = () => answers.forEach(({ done }) => done());
