@@ -63,11 +63,11 @@ it('a dead letter keeps what names a request and the beginning of its payload, 4
   await admin().xadd(requests, '*', 'pattern', 'episode.probe', 'data', data, 'channel', 'nobody', 'id', '7');
   await eventually(async () => expect(await admin().xlen(dead)).toBe(1));
   const [[, fields] = []] = (await admin().xrange(dead, '-', '+')) as [id: string, fields: string[]][];
-  const letter = Object.fromEntries(
+  const deadLetter = Object.fromEntries(
     Array.from({ length: (fields?.length ?? 0) / 2 }, (_, n) => [fields![2 * n], fields![2 * n + 1]]),
   ) as Record<string, string>;
-  expect(letter).toMatchObject({ pattern: 'episode.probe', channel: 'nobody', id: '7', bytes: String(mebibyte) });
-  expect(letter['data']).toMatch(/^x{3000,4096}$/);
+  expect(deadLetter).toMatchObject({ pattern: 'episode.probe', channel: 'nobody', id: '7', bytes: String(mebibyte) });
+  expect(deadLetter['data']).toMatch(/^x{3000,4096}$/);
   expect(await admin().xpending(requests, group)).toEqual([0, null, null, null]);
 });
 

@@ -90,7 +90,7 @@ async function expectOnlyPoisonToFail(stage: Stage): Promise<void> {
   ).toEqual([]);
   expect((await poisonous).end).toBe('unavailable');
   const admin = connectTo({ REDIS_URL: stage.redis.url });
-  const letters = await eventually(
+  const deadLetters = await eventually(
     async () => {
       const found = await admin.xrange('{rpc:episode}:dead', '-', '+');
       expect(found).toHaveLength(1);
@@ -99,7 +99,7 @@ async function expectOnlyPoisonToFail(stage: Stage): Promise<void> {
     { timeout: 60_000 },
   );
   admin.disconnect();
-  const fields = letters[0]![1];
+  const fields = deadLetters[0]![1];
   const field = (name: string) => fields[fields.indexOf(name) + 1];
   expect(field('pattern')).toBe('episode.probe');
   expect(JSON.parse(field('data')!)).toMatchObject({ text: 'poison' });

@@ -101,7 +101,7 @@ export class Replica {
       handled: this.handled,
       expired: this.expired + this.takeover.expired,
       takeovers: this.takeover.taken,
-      deadLetters: this.takeover.buried,
+      deadLetters: this.takeover.deadLettered,
       reconnects: this.links[0].losses + this.links[1].losses,
     };
   }
@@ -220,7 +220,7 @@ export class Replica {
     for (const [id, fields] of streams?.[0]?.[1] ?? []) {
       const entry = decodeEntry(id, fields);
       if (entry) entries.push(entry);
-      else await this.takeover.bury(id, 'not a request', 1);
+      else await this.takeover.deadLetter(id, 'not a request', 1);
     }
     return entries;
   }

@@ -175,7 +175,7 @@ describe('what was never a request', () => {
     await eventually(async () => expect(await admin().xlen(dead)).toBe(1));
   });
 
-  it('keeps no more than 10,000 letters of 7 days', async () => {
+  it('keeps no more than 10,000 dead letters of 7 days', async () => {
     const pipeline = admin().pipeline();
     const weekAgo = Date.now() - 7 * 24 * 60 * 60 * 1_000;
     for (let n = 0; n < 10; n += 1) pipeline.xadd(dead, `${weekAgo - 60_000}-${n}`, 'old', 'letter');

@@ -2,14 +2,6 @@ import type { Logger } from 'pino';
 import type { RedisLink } from '../wire/redis.link.js';
 import { decodeEntry, encodeVerdict, group, type Entry, type ServiceKeys } from '../wire/format.js';
 
-/**
- * Most letters kept of requests that were given up, for how long, and most bytes of each request: what names it and the
- * beginning of its payload. That is 50 MB at the most.
- */
-const mostLetters = 10_000;
-const keepLettersMs = 7 * 24 * 60 * 60 * 1_000;
-const letterBytes = 4_096;
-
 /** How many pending requests one look for abandoned ones covers. */
 const lookCount = 100;
 
@@ -46,7 +38,7 @@ export class Takeover {
   /** The request reserved and not yet running; it is renewed like a running one. */
   reserved?: string;
   taken = 0;
-  buried = 0;
+  deadLettered = 0;
   expired = 0;
 
   constructor(
@@ -108,14 +100,12 @@ export class Takeover {
   }
 
   /** Moves a request of this replica to the dead letters; its caller hears `unavailable`. */
-  async bury(entryId: string, reason: string, deliveries: number): Promise<void> {
-    const { keys, replica } = this.options;
-    await this.link.redis.rpcBury(
-      ...([keys.requests, keys.dead, group, replica, entryId] as const),
-      ...([reason, deliveries, givenUp, mostLetters, keepLettersMs, letterBytes] as const),
-    );
-    this.buried += 1;
-    this.log.error({ entry: entryId, reason, deliveries, stream: keys.dead }, 'gave up a request');
+  async deadLetter(entryId: string, reason: string, deliveries: number): Promise<void> {
+    const { replica } = this.options;
+    const { requests, dead } = this.options.keys;
+    await this.link.redis.rpcDeadLetter(requests, dead, group, replica, entryId, reason, deliveries, givenUp);
+    this.deadLettered += 1;
+    this.log.error({ entry: entryId, reason, deliveries, stream: dead }, 'gave up a request');
   }
 
   private async abandoned(): Promise<Pending[]> {
@@ -130,7 +120,7 @@ export class Takeover {
     const late = this.options.now() >= entry.deadline;
     // A request that took a second replica along and then ran out of time is evidence, and is kept.
     if (deliveries >= this.options.maxDeliveries || (late && deliveries > 1)) {
-      await this.bury(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
+      await this.deadLetter(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
       return false;
     }
     if (late) {

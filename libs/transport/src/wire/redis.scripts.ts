@@ -31,14 +31,19 @@ export interface Scripts {
   rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
   /** Keeps the given requests from being taken over; answers those that were this replica's no more. */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<string[]>;
-  /** Moves a request, by now this replica's, to the dead letters, cut to size, and publishes `verdict` to its caller. Answers 1, or 0 when it was gone. */
-  rpcBury(
+  /**
+   * Moves a request, by now this replica's, to the dead letters, cut to size, and publishes `result` to its caller. Returns 1,
+   * or 0 when it was gone.
+   */
+  rpcDeadLetter(
     requests: string,
     dead: string,
     group: string,
     replica: string,
     entryId: string,
-    ...of: BuryArguments
+    reason: string,
+    deliveries: number,
+    result: string,
   ): Promise<number>;
   /** Deletes a replica's consumer unless requests are pending with it; then answers their number. */
   rpcLeave(requests: string, alive: string, group: string, replica: string): Promise<number>;
@@ -46,15 +51,13 @@ export interface Scripts {
   rpcRemoveDeadConsumers(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
 }
 
-type BuryArguments = [
-  reason: string,
-  deliveries: number,
-  verdict: string,
-  mostLetters: number,
-  keepMs: number,
-  /** Most bytes of the request that a letter keeps; its payload is cut first. */
-  mostBytes: number,
-];
+/**
+ * The dead letters that are kept: how many, for how long, and how many bytes of each request, of which its payload is cut
+ * first. That is 50 MB at the most.
+ */
+const maxDeadLetters = 10_000;
+const deadLetterTtlMs = 7 * 24 * 60 * 60 * 1_000;
+const maxDeadLetterBytes = 4_096;
 
 /** A connection that knows the scripts. */
 export type ScriptedRedis = (Redis | Cluster) & Scripts;
@@ -143,7 +146,7 @@ for at = 3, #ARGV do
 end
 return lost`,
   },
-  rpcBury: {
+  rpcDeadLetter: {
     numberOfKeys: 2,
     lua: `${now}
 local entry = redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1]
@@ -152,13 +155,13 @@ redis.call('XDEL', KEYS[1], ARGV[3])
 if not entry then return 0 end
 local field = {}
 for at = 1, #entry[2], 2 do field[entry[2][at]] = entry[2][at + 1] end
-local letter = {'entry', ARGV[3], 'reason', ARGV[4], 'deliveries', ARGV[5], 'replica', ARGV[2]}
-local left = tonumber(ARGV[9])
+local deadLetter = {'entry', ARGV[3], 'reason', ARGV[4], 'deliveries', ARGV[5], 'replica', ARGV[2]}
+local left = ${maxDeadLetterBytes}
 local function keep(name, value)
   if #name > left then return end
   local bytes = math.min(#value, left - #name)
-  letter[#letter + 1] = name
-  letter[#letter + 1] = string.sub(value, 1, bytes)
+  deadLetter[#deadLetter + 1] = name
+  deadLetter[#deadLetter + 1] = string.sub(value, 1, bytes)
   left = left - #name - bytes
 end
 for at = 1, #entry[2], 2 do
@@ -168,8 +171,8 @@ if field['data'] then
   keep('bytes', tostring(#field['data']))
   keep('data', field['data'])
 end
-redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[7], '*', unpack(letter))
-redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', now - ARGV[8]))
+redis.call('XADD', KEYS[2], 'MAXLEN', ${maxDeadLetters}, '*', unpack(deadLetter))
+redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', now - ${deadLetterTtlMs}))
 if field['channel'] and field['id'] then
   redis.call('PUBLISH', field['channel'], field['id'] .. '\\n' .. ARGV[6])
 end
