@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PendingCalls } from './pending.calls.js';
-import type { Verdict } from '../wire/format.js';
+import type { Result } from '../wire/format.js';
 
-const timedOut: Verdict = { error: 'timed out' };
+const timedOut: Result = { error: 'timed out' };
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -23,9 +23,9 @@ describe('PendingCalls', () => {
   });
 
   it('does not read a reply that nobody waits for', () => {
-    const verdict = vi.fn();
-    pendingCalls().settle('1', verdict);
-    expect(verdict).not.toHaveBeenCalled();
+    const result = vi.fn();
+    pendingCalls().settle('1', result);
+    expect(result).not.toHaveBeenCalled();
   });
 
   it('times calls out, each by its own budget', () => {

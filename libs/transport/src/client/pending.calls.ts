@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks';
-import type { Verdict } from '../wire/format.js';
+import type { Result } from '../wire/format.js';
 
 /** How exact timeouts are. */
 const tickMs = 20;
 
-type Settle = (verdict: Verdict) => void;
+type Settle = (result: Result) => void;
 
 interface PendingCall {
   readonly until: number;
@@ -25,7 +25,7 @@ export class PendingCalls {
   private last = 0;
 
   constructor(
-    private readonly timedOut: Verdict,
+    private readonly timedOut: Result,
     private readonly monotonic: () => number = () => performance.now(),
   ) {}
 
@@ -42,18 +42,18 @@ export class PendingCalls {
   }
 
   /** Answers whether anybody still waited. */
-  settle(id: string, verdict: () => Verdict): boolean {
+  settle(id: string, result: () => Result): boolean {
     const call = this.calls.get(id);
     if (!call) return false;
     this.calls.delete(id);
-    call.settle(verdict());
+    call.settle(result());
     return true;
   }
 
-  settleAll(verdict: Verdict): void {
+  settleAll(result: Result): void {
     // Not those that are made while these are told.
     const ids = [...this.calls.keys()];
-    for (const id of ids) this.settle(id, () => verdict);
+    for (const id of ids) this.settle(id, () => result);
     this.tick();
   }
 

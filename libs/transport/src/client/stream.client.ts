@@ -10,14 +10,7 @@ import { PendingCalls } from './pending.calls.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
 import type { ServiceView } from './service.view.js';
 import { unavailable } from './unavailable.js';
-import {
-  decodeReplies,
-  encodeRequest,
-  longestBudgetMs,
-  replyChannel,
-  serviceOf,
-  type Verdict,
-} from '../wire/format.js';
+import { decodeReplies, encodeRequest, longestBudgetMs, replyChannel, serviceOf, type Result } from '../wire/format.js';
 
 export interface StreamClientOptions {
   /** Opens a connection; two are kept, one that asks and one that hears the replies. */
@@ -54,7 +47,7 @@ export interface RequestOptions {
 
 const tooMany = 'too many calls are in flight';
 const notConnected = 'the client is not connected';
-const timedOut: Verdict = { error: unavailable('no reply within the deadline') };
+const timedOut: Result = { error: unavailable('no reply within the deadline') };
 
 /**
  * Nest's client side of the transport; one per process, for all services.
@@ -121,15 +114,15 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     return this.links.all.map((link) => link.redis) as T;
   }
 
-  override send<Result = any, Input = any>(pattern: any, data: Input): Observable<Result> {
+  override send<TResult = any, TInput = any>(pattern: any, data: TInput): Observable<TResult> {
     // Nest's `send` connects first, which would wait for Redis without an end.
     if (this.opening && !this.isUp) return throwError(() => unavailable('Redis is away'));
-    return super.send<Result, Input>(pattern, data);
+    return super.send<TResult, TInput>(pattern, data);
   }
 
-  override emit<Result = any, Input = any>(pattern: any, data: Input): Observable<Result> {
+  override emit<TResult = any, TInput = any>(pattern: any, data: TInput): Observable<TResult> {
     if (this.opening && !this.isUp) return throwError(() => unavailable('Redis is away'));
-    return super.emit<Result, Input>(pattern, data);
+    return super.emit<TResult, TInput>(pattern, data);
   }
 
   /**
@@ -140,15 +133,15 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   async request(pattern: string, data: unknown, options: RequestOptions): Promise<unknown> {
     const packet = this.createPacket(pattern, data);
     packet.metadata = { ...packet.metadata, ...options.metadata };
-    const verdict = await new Promise<Verdict>((resolve) => this.ask(packet, options.budgetMs, resolve));
-    if ('error' in verdict) throw thrown(verdict.error);
-    return verdict.value;
+    const result = await new Promise<Result>((resolve) => this.ask(packet, options.budgetMs, resolve));
+    if ('error' in result) throw thrown(result.error);
+    return result.value;
   }
 
   protected override publish(packet: ReadPacket, callback: (packet: WritePacket) => void): () => void {
-    return this.ask(packet, defaultDeadlineMs, (verdict) => {
-      if ('error' in verdict) callback({ err: thrown(verdict.error), isDisposed: true });
-      else callback({ response: verdict.value, isDisposed: true });
+    return this.ask(packet, defaultDeadlineMs, (result) => {
+      if ('error' in result) callback({ err: thrown(result.error), isDisposed: true });
+      else callback({ response: result.value, isDisposed: true });
     });
   }
 
@@ -183,13 +176,13 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   }
 
   private heard(message: Buffer): void {
-    decodeReplies(message, (id, verdict) => {
-      if (!this.pending.settle(id, verdict)) this.counts.late += 1;
+    decodeReplies(message, (id, result) => {
+      if (!this.pending.settle(id, result)) this.counts.late += 1;
     });
   }
 
   /** Sends a request; `settle` is called exactly once. The function answered gives the call up. */
-  private ask(packet: ReadPacket, wantedMs: number, settle: (verdict: Verdict) => void): () => void {
+  private ask(packet: ReadPacket, wantedMs: number, settle: (result: Result) => void): () => void {
     const budgetMs = Math.min(wantedMs, longestBudgetMs);
     const view = this.viewFor(packet);
     if (!view || view.isFull) {
@@ -197,10 +190,10 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
       return () => {};
     }
     view.inFlight += 1;
-    const id = this.pending.add(budgetMs, (verdict) => {
+    const id = this.pending.add(budgetMs, (result) => {
       view.inFlight -= 1;
-      if (verdict === timedOut) this.counts.timedOut += 1;
-      settle(verdict);
+      if (result === timedOut) this.counts.timedOut += 1;
+      settle(result);
     });
     const end = (error: unknown) => void this.pending.settle(id, () => ({ error }));
     this.transmit(view, packet, budgetMs, id).catch(end);
@@ -236,7 +229,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   }
 }
 
-/** An error of a verdict as it is thrown here. */
+/** An error of a result as it is thrown here. */
 function thrown(error: unknown): unknown {
   if (error instanceof Error) return error;
   const failure = failureSchema.safeParse(error);

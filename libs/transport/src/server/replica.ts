@@ -65,7 +65,7 @@ export class Replica {
 
   constructor(
     private readonly options: ReplicaOptions,
-    /** Runs a request and answers the encoded verdict; must not reject. */
+    /** Runs a request and answers the encoded result; must not reject. */
     private readonly handle: (entry: Entry, now: () => number) => Promise<string>,
   ) {
     const { log, timings, connect } = options;
@@ -247,9 +247,9 @@ export class Replica {
     this.running.set(entry.id, entry);
     this.updateSignals();
     if (this.clock.now() < entry.deadline) {
-      const verdict = await this.handle(entry, () => this.clock.now());
+      const result = await this.handle(entry, () => this.clock.now());
       this.handled += 1;
-      await this.replySender.finish(entry, verdict);
+      await this.replySender.finish(entry, result);
     } else {
       this.expired += 1;
       await this.replySender.finish(entry);

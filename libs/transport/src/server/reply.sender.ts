@@ -8,7 +8,7 @@ const againMs = 250;
 
 interface Answer {
   readonly entry: Entry;
-  readonly verdict?: string;
+  readonly result?: string;
   readonly done: () => void;
 }
 
@@ -29,13 +29,13 @@ export class ReplySender {
     private readonly now: () => number,
     mostBytes: number,
   ) {
-    const bytesOf = ({ verdict }: Answer) => (verdict === undefined ? 0 : Buffer.byteLength(verdict));
+    const bytesOf = ({ result }: Answer) => (result === undefined ? 0 : Buffer.byteLength(result));
     this.batch = new Batch<Answer>((answers) => this.sendBatch(answers), bytesOf, mostBytes);
   }
 
-  /** Ends a request; without a verdict (as encoded) nobody is told. Resolves when that is done or pointless; never rejects. */
-  finish(entry: Entry, verdict?: string): Promise<void> {
-    return new Promise((done) => this.batch.add({ entry, verdict, done }));
+  /** Ends a request; without a result (as encoded) nobody is told. Resolves when that is done or pointless; never rejects. */
+  finish(entry: Entry, result?: string): Promise<void> {
+    return new Promise((done) => this.batch.add({ entry, result, done }));
   }
 
   private async sendBatch(answers: readonly Answer[]): Promise<void> {
@@ -68,12 +68,12 @@ export class ReplySender {
 
 function byChannel(answers: readonly Answer[]): [channel: string, replies: string[]][] {
   const replies = new Map<string, string[]>();
-  for (const { entry, verdict } of answers) {
+  for (const { entry, result } of answers) {
     const to = entry.request.reply;
-    if (!to || !verdict) continue;
+    if (!to || !result) continue;
     const others = replies.get(to.channel);
-    if (others) others.push(encodeReply(to.id, verdict));
-    else replies.set(to.channel, [encodeReply(to.id, verdict)]);
+    if (others) others.push(encodeReply(to.id, result));
+    else replies.set(to.channel, [encodeReply(to.id, result)]);
   }
   return [...replies];
 }

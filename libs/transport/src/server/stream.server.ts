@@ -8,7 +8,7 @@ import { CallContext } from './call.context.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
 import { defaultMaxReplyBytes, defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
 import { Replica } from './replica.js';
-import { encodeVerdict, type Entry } from '../wire/format.js';
+import { encodeResult, type Entry } from '../wire/format.js';
 
 /** Nest's id of this transport. */
 export const redisStreams = Symbol('redis-streams');
@@ -136,16 +136,16 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
       if (!handler) throw new Failure('unavailable', undefined, { cause: `nothing handles ${pattern}` });
       const data = accepted(handler, entry.request.data);
       if (reply) {
-        const verdict = encodeVerdict({ value: validReply(handler, await this.invoke(handler, data, context)) });
-        this.refuseTooLarge(verdict);
-        return verdict;
+        const result = encodeResult({ value: validReply(handler, await this.invoke(handler, data, context)) });
+        this.refuseTooLarge(result);
+        return result;
       }
       await this.handleEvent(pattern, { pattern, data, metadata }, context);
-      return encodeVerdict({});
+      return encodeResult({});
     } catch (error) {
       outcome = 'error';
       // What Nest's own filter made of an error of an ordinary handler, and logged.
-      if (handler && !contractOf(handler) && isPlain(error)) return encodeVerdict({ error });
+      if (handler && !contractOf(handler) && isPlain(error)) return encodeResult({ error });
       const failure = this.crossing(error, context);
       outcome = failure.code;
       return this.encodedFailure(failure, pattern);
@@ -156,19 +156,19 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
 
   /** A failure may carry another answer with it, which may be too large as well. */
   private encodedFailure(failure: FailureData, pattern: string): string {
-    const verdict = encodeVerdict({ error: failure });
+    const result = encodeResult({ error: failure });
     try {
-      this.refuseTooLarge(verdict);
-      return verdict;
+      this.refuseTooLarge(result);
+      return result;
     } catch (error) {
       this.log.error({ err: error, pattern }, 'a failure is too large');
-      return encodeVerdict({ error: { code: 'internal' } });
+      return encodeResult({ error: { code: 'internal' } });
     }
   }
 
   /** @throws Error for more than one reply may have. */
-  private refuseTooLarge(verdict: string): void {
-    const bytes = Buffer.byteLength(verdict);
+  private refuseTooLarge(result: string): void {
+    const bytes = Buffer.byteLength(result);
     if (bytes > this.maxReplyBytes) throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);
   }
 

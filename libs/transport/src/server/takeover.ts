@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import type { RedisLink } from '../wire/redis.link.js';
-import { decodeEntry, encodeVerdict, group, type Entry, type ServiceKeys } from '../wire/format.js';
+import { decodeEntry, encodeResult, group, type Entry, type ServiceKeys } from '../wire/format.js';
 
 /** How many pending requests one look for abandoned ones covers. */
 const lookCount = 100;
 
 /** What a caller is told when its request is given up. */
-const givenUp = encodeVerdict({ error: { code: 'unavailable' } });
+const givenUp = encodeResult({ error: { code: 'unavailable' } });
 
 export interface TakeoverOptions {
   readonly keys: ServiceKeys;

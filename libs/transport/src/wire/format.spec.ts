@@ -5,13 +5,13 @@ import {
   decodeReplies,
   encodeReply,
   encodeRequest,
-  encodeVerdict,
+  encodeResult,
   joinReplies,
   serviceKeys,
   serviceOf,
   timeOf,
   type Request,
-  type Verdict,
+  type Result,
 } from './format.js';
 
 const request: Request = {
@@ -66,24 +66,24 @@ describe('a request on the wire', () => {
 
 describe('replies on the wire', () => {
   const decode = (message: string) => {
-    const found: [id: string, verdict: Verdict][] = [];
-    decodeReplies(Buffer.from(message), (id, verdict) => found.push([id, verdict()]));
+    const found: [id: string, result: Result][] = [];
+    decodeReplies(Buffer.from(message), (id, result) => found.push([id, result()]));
     return found;
   };
-  const verdicts: Verdict[] = [{ value: { text: 'a\nb' } }, { value: null }, {}, { error: { code: 'gone' } }];
+  const results: Result[] = [{ value: { text: 'a\nb' } }, { value: null }, {}, { error: { code: 'gone' } }];
 
-  it.each(verdicts)('come back: %j', (verdict) => {
-    expect(decode(encodeReply('1z', encodeVerdict(verdict)))).toEqual([['1z', verdict]]);
+  it.each(results)('come back: %j', (result) => {
+    expect(decode(encodeReply('1z', encodeResult(result)))).toEqual([['1z', result]]);
   });
 
   it('are written as 0.1.0 reads them, and the reverse', () => {
-    const replies = [encodeReply('1', encodeVerdict({ value: [1] })), encodeReply('2', encodeVerdict({ error: {} }))];
+    const replies = [encodeReply('1', encodeResult({ value: [1] })), encodeReply('2', encodeResult({ error: {} }))];
     expect(joinReplies(replies)).toBe('1\n{"value":[1]}\n2\n{"error":{}}');
   });
 
   it('come back in one message', () => {
-    const replies = verdicts.map((verdict, index) => encodeReply(String(index), encodeVerdict(verdict)));
-    expect(decode(joinReplies(replies))).toEqual(verdicts.map((verdict, index) => [String(index), verdict]));
+    const replies = results.map((result, index) => encodeReply(String(index), encodeResult(result)));
+    expect(decode(joinReplies(replies))).toEqual(results.map((result, index) => [String(index), result]));
   });
 
   it("are an error of their caller, not a fault of the process, when they can't be read", () => {
@@ -95,8 +95,8 @@ describe('replies on the wire', () => {
 describe('a JSON text in a reply', () => {
   const texts = (message: string) => {
     const found: unknown[] = [];
-    decodeReplies(Buffer.from(message), (id, verdict) => {
-      const { value } = verdict() as { value: JsonText | { items: JsonText } };
+    decodeReplies(Buffer.from(message), (id, result) => {
+      const { value } = result() as { value: JsonText | { items: JsonText } };
       found.push(value instanceof JsonText ? [id, String(value)] : [id, { ...value, items: String(value.items) }]);
     });
     return found;
@@ -104,34 +104,32 @@ describe('a JSON text in a reply', () => {
   const json = '{"title":"ä 😀 \\n\\t\\"","note":"\\u0000\\ud800"  ,"list":[1.0,{}]}';
 
   it('comes back byte for byte, whatever is in it, and is not made anew of what it says', () => {
-    const whole = encodeReply('1z', encodeVerdict({ value: JsonText.from(json) }));
+    const whole = encodeReply('1z', encodeResult({ value: JsonText.from(json) }));
     expect(whole).toBe(`1z\n{"text":""}\t${json}`);
     expect(texts(whole)).toEqual([['1z', json]]);
   });
 
   it('comes back as the field that it was, beside the others', () => {
     const value = { total: 2, items: JsonText.from(json), clock: 'a\tb\n' };
-    const part = encodeReply('1z', encodeVerdict({ value }));
+    const part = encodeReply('1z', encodeResult({ value }));
     expect(part).toBe(`1z\n{"value":{"total":2,"clock":"a\\tb\\n"},"text":"items"}\t${json}`);
     expect(texts(part)).toEqual([['1z', { ...value, items: json }]]);
   });
 
   it.each(['line\nfeed', 'tab\tand more\t', '\0', 'ä 漢 😀', '\ud800', ''])('holds any string: %j', (title) => {
-    const [[, text]] = texts(encodeReply('1', encodeVerdict({ value: JsonText.of([{ title }]) }))) as [
-      [string, string],
-    ];
+    const [[, text]] = texts(encodeReply('1', encodeResult({ value: JsonText.of([{ title }]) }))) as [[string, string]];
     expect(JSON.parse(text)).toEqual([{ title }]);
   });
 
   it('is told from its neighbours, several of them and values without one in a message', () => {
-    const verdicts = [{ value: JsonText.from('["ä"]') }, { value: { items: JsonText.from('[2]'), more: true } }];
-    const [first, second] = verdicts.map(encodeVerdict) as [string, string];
+    const results = [{ value: JsonText.from('["ä"]') }, { value: { items: JsonText.from('[2]'), more: true } }];
+    const [first, second] = results.map(encodeResult) as [string, string];
     const message = joinReplies([
       ...[encodeReply('1', first), encodeReply('2', second)],
-      ...[encodeReply('3', encodeVerdict({ value: { items: [3] } })), encodeReply('4', first)],
+      ...[encodeReply('3', encodeResult({ value: { items: [3] } })), encodeReply('4', first)],
     ]);
     const found: unknown[] = [];
-    decodeReplies(Buffer.from(message), (id, verdict) => found.push([id, encodeVerdict(verdict())]));
+    decodeReplies(Buffer.from(message), (id, result) => found.push([id, encodeResult(result())]));
     expect(found).toEqual([
       ...[
         ['1', first],
@@ -146,7 +144,7 @@ describe('a JSON text in a reply', () => {
 
   it('is an error of its caller when what stands before it is no JSON', () => {
     const found: unknown[] = [];
-    decodeReplies(Buffer.from('1\n{"text":\t[]'), (id, verdict) => found.push([id, verdict()]));
+    decodeReplies(Buffer.from('1\n{"text":\t[]'), (id, result) => found.push([id, result()]));
     expect(found).toEqual([['1', { error: expect.any(SyntaxError) }]]);
   });
 });

@@ -92,34 +92,34 @@ export function timeOf(entryId: string): number {
   return Number(entryId.slice(0, entryId.indexOf('-')));
 }
 
-/** A reply's verdict: a value, or the error that the caller is told. `undefined` travels as an absent value. */
-export type Verdict = { readonly value?: unknown } | { readonly error: unknown };
+/** A reply's result: a value, or the error that the caller is told. `undefined` travels as an absent value. */
+export type Result = { readonly value?: unknown } | { readonly error: unknown };
 
-/** What is JSON as it travels: the verdict itself, and which part of its value comes after it as a text. */
-type Told = { value?: unknown; error?: unknown; text?: string };
+/** What is JSON as it travels: the result itself, and which part of its value comes after it as a text. */
+type EncodedResult = { value?: unknown; error?: unknown; text?: string };
 
 const lineFeed = 10;
 const tab = 9;
 
 /**
- * A verdict as JSON. A value that is a {@link JsonText}, or has a field that is one, is followed by it after a tab: it was
+ * A result as JSON. A value that is a {@link JsonText}, or has a field that is one, is followed by it after a tab: it was
  * made once and is parsed by nobody here.
  *
  * @throws TypeError for what JSON does not have.
  */
-export function encodeVerdict(verdict: Verdict): string {
-  const value = 'value' in verdict ? verdict.value : undefined;
+export function encodeResult(result: Result): string {
+  const value = 'value' in result ? result.value : undefined;
   if (value instanceof JsonText) return `{"text":""}\t${value.toString()}`;
   if (typeof value === 'object' && value !== null)
     for (const [field, part] of Object.entries(value))
       if (part instanceof JsonText)
         return `${JSON.stringify({ value: { ...value, [field]: undefined }, text: field })}\t${part.toString()}`;
-  return JSON.stringify(verdict);
+  return JSON.stringify(result);
 }
 
-/** A reply is the request's id, a line feed and a verdict: whose it is can be seen without parsing the rest. */
-export function encodeReply(id: string, verdict: string): string {
-  return `${id}\n${verdict}`;
+/** A reply is the request's id, a line feed and a result: whose it is can be seen without parsing the rest. */
+export function encodeReply(id: string, result: string): string {
+  return `${id}\n${result}`;
 }
 
 /** A message holds one or more replies with line feeds between them, as JSON has none inside. */
@@ -127,27 +127,26 @@ export function joinReplies(replies: readonly string[]): string {
   return replies.join('\n');
 }
 
-/** Hands on the replies of a message; the verdict is parsed only when it is asked for. */
-export function decodeReplies(message: Buffer, heard: (id: string, verdict: () => Verdict) => void): void {
+/** Hands on the replies of a message; the result is parsed only when it is asked for. */
+export function decodeReplies(message: Buffer, heard: (id: string, result: () => Result) => void): void {
   for (let start = 0; start < message.length;) {
     const middle = message.indexOf(lineFeed, start);
     if (middle < 0) return;
     const next = message.indexOf(lineFeed, middle + 1);
     const end = next < 0 ? message.length : next;
-    heard(message.toString('latin1', start, middle), () => parseVerdict(message.subarray(middle + 1, end)));
+    heard(message.toString('latin1', start, middle), () => decodeResult(message.subarray(middle + 1, end)));
     start = end + 1;
   }
 }
 
-function parseVerdict(verdict: Buffer): Verdict {
+function decodeResult(encoded: Buffer): Result {
   try {
-    const split = verdict.indexOf(tab);
-    const { text: field, ...told } = JSON.parse(
-      verdict.toString('utf8', 0, split < 0 ? verdict.length : split),
-    ) as Told;
-    if (field === undefined) return told;
-    const text = JsonText.from(verdict.subarray(split + 1));
-    return { value: field === '' ? text : { ...(told.value as object), [field]: text } };
+    const split = encoded.indexOf(tab);
+    const json = encoded.toString('utf8', 0, split < 0 ? encoded.length : split);
+    const { text: field, ...result } = JSON.parse(json) as EncodedResult;
+    if (field === undefined) return result;
+    const text = JsonText.from(encoded.subarray(split + 1));
+    return { value: field === '' ? text : { ...(result.value as object), [field]: text } };
   } catch (error) {
     return { error };
   }
