@@ -140,7 +140,7 @@ describe('a replica that stood still for 5 s', () => {
 });
 
 describe('two gateways', () => {
-  it('hear their own replies only', () =>
+  it('receive their own replies only', () =>
     Stage.play(async (stage) => {
       await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
       const gateways = await Promise.all([stage.gateway(), stage.gateway()]);

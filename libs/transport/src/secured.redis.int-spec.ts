@@ -40,7 +40,7 @@ async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promi
   let attempts = 0;
   client.on('error', () => (attempts += 1));
   await eventually(() => expect(attempts).toBeGreaterThan(6), { timeout: 50_000 });
-  expect(errors().map(({ link }) => link)).toEqual(expect.arrayContaining(['writer', 'hearer']));
+  expect(errors().map(({ link }) => link)).toEqual(expect.arrayContaining(['writer', 'subscriber']));
   expect(errors()).toHaveLength(2);
   for (const line of errors()) expect(line).toMatchObject({ reason: expect.stringMatching(reason) as string });
   expect(JSON.stringify(logged)).not.toContain(String(environment.REDIS_PASSWORD));

@@ -119,7 +119,7 @@ describe('ordinary handlers of Nest', () => {
     expect(logged.filter((line) => line.level === 50)).toHaveLength(1);
   });
 
-  it('hear emit()', async () => {
+  it('receive emit()', async () => {
     const { events } = await replica();
     await lastValueFrom((await client()).emit('episode.seen', { it: 1 }), { defaultValue: undefined });
     await eventually(() => expect(events).toEqual([{ it: 1 }]));

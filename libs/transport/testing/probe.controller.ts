@@ -11,7 +11,7 @@ export interface Journal {
   readonly replica: string;
   ran(text: string): void;
   ended(text: string): void;
-  heard(event: unknown): void;
+  received(event: unknown): void;
 }
 export const journalToken = Symbol('journal');
 
@@ -56,6 +56,6 @@ export class ProbeController {
 
   @EventPattern('episode.seen')
   seen(@Payload() event: unknown): void {
-    this.journal.heard(event);
+    this.journal.received(event);
   }
 }

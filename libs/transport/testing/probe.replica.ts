@@ -39,7 +39,7 @@ export async function startReplica(environment: RedisEnvironment, options: Probe
       spans.push({ text, from: performance.now(), to: Number.POSITIVE_INFINITY });
     },
     ended: (text) => spans.filter((span) => span.text === text).forEach((span) => (span.to = performance.now())),
-    heard: (event) => events.push(event),
+    received: (event) => events.push(event),
   };
   const { log, logged } = memoryLog();
   const server = new StreamServer({

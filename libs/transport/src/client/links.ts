@@ -15,38 +15,38 @@ export interface ClientLinksOptions {
   readonly lookMs: number;
   /** The channel that replies come on. */
   readonly channel: string;
-  readonly heard: (message: Buffer) => void;
+  readonly onMessage: (message: Buffer) => void;
   /** A connection was lost: replies on their way may be lost with it. */
-  readonly lost: () => void;
+  readonly onLost: () => void;
 }
 
 /** How long to wait after a fault that is not the connection's. */
 const faultPauseMs = 250;
 
 /**
- * What a client holds towards Redis: a connection that asks, one that hears, and a view of each service.
+ * What a client holds towards Redis: a connection that writes, one that subscribes to replies, and a view of each service.
  *
  * Invariants:
- * - It is up only while replies are heard: subscribed anew after each loss, and confirmed by Redis.
+ * - It is up only while it is subscribed to its replies: anew after each loss, and confirmed by Redis.
  * - Nothing known of a service outlives the connection that it was learnt on.
  */
 export class ClientLinks {
   readonly writer: RedisLink;
-  readonly hearer: RedisLink;
+  readonly subscriber: RedisLink;
   readonly views = new Map<string, ServiceView>();
   private readonly polling: RepeatingTask;
   private subscribed = false;
   private readonly closed = new ManualResetEvent();
 
   constructor(private readonly options: ClientLinksOptions) {
-    const { connect, log, services, lookMs, channel, heard } = options;
+    const { connect, log, services, lookMs, channel, onMessage } = options;
     this.writer = new RedisLink('writer', connect(), log);
-    this.hearer = new RedisLink('hearer', connect(), log);
+    this.subscriber = new RedisLink('subscriber', connect(), log);
     for (const link of this.all) link.on('close', () => this.lost());
-    this.hearer.on('ready', () => void this.subscribe());
+    this.subscriber.on('ready', () => void this.subscribe());
     // Bytes: most of a reply is handed on as it is.
-    this.hearer.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
-      if (from.toString() === channel) heard(message);
+    this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
+      if (from.toString() === channel) onMessage(message);
     });
     this.polling = new RepeatingTask(
       lookMs,
@@ -56,15 +56,15 @@ export class ClientLinks {
     for (const service of services) this.view(service);
   }
 
-  get all(): readonly [writer: RedisLink, hearer: RedisLink] {
-    return [this.writer, this.hearer];
+  get all(): readonly [writer: RedisLink, subscriber: RedisLink] {
+    return [this.writer, this.subscriber];
   }
 
   get isUp(): boolean {
     return this.subscribed && this.writer.isUp;
   }
 
-  /** Resolves when replies can be heard and every service was looked at; waits for Redis as long as that takes. */
+  /** Resolves when it is subscribed to replies and every service was looked at; waits for Redis as long as that takes. */
   async open(): Promise<void> {
     this.polling.start();
     while (!this.closed.isSet) {
@@ -102,20 +102,20 @@ export class ClientLinks {
 
   private async subscribe(): Promise<void> {
     // Not left to ioredis, which does not say when a subscription made anew is in force.
-    await this.hearer.redis.subscribe(this.options.channel).then(
-      () => (this.subscribed = !this.closed.isSet && this.hearer.isUp),
-      (error: unknown) => this.hearer.fault(error),
+    await this.subscriber.redis.subscribe(this.options.channel).then(
+      () => (this.subscribed = !this.closed.isSet && this.subscriber.isUp),
+      (error: unknown) => this.subscriber.fault(error),
     );
   }
 
   private async look(): Promise<void> {
     // The ping is what makes a silent connection show that it is dead.
-    await Promise.all([this.hearer.redis.ping(), ...[...this.views.values()].map((view) => view.look())]);
+    await Promise.all([this.subscriber.redis.ping(), ...[...this.views.values()].map((view) => view.look())]);
   }
 
   private lost(): void {
-    this.subscribed &&= this.hearer.isUp;
+    this.subscribed &&= this.subscriber.isUp;
     for (const view of this.views.values()) view.forget();
-    this.options.lost();
+    this.options.onLost();
   }
 }

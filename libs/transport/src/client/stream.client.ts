@@ -13,7 +13,7 @@ import { unavailable } from './unavailable.js';
 import { decodeReplies, encodeRequest, longestBudgetMs, replyChannel, serviceOf, type Result } from '../wire/format.js';
 
 export interface StreamClientOptions {
-  /** Opens a connection; two are kept, one that asks and one that hears the replies. */
+  /** Opens a connection; two are kept, one that writes and one that is subscribed to the replies. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
   /** Services to watch from the start; others are from their first call on. */
@@ -56,7 +56,7 @@ const timedOut: Result = { error: unavailable('no reply within the deadline') };
  * - Every call is settled by its deadline, whatever became of Redis, the service or the reply.
  * - A call that can't be answered is refused at once: no replica alive, too many in flight, a backlog that
  *   leaves too little of the deadline, Redis away.
- * - It hears its own replies only, on a channel of its own, and each by the id of a call that still waits.
+ * - It receives its own replies only, on a channel of its own, and each by the id of a call that still waits.
  * - Nothing is sent twice.
  */
 export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
@@ -82,12 +82,12 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     };
   }
 
-  /** Whether calls can be sent: Redis is there and replies are heard. */
+  /** Whether calls can be sent: Redis is there and replies are received. */
   get isUp(): boolean {
     return this.links?.isUp ?? false;
   }
 
-  /** Resolves when replies are heard and every service was looked at once; waits for Redis as long as that takes. */
+  /** Resolves when it is subscribed to replies and every service was looked at once; waits for Redis as long as that takes. */
   override connect(): Promise<void> {
     this.opening ??= this.open();
     return this.opening;
@@ -108,7 +108,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     for (const link of this.links?.all ?? []) link.on(String(event), listener);
   }
 
-  /** The two connections: the one that asks and the one that hears. */
+  /** The two connections: the one that writes and the one that is subscribed to replies. */
   override unwrap<T>(): T {
     if (!this.links) throw new Error('The client is not connected yet.');
     return this.links.all.map((link) => link.redis) as T;
@@ -160,8 +160,8 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
       maxInFlight,
       lookMs,
       channel: this.channel,
-      heard: (message) => this.heard(message),
-      lost: () => this.pending.settleAll({ error: unavailable('the connection to Redis was lost') }),
+      onMessage: (message) => this.onMessage(message),
+      onLost: () => this.pending.settleAll({ error: unavailable('the connection to Redis was lost') }),
     });
     this.links = links;
     for (const [event, listener] of this.listeners) for (const link of links.all) link.on(event, listener);
@@ -175,7 +175,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     this._status$.next(this.links?.all.every((link) => link.isUp) ? 'connected' : 'reconnecting');
   }
 
-  private heard(message: Buffer): void {
+  private onMessage(message: Buffer): void {
     decodeReplies(message, (id, result) => {
       if (!this.pending.settle(id, result)) this.counts.late += 1;
     });

@@ -30,7 +30,7 @@ export function serviceKeys(service: string): ServiceKeys {
   return { requests: `${tag}:requests`, alive: `${tag}:alive`, dead: `${tag}:dead` };
 }
 
-/** The channel that one client process hears its replies on. */
+/** The channel that one client process receives its replies on. */
 export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
 }
@@ -128,13 +128,13 @@ export function joinReplies(replies: readonly string[]): string {
 }
 
 /** Hands on the replies of a message; the result is parsed only when it is asked for. */
-export function decodeReplies(message: Buffer, heard: (id: string, result: () => Result) => void): void {
+export function decodeReplies(message: Buffer, onReply: (id: string, result: () => Result) => void): void {
   for (let start = 0; start < message.length;) {
     const middle = message.indexOf(lineFeed, start);
     if (middle < 0) return;
     const next = message.indexOf(lineFeed, middle + 1);
     const end = next < 0 ? message.length : next;
-    heard(message.toString('latin1', start, middle), () => decodeResult(message.subarray(middle + 1, end)));
+    onReply(message.toString('latin1', start, middle), () => decodeResult(message.subarray(middle + 1, end)));
     start = end + 1;
   }
 }
