@@ -23,9 +23,9 @@ interface Deployment {
 }
 
 it('an app gives up its stop only after the longest thing that it finishes first', () => {
-  const { farewellMs: goodbyeMs, drainMs } = defaultTimings;
+  const { drainGraceMs, drainMs } = defaultTimings;
   expect(stopLimitMs).toBeGreaterThan(cascadeLimitMs + farewellMs);
-  expect(stopLimitMs).toBeGreaterThan(goodbyeMs + drainMs);
+  expect(stopLimitMs).toBeGreaterThan(drainGraceMs + drainMs);
   const drain = (seconds: string) => gatewayConfig.shape.DRAIN_SECONDS.safeParse(seconds).success;
   expect([drain(String(stopLimitMs / 1_000 - 10)), drain(String(stopLimitMs / 1_000))]).toEqual([true, false]);
 });

@@ -212,7 +212,7 @@ describe('overload', () => {
 
   it('is refused at once while the backlog leaves too little of the deadline, and taken on again when it is drained', async () => {
     const { runs } = await replica({ maxInFlight: 1 });
-    const gateway = await client({ lookMs: 50 });
+    const gateway = await client({ pollMs: 50 });
     const slow = call(gateway, probe, { text: 'slow', takesMs: 900 }, { requestId: 'r' });
     await eventually(() => expect(runs).toHaveLength(1));
     const waiting = call(gateway, probe, { text: 'waiting' }, { requestId: 'r' });

@@ -36,7 +36,7 @@ export function useTransport() {
     async replica(options: ProbeOptions = {}): Promise<ProbeReplica> {
       // What nobody needs here would only take time.
       const replica = await startReplica(environment(), {
-        timings: { farewellMs: 0, blockMs: 50, drainMs: 100 },
+        timings: { drainGraceMs: 0, blockMs: 50, drainMs: 100 },
         ...options,
       });
       replicas.push(replica);

@@ -12,7 +12,7 @@ export interface ClientLinksOptions {
   readonly log: Logger;
   readonly services: readonly string[];
   readonly maxInFlight: number;
-  readonly lookMs: number;
+  readonly pollMs: number;
   /** The channel that replies come on. */
   readonly channel: string;
   readonly onMessage: (message: Buffer) => void;
@@ -39,7 +39,7 @@ export class ClientLinks {
   private readonly closed = new ManualResetEvent();
 
   constructor(private readonly options: ClientLinksOptions) {
-    const { connect, log, services, lookMs, channel, onMessage } = options;
+    const { connect, log, services, pollMs, channel, onMessage } = options;
     this.writer = new RedisLink('writer', connect(), log);
     this.subscriber = new RedisLink('subscriber', connect(), log);
     for (const link of this.all) link.on('close', () => this.lost());
@@ -49,8 +49,8 @@ export class ClientLinks {
       if (from.toString() === channel) onMessage(message);
     });
     this.polling = new RepeatingTask(
-      lookMs,
-      () => this.look(),
+      pollMs,
+      () => this.poll(),
       (error) => this.writer.fault(error),
     );
     for (const service of services) this.view(service);
@@ -64,17 +64,17 @@ export class ClientLinks {
     return this.subscribed && this.writer.isUp;
   }
 
-  /** Resolves when it is subscribed to replies and every service was looked at; waits for Redis as long as that takes. */
+  /** Resolves when it is subscribed to replies and every service was polled; waits for Redis as long as that takes. */
   async open(): Promise<void> {
     this.polling.start();
     while (!this.closed.isSet) {
       await Promise.race([Promise.all(this.all.map((link) => link.ready())), this.closed.wait()]);
       await this.subscribe();
-      const looked = await this.look().then(
+      const polled = await this.poll().then(
         () => true,
         (error: unknown) => this.writer.fault(error),
       );
-      if (looked && this.isUp) return;
+      if (polled && this.isUp) return;
       await delay(faultPauseMs);
     }
     throw unavailable('the client is closed');
@@ -86,7 +86,7 @@ export class ClientLinks {
     await Promise.all([...this.all.map((link) => link.close()), this.polling.stop()]);
   }
 
-  /** What is known of a service; one that is asked for the first time is looked at from then on. */
+  /** What is known of a service; one that is asked for the first time is polled from then on. */
   view(service: string): ServiceView {
     const known = this.views.get(service);
     if (known) return known;
@@ -95,9 +95,9 @@ export class ClientLinks {
     return view;
   }
 
-  /** Looks at one service now, e.g. because nothing is known of it yet. */
-  async lookAt(view: ServiceView): Promise<void> {
-    if (this.isUp) await view.look().catch((error: unknown) => this.writer.fault(error));
+  /** Polls one service now, e.g. because nothing is known of it yet. */
+  async refresh(view: ServiceView): Promise<void> {
+    if (this.isUp) await view.poll().catch((error: unknown) => this.writer.fault(error));
   }
 
   private async subscribe(): Promise<void> {
@@ -108,9 +108,9 @@ export class ClientLinks {
     );
   }
 
-  private async look(): Promise<void> {
+  private async poll(): Promise<void> {
     // The ping is what makes a silent connection show that it is dead.
-    await Promise.all([this.subscriber.redis.ping(), ...[...this.views.values()].map((view) => view.look())]);
+    await Promise.all([this.subscriber.redis.ping(), ...[...this.views.values()].map((view) => view.poll())]);
   }
 
   private lost(): void {

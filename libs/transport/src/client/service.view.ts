@@ -15,12 +15,12 @@ export class ServiceView {
   readonly clock = new RedisClock();
   /** Calls of this client that the service has not answered. */
   inFlight = 0;
-  /** How long the oldest request that no replica has read yet had been waiting at the last look. */
+  /** How long the oldest request that no replica has read yet had been waiting at the last poll. */
   backlogMs = 0;
   private readonly keys: ServiceKeys;
   private readonly requestSender: RequestSender;
   private aliveUntil = 0;
-  private looking?: Promise<void>;
+  private polling?: Promise<void>;
 
   constructor(
     service: string,
@@ -31,15 +31,15 @@ export class ServiceView {
     this.requestSender = new RequestSender(link, this.keys.requests, () => this.clock.now());
   }
 
-  /** Whether a look is on its way. */
-  get isLooking(): boolean {
-    return this.looking !== undefined;
+  /** Whether a poll is on its way. */
+  get isPolling(): boolean {
+    return this.polling !== undefined;
   }
 
-  /** Reads it anew; a look that is on its way already is shared. */
-  look(): Promise<void> {
-    this.looking ??= this.read().finally(() => (this.looking = undefined));
-    return this.looking;
+  /** Reads it anew; a poll that is on its way already is shared. */
+  poll(): Promise<void> {
+    this.polling ??= this.read().finally(() => (this.polling = undefined));
+    return this.polling;
   }
 
   /** Nothing known before is true any more, e.g. after Redis was away. */
@@ -52,7 +52,7 @@ export class ServiceView {
     return this.inFlight >= this.maxInFlight;
   }
 
-  /** Whether a replica was alive at the last look and can still be believed to be. */
+  /** Whether a replica was alive at the last poll and can still be believed to be. */
   get isAlive(): boolean {
     return performance.now() < this.aliveUntil;
   }
@@ -73,7 +73,7 @@ export class ServiceView {
     const { requests, alive } = this.keys;
     const asked = performance.now();
     const answer = await this.clock.learn(
-      () => this.link.redis.rpcLook(requests, alive, group),
+      () => this.link.redis.rpcPoll(requests, alive, group),
       ([now]) => now,
     );
     // Counted from the question: however long the answer took, the replica is not believed alive for longer than it is.

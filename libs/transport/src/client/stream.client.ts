@@ -20,8 +20,8 @@ export interface StreamClientOptions {
   readonly services?: readonly string[];
   /** Most calls of this process to one service that wait at the same time; more fail at once. Default 1,000. */
   readonly maxInFlight?: number;
-  /** How often services are looked at. Default 500 ms. */
-  readonly lookMs?: number;
+  /** How often services are polled. Default 500 ms. */
+  readonly pollMs?: number;
 }
 
 /** Counts what a client did since it was made. */
@@ -87,7 +87,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     return this.links?.isUp ?? false;
   }
 
-  /** Resolves when it is subscribed to replies and every service was looked at once; waits for Redis as long as that takes. */
+  /** Resolves when it is subscribed to replies and every service was polled once; waits for Redis as long as that takes. */
   override connect(): Promise<void> {
     this.opening ??= this.open();
     return this.opening;
@@ -153,12 +153,12 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   }
 
   private async open(): Promise<void> {
-    const { services = [], maxInFlight = 1_000, lookMs = 500 } = this.options;
+    const { services = [], maxInFlight = 1_000, pollMs = 500 } = this.options;
     const links = new ClientLinks({
       ...this.options,
       services,
       maxInFlight,
-      lookMs,
+      pollMs,
       channel: this.channel,
       onMessage: (message) => this.onMessage(message),
       onLost: () => this.pending.settleAll({ error: unavailable('the connection to Redis was lost') }),
@@ -202,9 +202,9 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
 
   /** Adds a request to its service's stream, or throws why it can't be. Without an id it is an event. */
   private async transmit(view: ServiceView, packet: ReadPacket, budgetMs: number, id?: string): Promise<void> {
-    // What was seen may be old where this process itself was held up: nobody is called missing on that alone. A look
+    // What was seen may be old where this process itself was held up: nobody is called missing on that alone. A poll
     // that is on its way is not waited for, as it may hang in a failover.
-    if (!view.clock.known || (!view.isAlive && !view.isLooking)) await this.links?.lookAt(view);
+    if (!view.clock.known || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
     const reason = this.isUp ? view.refusal(budgetMs) : 'Redis is away';
     if (reason) throw this.refusal(reason);
     const fields = encodeRequest({

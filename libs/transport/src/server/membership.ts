@@ -18,7 +18,7 @@ export class Membership {
     private readonly link: RedisLink,
     private readonly keys: ServiceKeys,
     private readonly replica: string,
-    private readonly validMs: number,
+    private readonly heartbeatTtlMs: number,
     private readonly clock: RedisClock,
   ) {}
 
@@ -44,19 +44,19 @@ export class Membership {
   /** Says that this replica is alive; or, while it does not serve, that it is there and not to be counted on. */
   async heartbeat(): Promise<void> {
     const { requests, alive } = this.keys;
-    const validMs = this.serving ? this.validMs : overMs;
-    const write = () => this.link.redis.rpcHeartbeat(requests, alive, group, this.replica, validMs);
+    const ttlMs = this.serving ? this.heartbeatTtlMs : overMs;
+    const write = () => this.link.redis.rpcHeartbeat(requests, alive, group, this.replica, ttlMs);
     [, this.alive] = await this.clock.learn(write, ([now]) => now);
   }
 
   /**
    * Has clients count on this replica from now on, or not. Resolves when that is told; where nobody else is there to read what
-   * they had sent before, only after they have heard of it, `farewellMs` later.
+   * they had sent before, only after they have heard of it, `drainGraceMs` later.
    */
-  async setServing(isServing: boolean, farewellMs: number): Promise<void> {
+  async setServing(isServing: boolean, drainGraceMs: number): Promise<void> {
     this.serving = isServing;
     await this.heartbeat();
-    if (!this.serving && this.alive === 0) await delay(farewellMs, undefined, { ref: false });
+    if (!this.serving && this.alive === 0) await delay(drainGraceMs, undefined, { ref: false });
   }
 
   /** Says that this replica is not to be counted on any more. Answers whether Redis heard it. */

@@ -4,25 +4,25 @@ import type { Logger } from 'pino';
 /** The timing of a replica. The defaults belong together: takeover is within about 2 s. */
 export interface ReplicaTimings {
   /** How often the heartbeat is written, running requests are renewed and abandoned ones looked for. */
-  readonly beatMs: number;
+  readonly heartbeatMs: number;
   /** For how long a heartbeat counts. */
-  readonly validMs: number;
+  readonly heartbeatTtlMs: number;
   /** A request not renewed for this long is abandoned by its replica. */
   readonly abandonedMs: number;
   /** How long one read waits for requests. */
   readonly blockMs: number;
   /** For how long a stopping replica still reads: until every client knows that it is not to be counted on. */
-  readonly farewellMs: number;
+  readonly drainGraceMs: number;
   /** How long a stopping replica waits for handlers that run. */
   readonly drainMs: number;
 }
 
 export const defaultTimings: ReplicaTimings = {
-  beatMs: 500,
-  validMs: 2_000,
+  heartbeatMs: 500,
+  heartbeatTtlMs: 2_000,
   abandonedMs: 1_250,
   blockMs: 500,
-  farewellMs: 600,
+  drainGraceMs: 600,
   drainMs: 20_000,
 };
 

@@ -73,7 +73,7 @@ export class Replica {
     const writer = new RedisLink('writer', connect(), log);
     this.links = [new RedisLink('reader', connect(), log), writer];
     this.replySender = new ReplySender(writer, this.keys.requests, () => this.clock.now(), options.maxReplyBytes);
-    this.membership = new Membership(writer, this.keys, this.id, timings.validMs, this.clock);
+    this.membership = new Membership(writer, this.keys, this.id, timings.heartbeatTtlMs, this.clock);
     this.takeover = new Takeover(writer, log, {
       keys: this.keys,
       replica: this.id,
@@ -86,11 +86,11 @@ export class Replica {
     this.tasks = [
       // Together, so that an idle process wakes up for both at once.
       new RepeatingTask(
-        timings.beatMs,
-        () => Promise.all([this.membership.heartbeat(), this.lookForAbandoned()]),
+        timings.heartbeatMs,
+        () => Promise.all([this.membership.heartbeat(), this.pollAbandoned()]),
         failed,
       ),
-      new RepeatingTask(timings.beatMs, () => this.renew(), failed),
+      new RepeatingTask(timings.heartbeatMs, () => this.renew(), failed),
       new RepeatingTask(cleanUpMs, () => this.membership.removeDeadConsumers(), failed),
     ];
   }
@@ -119,7 +119,7 @@ export class Replica {
   async takeRequests(isTaking: boolean): Promise<void> {
     if (this.membership.isServing === isTaking) return;
     await this.membership
-      .setServing(isTaking, this.options.timings.farewellMs)
+      .setServing(isTaking, this.options.timings.drainGraceMs)
       .catch((error: unknown) => this.fault(error));
     // By now it may be told otherwise.
     this.taking = this.membership.isServing;
@@ -141,11 +141,11 @@ export class Replica {
   }
 
   private async drain(): Promise<void> {
-    const { farewellMs, drainMs } = this.options.timings;
+    const { drainGraceMs, drainMs } = this.options.timings;
     const [heartbeat, renew, ...others] = this.tasks;
     await heartbeat!.stop();
     const isCountedOn = this.membership.isServing && this.isUp && (await this.membership.withdraw());
-    if (isCountedOn) await delay(farewellMs);
+    if (isCountedOn) await delay(drainGraceMs);
     this.draining.set();
     this.updateSignals();
     await Promise.race([this.untilIdle(), delay(drainMs, undefined, { ref: false })]);
@@ -277,7 +277,7 @@ export class Replica {
     await this.takeover.renew([...this.running.keys()]);
   }
 
-  private async lookForAbandoned(): Promise<void> {
+  private async pollAbandoned(): Promise<void> {
     if (this.isTaking && !this.takeoverIsDue) this.takeoverIsDue = await this.takeover.isDue();
   }
 

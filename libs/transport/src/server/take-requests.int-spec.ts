@@ -48,7 +48,7 @@ describe('a replica that takes no requests', () => {
   });
 
   it('and is the only one: calls are unavailable at once, and answered as soon as it takes them again', async () => {
-    const only = await replica({ timings: { farewellMs: 600, blockMs: 50, drainMs: 100 } });
+    const only = await replica({ timings: { drainGraceMs: 600, blockMs: 50, drainMs: 100 } });
     const gateway = await client({ services: ['episode'] });
     await ask(gateway, 'before');
     only.server.takeRequests(false);

@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import type { RedisLink } from '../wire/redis.link.js';
 import { decodeEntry, encodeResult, group, type Entry, type ServiceKeys } from '../wire/format.js';
 
-/** How many pending requests one look for abandoned ones covers. */
-const lookCount = 100;
+/** How many pending requests one poll for abandoned ones covers. */
+const pollCount = 100;
 
 /** What a caller is told when its request is given up. */
 const givenUp = encodeResult({ error: { code: 'unavailable' } });
@@ -110,7 +110,7 @@ export class Takeover {
 
   private async abandoned(): Promise<Pending[]> {
     const { keys, abandonedMs, isRunning } = this.options;
-    const rows = await this.link.redis.xpending(keys.requests, group, 'IDLE', abandonedMs, '-', '+', lookCount);
+    const rows = await this.link.redis.xpending(keys.requests, group, 'IDLE', abandonedMs, '-', '+', pollCount);
     return (rows as [id: string, replica: string, idleMs: number, deliveries: number][])
       .map(([id, , , deliveries]) => ({ id, deliveries }))
       .filter(({ id }) => !isRunning(id));

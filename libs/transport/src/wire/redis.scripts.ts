@@ -8,10 +8,10 @@ export interface Scripts {
     alive: string,
     group: string,
     replica: string,
-    validMs: number,
+    ttlMs: number,
   ): Promise<[now: number, alive: number]>;
   /** Answers Redis' time (ms), for how long (ms) a replica is alive for certain, and how long (ms) the oldest unread request waits. */
-  rpcLook(requests: string, alive: string, group: string): Promise<[now: number, aliveMs: number, waitedMs: number]>;
+  rpcPoll(requests: string, alive: string, group: string): Promise<[now: number, aliveMs: number, waitedMs: number]>;
   /**
    * Adds requests, each as the number of its fields and values and then these; what is older than `oldest` goes. Answers
    * their ids, null where the stream is not there. In one step, so that a replica that waits gets them in one read.
@@ -77,7 +77,7 @@ end
 redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[2])
 return {now, redis.call('ZCOUNT', KEYS[2], now, '+inf')}`,
   },
-  rpcLook: {
+  rpcPoll: {
     numberOfKeys: 2,
     lua: `${now}
 local latest = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')
