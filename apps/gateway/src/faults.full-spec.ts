@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RedisGroup } from '../../../libs/transport/testing/redis.group.js';
-import { serviceKeys } from '../../../libs/transport/src/wire/format.js';
+import { serviceKeys } from '../../../libs/transport/src/wire/keys.js';
 import { deadlineMs, expectRefused, FaultWorld } from '../testing/fault.world.js';
 
 /** A fault may make a deletion wait for half a minute. */

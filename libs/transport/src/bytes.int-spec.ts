@@ -3,7 +3,7 @@ import { eventually } from '#testing';
 import { probe, quote } from '../testing/probe.contracts.js';
 import { useTransport } from '../testing/use.transport.js';
 import { call, type StreamClient } from './index.js';
-import { group, serviceKeys } from './wire/format.js';
+import { group, serviceKeys } from './wire/keys.js';
 
 const { admin, replica, client } = useTransport();
 const { requests, dead } = serviceKeys('episode');

@@ -5,8 +5,8 @@ import { startRedisServer, type TestServer } from '#testing';
 import { StreamClient, type StreamClientOptions } from '../src/index.js';
 import { ChildReplica } from './child.replica.js';
 import type { ProbeProcessOptions } from './probe.process.js';
-import type { RedisGroup } from './redis.group.js';
 import { connectTo, memoryLog, type RedisEnvironment } from './probe.replica.js';
+import type { RedisGroup } from './redis.group.js';
 
 /** A run of one replica. */
 export interface Run {

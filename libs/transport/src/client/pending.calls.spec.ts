@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PendingCalls } from './pending.calls.js';
 import type { Result } from '../wire/format.js';
+import { PendingCalls } from './pending.calls.js';
 
 const timedOut: Result = { error: 'timed out' };
 

@@ -1,7 +1,7 @@
 import { Batch } from '../wire/batch.js';
+import { retentionMs } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 import { unavailable } from './unavailable.js';
-import { retentionMs } from '../wire/format.js';
 
 interface Addition {
   readonly fields: readonly string[];

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
-import { RequestSender } from './request.sender.js';
-import type { RedisLink } from '../wire/redis.link.js';
+import { group, serviceKeys, type ServiceKeys } from '../wire/keys.js';
 import { RedisClock } from '../wire/redis.clock.js';
-import { group, serviceKeys, type ServiceKeys } from '../wire/format.js';
+import type { RedisLink } from '../wire/redis.link.js';
+import { RequestSender } from './request.sender.js';
 
 /**
  * The share of its budget that a request may spend on waiting for its turn. Were it all, replicas that are behind would

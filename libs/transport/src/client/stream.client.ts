@@ -5,12 +5,13 @@ import type { Logger } from 'pino';
 import { throwError, type Observable } from 'rxjs';
 import { defaultDeadlineMs, Failure, failureSchema } from '#contracts';
 import { warnOfEviction } from '#runtime';
+import { decodeReplies, encodeRequest, longestBudgetMs, type Result } from '../wire/format.js';
+import { replyChannel, serviceOf } from '../wire/keys.js';
+import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
 import { ClientLinks } from './links.js';
 import { PendingCalls } from './pending.calls.js';
-import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
 import type { ServiceView } from './service.view.js';
 import { unavailable } from './unavailable.js';
-import { decodeReplies, encodeRequest, longestBudgetMs, replyChannel, serviceOf, type Result } from '../wire/format.js';
 
 export interface StreamClientOptions {
   /** Opens a connection; two are kept, one that writes and one that is subscribed to the replies. */

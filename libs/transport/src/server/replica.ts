@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { ReplySender } from './reply.sender.js';
+import { decodeEntry, type Entry } from '../wire/format.js';
+import { group, serviceKeys } from '../wire/keys.js';
 import { ManualResetEvent } from '../wire/manual-reset.event.js';
-import { Membership } from './membership.js';
-import { RepeatingTask } from '../wire/repeating.task.js';
 import { RedisClock } from '../wire/redis.clock.js';
 import { RedisLink } from '../wire/redis.link.js';
+import { RepeatingTask } from '../wire/repeating.task.js';
+import { Membership } from './membership.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
+import { ReplySender } from './reply.sender.js';
 import { Takeover } from './takeover.js';
-import { decodeEntry, group, serviceKeys, type Entry } from '../wire/format.js';
 
 /** How often consumers of replicas long gone are deleted. */
 const cleanUpMs = 30_000;

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Batch } from '../wire/batch.js';
+import { encodeReply, joinReplies, type Entry } from '../wire/format.js';
+import { group } from '../wire/keys.js';
 import type { RedisLink } from '../wire/redis.link.js';
-import { encodeReply, group, joinReplies, type Entry } from '../wire/format.js';
 
 /** How long to wait before an answer is offered again. */
 const againMs = 250;

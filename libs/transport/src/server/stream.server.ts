@@ -4,11 +4,11 @@ import type { Logger } from 'pino';
 import { lastValueFrom } from 'rxjs';
 import { Failure, type FailureData, type Rpc } from '#contracts';
 import { warnOfCutReplies, warnOfEviction } from '#runtime';
-import { CallContext } from './call.context.js';
-import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
-import { defaultMaxReplyBytes, defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
-import { Replica } from './replica.js';
 import { encodeResult, type Entry } from '../wire/format.js';
+import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
+import { CallContext } from './call.context.js';
+import { Replica } from './replica.js';
+import { defaultMaxReplyBytes, defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
 
 /** Nest's id of this transport. */
 export const redisStreams = Symbol('redis-streams');

@@ -5,10 +5,11 @@ import { ask } from '../../testing/load.js';
 import { probe } from '../../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../../testing/probe.replica.js';
 import { useTransport } from '../../testing/use.transport.js';
+import { decodeEntry, encodeRequest } from '../wire/format.js';
+import { group, serviceKeys } from '../wire/keys.js';
 import { RedisLink } from '../wire/redis.link.js';
 import { withScripts } from '../wire/redis.scripts.js';
 import { Takeover } from './takeover.js';
-import { decodeEntry, encodeRequest, group, serviceKeys } from '../wire/format.js';
 
 const { replica, client, admin, redisUrl } = useTransport();
 const { requests, alive, dead } = serviceKeys('episode');

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
+import { decodeEntry, encodeResult, type Entry } from '../wire/format.js';
+import { group, type ServiceKeys } from '../wire/keys.js';
 import type { RedisLink } from '../wire/redis.link.js';
-import { decodeEntry, encodeResult, group, type Entry, type ServiceKeys } from '../wire/format.js';
 
 /** How many pending requests one poll for abandoned ones covers. */
 const pollCount = 100;

@@ -7,12 +7,11 @@ import {
   encodeRequest,
   encodeResult,
   joinReplies,
-  serviceKeys,
-  serviceOf,
   timeOf,
   type Request,
   type Result,
 } from './format.js';
+import { serviceKeys, serviceOf } from './keys.js';
 
 const request: Request = {
   pattern: 'episode.list',

@@ -1,12 +1,6 @@
 import { JsonText } from '#contracts';
 
-/**
- * The wire format: how keys and channels are named and what a request and a reply look like on them. A change here
- * has to be read by yesterday's processes: add fields, never change one.
- */
-
-/** The one consumer group of every request stream; its consumers are the replicas. */
-export const group = 'replicas';
+/** What a request and a reply look like on the wire. A change here has to be read by yesterday's processes: add fields, never change one. */
 
 /**
  * The longest budget a request may have. Requests older than twice this are trimmed, so that no request whose
@@ -14,32 +8,6 @@ export const group = 'replicas';
  */
 export const longestBudgetMs = 60_000;
 export const retentionMs = 2 * longestBudgetMs;
-
-/** The keys of one service share a hash tag, so that one script can touch them all in a Redis Cluster. */
-export interface ServiceKeys {
-  /** Stream: requests that are waiting or running. */
-  readonly requests: string;
-  /** Sorted set: replica id to the Redis time (ms) until which it counts as alive. */
-  readonly alive: string;
-  /** Stream: requests that were given up. */
-  readonly dead: string;
-}
-
-export function serviceKeys(service: string): ServiceKeys {
-  const tag = `{rpc:${service}}`;
-  return { requests: `${tag}:requests`, alive: `${tag}:alive`, dead: `${tag}:dead` };
-}
-
-/** The channel that one client process receives its replies on. */
-export function replyChannel(client: string): string {
-  return `rpc:replies:${client}`;
-}
-
-/** The service is the part of a pattern before the first dot. */
-export function serviceOf(pattern: string): string {
-  const dot = pattern.indexOf('.');
-  return dot < 0 ? pattern : pattern.slice(0, dot);
-}
 
 /** A request as it travels. */
 export interface Request {
