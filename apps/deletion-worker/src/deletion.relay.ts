@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
 import { Database } from '#database';
-import type { Log } from '#runtime';
+import { type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
 import { type Taken, takeAgainLost, takeDue } from './deletion.store.js';
@@ -103,10 +103,6 @@ function jobId({ deletionId, send }: Taken): string {
 }
 
 /** Ends a wait for Redis: a queue that was never connected waits for ever. */
-async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Redis did not answer within ${redisLimitMs} ms`)), redisLimitMs);
-  });
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  return withTimeLimit(answer, redisLimitMs, () => new Error(`Redis did not answer within ${redisLimitMs} ms`));
 }

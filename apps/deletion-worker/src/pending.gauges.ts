@@ -1,5 +1,6 @@
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Database, statement } from '#database';
+import { withTimeLimit } from '#runtime';
 import { Gauge, register } from 'prom-client';
 import { resendAfterMs } from './deletion.relay.js';
 
@@ -66,12 +67,8 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   private async read(): Promise<Pending | undefined> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<[]>((resolve) => {
-      timer = setTimeout(() => resolve([]), scrapeLimitMs);
-    });
-    const rows = this.database.read<Pending>(look, [resendAfterMs]).catch(() => []);
-    const [found] = await Promise.race([rows, late]).finally(() => clearTimeout(timer));
+    const rows = this.database.read<Pending>(look, [resendAfterMs]);
+    const [found] = await withTimeLimit(rows, scrapeLimitMs).catch(() => []);
     return found;
   }
 }

@@ -1,3 +1,5 @@
+import { withTimeLimit } from '#runtime';
+
 /** How long Postgres may take to say that it is there, in milliseconds. */
 const lookLimitMs = 2_000;
 
@@ -72,16 +74,10 @@ export class Availability {
   }
 
   private async found(): Promise<readonly string[]> {
-    let limit: NodeJS.Timeout | undefined;
-    const silence = new Promise<readonly string[]>((resolve) => {
-      limit = setTimeout(() => resolve([`Postgres: no answer within ${lookLimitMs} ms`]), lookLimitMs);
-    });
     try {
-      return await Promise.race([this.look(), silence]);
+      return await withTimeLimit(this.look(), lookLimitMs);
     } catch (error) {
       return [`Postgres: ${reasonOf(error)}`];
-    } finally {
-      clearTimeout(limit);
     }
   }
 }

@@ -1,4 +1,5 @@
 import { Failure } from '#contracts';
+import { withTimeLimit } from '#runtime';
 
 /** Lets callers with the same key run one after another, in the order in which they came. */
 export class Turns {
@@ -17,7 +18,7 @@ export class Turns {
     this.last.set(key, last);
     void last.then(() => this.last.get(key) === last && this.last.delete(key));
     try {
-      if (before) await inTime(before, remainingMs());
+      if (before) await withTimeLimit(before, remainingMs(), tooLate);
       return await run();
     } finally {
       end();
@@ -25,13 +26,9 @@ export class Turns {
   }
 }
 
-async function inTime(turn: Promise<void>, milliseconds: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const cause = new Error("earlier writes of the user took all of this one's time");
-    timer = setTimeout(() => reject(new Failure('unavailable', undefined, { cause })), Math.max(milliseconds, 0));
-  });
-  await Promise.race([turn, late]).finally(() => clearTimeout(timer));
+function tooLate(): Failure {
+  const cause = new Error("earlier writes of the user took all of this one's time");
+  return new Failure('unavailable', undefined, { cause });
 }
 
 /** What is left of a time that starts now, in milliseconds. */

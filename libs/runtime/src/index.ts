@@ -5,4 +5,5 @@ export * from './ops.server.js';
 export * from './redis.connection.js';
 export * from './redis.warnings.js';
 export * from './run-app.js';
+export * from './time.limit.js';
 export * from './tracing.js';

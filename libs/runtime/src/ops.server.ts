@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { register } from 'prom-client';
 import { z } from 'zod';
+import { withTimeLimit } from './time.limit.js';
 
 /** Where an app is watched. Part of every app's configuration. */
 export const opsConfig = z.object({
@@ -20,8 +21,8 @@ export type OpsConfig = z.output<typeof opsConfig>;
 /** Answers a request that is none of the server's own; says false where it does not know the path. */
 export type OpsRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** Longer than this, a look at what an app needs counts as that it is not there; in milliseconds. */
-const lookLimitMs = 2_000;
+/** How long an app may take to say what it is missing, in milliseconds. */
+const missingLimitMs = 2_000;
 
 /**
  * The ops port, the same for every app, for those who run it and nobody else:
@@ -58,23 +59,9 @@ export class OpsServer {
     }
     if (path === '/livez') return reply(response, 200, 'ok');
     if (path === '/metrics') return reply(response, 200, await register.metrics(), register.contentType);
-    const missing = await this.look();
+    // What can't be found out in time is missing.
+    const missing = await withTimeLimit(this.missing(), missingLimitMs).catch((error: Error) => [error.message]);
     reply(response, missing.length === 0 ? 200 : 503, missing.length === 0 ? 'ok' : missing.join('\n'));
-  }
-
-  /** Never hangs and never throws: what can't be found out is missing. */
-  private async look(): Promise<readonly string[]> {
-    let limit: NodeJS.Timeout | undefined;
-    const silence = new Promise<readonly string[]>((resolve) => {
-      limit = setTimeout(() => resolve([`no answer within ${lookLimitMs} ms`]), lookLimitMs);
-    });
-    try {
-      return await Promise.race([this.missing(), silence]);
-    } catch (error) {
-      return [(error as Error).message];
-    } finally {
-      clearTimeout(limit);
-    }
   }
 }
 

@@ -10,6 +10,7 @@ import {
 } from '@opentelemetry/api';
 import type { CallContext, StreamClient, StreamServer } from '#transport';
 import { z } from 'zod';
+import { withTimeLimit } from './time.limit.js';
 
 /** Traces by OpenTelemetry. The exporter reads further standard variables by itself, e.g. OTEL_EXPORTER_OTLP_HEADERS. */
 export const tracingConfig = z.object({
@@ -66,10 +67,7 @@ export async function startTracing(
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new core.W3CTraceContextPropagator());
   trace.setGlobalTracerProvider(provider);
-  return async () => {
-    const limit = new Promise((resolve) => setTimeout(resolve, flushLimitMs).unref());
-    await Promise.race([provider.shutdown().catch(() => undefined), limit]);
-  };
+  return () => withTimeLimit(provider.shutdown(), flushLimitMs).catch(() => undefined);
 }
 
 /** The trace that these headers carry, as a parent of spans. */

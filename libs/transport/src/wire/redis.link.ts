@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { isAccessDenied } from '#runtime';
+import { isAccessDenied, withTimeLimit } from '#runtime';
 import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
@@ -16,6 +16,9 @@ export const linkEvents = ['ready', 'close', 'reconnecting', 'error'] as const;
 
 /** As told by `status` of server and client. */
 export type LinkStatus = 'connected' | 'reconnecting' | 'draining' | 'disconnected';
+
+/** How long Redis may take to answer that a connection is closed, in milliseconds. */
+const quitLimitMs = 1_000;
 
 /** The same fault is not logged again within this time. */
 const repeatedMs = 10_000;
@@ -85,10 +88,7 @@ export class RedisLink {
   /** Says goodbye where Redis still listens, and lets go either way. */
   async close(): Promise<void> {
     this.closing = true;
-    if (this.isUp) {
-      const limit = new Promise<void>((resolve) => setTimeout(resolve, 1_000).unref());
-      await Promise.race([this.redis.quit().catch(() => {}), limit]);
-    }
+    if (this.isUp) await withTimeLimit(this.redis.quit(), quitLimitMs).catch(() => {});
     this.redis.disconnect();
     this.up.reset();
   }
