@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { type DeletionJob, deletionQueue } from '#contracts';
 import { Database } from '#database';
-import { inSpan, type Log, traceOf } from '#runtime';
+import { Condition, inSpan, type Log, traceOf } from '#runtime';
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
 import { LOG } from './deletion.relay.js';
@@ -37,13 +37,12 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
 
   async onApplicationBootstrap(): Promise<void> {
     this.worker = new Worker(deletionQueue.name, (job) => this.run(job), this.options);
-    // Once per outage: the worker's connection comes back by itself, and the records wait.
-    let away = false;
+    // The worker's connection comes back by itself, and the records wait.
+    const redis = new Condition<'there' | 'away'>('there');
     this.worker.on('error', (error) => {
-      if (!away) this.log.warn({ err: error }, "the deletion queue's Redis is away");
-      away = true;
+      if (redis.becomes('away')) this.log.warn({ err: error }, "the deletion queue's Redis is away");
     });
-    this.worker.on('active', () => (away = false));
+    this.worker.on('active', () => redis.becomes('there'));
     this.worker.on('stalled', () => stalledJobs.inc());
     this.database.availability.onChange((isThere) => void this.takeJobs(isThere));
     if (!this.database.availability.isThere) await this.takeJobs(false);

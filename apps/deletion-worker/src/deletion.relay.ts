@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
 import { Database } from '#database';
-import { type Log, withTimeLimit } from '#runtime';
+import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
 import { type Taken, takeAgainLost, takeDue } from './deletion.store.js';
@@ -33,7 +33,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   private looking: Promise<void> | undefined;
   private again = false;
   private stopped = false;
-  private failing = false;
+  private readonly condition = new Condition<'working' | 'failing'>('working');
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -65,12 +65,11 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
       this.again = false;
       try {
         if ((await this.sendDue()) === batchSize) this.again = true;
-        if (this.failing) this.log.info('deletions reach the queue again');
-        this.failing = false;
+        if (this.condition.becomes('working')) this.log.info('deletions reach the queue again');
       } catch (error) {
-        // Once per outage: the poll tries again, and nothing is lost meanwhile.
-        if (!this.failing) this.log.warn({ err: error }, 'deletions wait: the queue or Postgres is away');
-        this.failing = true;
+        // The poll tries again, and nothing is lost meanwhile.
+        if (this.condition.becomes('failing'))
+          this.log.warn({ err: error }, 'deletions wait: the queue or Postgres is away');
       }
     }
   }

@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { type connectRedis, isAccessDenied, type Log, warnOfEviction } from '#runtime';
+import { Condition, type connectRedis, isAccessDenied, type Log, warnOfEviction } from '#runtime';
 import type { Queue, QueueBaseOptions } from 'bullmq';
 
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
@@ -46,10 +46,9 @@ export class QueueConnections implements OnApplicationShutdown {
 
   /** Says once per outage what nobody but an operator can end. */
   private reportRefusals(log: Log): void {
-    let refused = false;
+    const access = new Condition<'granted' | 'denied'>('granted');
     const failed = (error: Error) => {
-      if (refused || !isAccessDenied(error)) return;
-      refused = true;
+      if (!isAccessDenied(error) || !access.becomes('denied')) return;
       // Not the error itself: it carries the command, and with it the password.
       const reason = error.message;
       log.error(
@@ -59,7 +58,7 @@ export class QueueConnections implements OnApplicationShutdown {
     };
     this.producer.on('error', failed);
     this.producer.on('node error', failed);
-    this.producer.on('ready', () => (refused = false));
+    this.producer.on('ready', () => access.becomes('granted'));
   }
 
   /** Closes a queue with the connections; its errors are the connections' and reported there. */

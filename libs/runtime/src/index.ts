@@ -1,3 +1,4 @@
+export * from './condition.js';
 export * from './config.js';
 export * from './log.js';
 export * from './metrics.js';

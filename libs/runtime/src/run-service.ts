@@ -5,6 +5,7 @@ import { createDataSource, Database, databaseConfig } from '#database';
 import { StreamServer } from '#transport';
 import { z } from 'zod';
 import type { Service } from '#contracts';
+import { Condition } from './condition.js';
 import { type Log, nestLogger } from './log.js';
 import { handlerMetrics, watchPool, watchReplica } from './metrics.js';
 import { type OpsRoutes, opsConfig } from './ops.server.js';
@@ -109,17 +110,16 @@ async function openDatabase(app: string, config: ServiceConfig, log: Log, waitFo
     applicationName: app,
     pooled: config.DATABASE_PREPARED === 'off',
   });
-  let trouble = 'connecting';
-  waitFor(async () => [`Postgres: ${trouble}`]);
+  const trouble = new Condition<string>('connecting');
+  waitFor(async () => [`Postgres: ${trouble.state}`]);
   while (!dataSource.isInitialized) {
     try {
       await dataSource.initialize();
     } catch (error) {
       const { message, code = '' } = error as Error & { code?: string };
       const reason = message || code;
-      // Once for each reason: it may be put right at either end.
-      if (reason !== trouble) log.error({ err: error }, 'Postgres is not to be had; trying on');
-      trouble = reason;
+      // Each reason: it may be put right at either end.
+      if (trouble.becomes(reason)) log.error({ err: error }, 'Postgres is not to be had; trying on');
       await delay(retryMs);
     }
   }

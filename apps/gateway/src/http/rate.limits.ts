@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connectRedis, type Log, rateLimitMetrics } from '#runtime';
+import { Condition, connectRedis, type Log, rateLimitMetrics } from '#runtime';
 import type { Cluster, Redis } from 'ioredis';
 import type { FastifyReply } from 'fastify';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
@@ -32,7 +32,7 @@ export class RateLimits {
   private readonly redis: Redis | Cluster | undefined;
   private readonly limiters = new Map<Policy, RateLimiterRedis>();
   private readonly count = rateLimitMetrics();
-  private away = false;
+  private readonly condition = new Condition<'counting' | 'unchecked'>('counting');
 
   constructor(
     config: GatewayConfig,
@@ -73,25 +73,18 @@ export class RateLimits {
     if (!limit) return;
     try {
       tell(reply, policy, limit, await limit.consume(key));
-      this.seen(true);
+      if (this.condition.becomes('counting')) this.log.info('requests are counted for the rate limits again');
     } catch (outcome) {
       if (!(outcome instanceof RateLimiterRes)) {
         this.count(policy, 'unchecked');
-        this.seen(false, outcome);
+        if (this.condition.becomes('unchecked'))
+          this.log.warn({ err: outcome }, 'requests are let through without rate limits, as Redis is away');
         return;
       }
       this.count(policy, 'limited');
       tell(reply, policy, limit, outcome);
       throw new RateLimited(seconds(outcome));
     }
-  }
-
-  /** Says once that Redis went away, and once that it is back. */
-  private seen(counted: boolean, error?: unknown): void {
-    if (this.away !== counted) return;
-    this.away = !counted;
-    if (counted) this.log.info('requests are counted for the rate limits again');
-    else this.log.warn({ err: error }, 'requests are let through without rate limits, as Redis is away');
   }
 }
 

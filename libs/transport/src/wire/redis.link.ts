@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { isAccessDenied, withTimeLimit } from '#runtime';
+import { Condition, isAccessDenied, withTimeLimit } from '#runtime';
 import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
@@ -36,8 +36,7 @@ export class RedisLink {
   readonly redis: ScriptedRedis;
   private readonly up = new ManualResetEvent();
   private closing = false;
-  private outage = false;
-  private refused = false;
+  private readonly condition = new Condition<'there' | 'away' | 'denied'>('there');
   private outages = 0;
   private lastError?: Error;
   private lastFault = { message: '', at: Number.NEGATIVE_INFINITY };
@@ -95,13 +94,11 @@ export class RedisLink {
 
   private gained(): void {
     this.up.set();
-    if (this.outage) this.log.info({ link: this.name }, 'Redis is there again');
-    this.outage = false;
-    this.refused = false;
+    if (this.condition.becomes('there')) this.log.info({ link: this.name }, 'Redis is there again');
   }
 
   private lost(): void {
-    if (this.up.isSet && !this.closing) this.outages += 1;
+    if (this.isUp && !this.closing) this.outages += 1;
     this.up.reset();
     this.away();
   }
@@ -110,14 +107,12 @@ export class RedisLink {
     this.lastError = error;
     // While it is up, an error that ends the connection is followed by `close`.
     if (this.isUp) return;
-    if (isAccessDenied(error)) this.deny(error);
+    if (isAccessDenied(error)) this.denied(error);
     else this.away();
   }
 
-  private deny({ message }: Error): void {
-    if (this.refused || this.closing) return;
-    this.refused = true;
-    this.outage = true;
+  private denied({ message }: Error): void {
+    if (this.closing || !this.condition.becomes('denied')) return;
     // Not the error itself: it carries the command, and with it the password.
     this.log.error(
       { link: this.name, reason: message },
@@ -126,8 +121,8 @@ export class RedisLink {
   }
 
   private away(): void {
-    if (this.outage || this.closing) return;
-    this.outage = true;
+    // After a denial the connection is closed, too: that is no news.
+    if (this.closing || this.condition.state === 'denied' || !this.condition.becomes('away')) return;
     this.log.warn({ link: this.name, err: this.lastError }, 'Redis is away, connecting again');
   }
 }
