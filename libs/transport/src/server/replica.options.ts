@@ -33,7 +33,6 @@ export interface ReplicaOptions {
   readonly service: string;
   readonly connect: () => Redis | Cluster;
   readonly maxInFlight: number;
-  readonly maxDeliveries: number;
   /** Most bytes of one reply, and of replies that are sent together. */
   readonly maxReplyBytes: number;
   readonly timings: ReplicaTimings;

@@ -79,7 +79,6 @@ export class Replica {
       keys: this.keys,
       replica: this.id,
       abandonedMs: timings.abandonedMs,
-      maxDeliveries: options.maxDeliveries,
       now: () => this.clock.now(),
       isRunning: (id) => this.running.has(id),
     });

@@ -21,8 +21,6 @@ export interface StreamServerOptions {
   readonly log: Logger;
   /** Most requests that run at the same time; the rest is left to other replicas. Default 64. */
   readonly maxInFlight?: number;
-  /** A request delivered this often without an answer is given up. Default 3. */
-  readonly maxDeliveries?: number;
   /** Most bytes of one reply; a larger one becomes an error, `internal`, to its caller. Default 8 MiB. */
   readonly maxReplyBytes?: number;
   readonly timings?: Partial<ReplicaTimings>;
@@ -100,10 +98,10 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   }
 
   private async start(): Promise<void> {
-    const { maxInFlight = 64, maxDeliveries = 3, timings } = this.options;
+    const { maxInFlight = 64, timings } = this.options;
     const { maxReplyBytes } = this;
     this.replica = new Replica(
-      { ...this.options, maxInFlight, maxDeliveries, maxReplyBytes, timings: { ...defaultTimings, ...timings } },
+      { ...this.options, maxInFlight, maxReplyBytes, timings: { ...defaultTimings, ...timings } },
       (entry, now) => this.answer(entry, now),
     );
     for (const [event, listener] of this.listeners) this.listenToLinks(event, listener);

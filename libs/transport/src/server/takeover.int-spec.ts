@@ -156,7 +156,10 @@ describe('a request that a replica reserved and lost to another one', () => {
     await link.ready();
     const takeover = new Takeover(link, log, {
       keys: serviceKeys('episode'),
-      ...{ replica: 'slow', abandonedMs: 10, maxDeliveries: 3, now: () => 0, isRunning: () => false },
+      replica: 'slow',
+      abandonedMs: 10,
+      now: () => 0,
+      isRunning: () => false,
     });
     await eventually(async () => expect(await takeover.reserve()).toBeDefined());
     await admin().call('XCLAIM', requests, group, 'fast', '0', id);

@@ -3,6 +3,9 @@ import { decodeEntry, encodeResult, type Entry } from '../wire/format.js';
 import { group, type ServiceKeys } from '../wire/keys.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
+/** A request that was delivered this often without an answer is given up. */
+const maxDeliveries = 3;
+
 /** How many pending requests one poll for abandoned ones covers. */
 const pollCount = 100;
 
@@ -14,8 +17,6 @@ export interface TakeoverOptions {
   readonly replica: string;
   /** A request whose replica has not renewed it for this long is abandoned. */
   readonly abandonedMs: number;
-  /** A request delivered this often without an answer is given up. */
-  readonly maxDeliveries: number;
   readonly now: () => number;
   /** Whether a request runs in this process and is waited for. */
   readonly isRunning: (entryId: string) => boolean;
@@ -120,7 +121,7 @@ export class Takeover {
   private async isWorthRunning(entry: Entry, deliveries: number): Promise<boolean> {
     const late = this.options.now() >= entry.deadline;
     // A request that took a second replica along and then ran out of time is evidence, and is kept.
-    if (deliveries >= this.options.maxDeliveries || (late && deliveries > 1)) {
+    if (deliveries >= maxDeliveries || (late && deliveries > 1)) {
       await this.deadLetter(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
       return false;
     }

@@ -1,6 +1,6 @@
 /** A flag that can be waited for by any number of waiters, again and again. */
 export class ManualResetEvent {
-  private waiting?: { promise: Promise<void>; resolve: () => void };
+  private readonly waiters: (() => void)[] = [];
 
   constructor(private isNowSet = false) {}
 
@@ -10,8 +10,7 @@ export class ManualResetEvent {
 
   set(): void {
     this.isNowSet = true;
-    this.waiting?.resolve();
-    this.waiting = undefined;
+    for (const resume of this.waiters.splice(0)) resume();
   }
 
   reset(): void {
@@ -25,12 +24,6 @@ export class ManualResetEvent {
 
   /** Resolves as soon as it is set, at once if it is. */
   wait(): Promise<void> {
-    if (this.isNowSet) return Promise.resolve();
-    if (!this.waiting) {
-      let resolve!: () => void;
-      const promise = new Promise<void>((done) => (resolve = done));
-      this.waiting = { promise, resolve };
-    }
-    return this.waiting.promise;
+    return this.isNowSet ? Promise.resolve() : new Promise((resolve) => this.waiters.push(resolve));
   }
 }

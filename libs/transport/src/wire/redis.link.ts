@@ -34,10 +34,11 @@ const repeatedMs = 10_000;
  */
 export class RedisLink {
   readonly redis: ScriptedRedis;
+  /** How often the connection was lost. */
+  losses = 0;
   private readonly up = new ManualResetEvent();
   private closing = false;
   private readonly condition = new Condition<'there' | 'away' | 'denied'>('there');
-  private outages = 0;
   private lastError?: Error;
   private lastFault = { message: '', at: Number.NEGATIVE_INFINITY };
 
@@ -58,11 +59,6 @@ export class RedisLink {
 
   get isUp(): boolean {
     return this.up.isSet;
-  }
-
-  /** How often the connection was lost. */
-  get losses(): number {
-    return this.outages;
   }
 
   /** Resolves when commands can be sent. */
@@ -98,7 +94,7 @@ export class RedisLink {
   }
 
   private lost(): void {
-    if (this.isUp && !this.closing) this.outages += 1;
+    if (this.isUp && !this.closing) this.losses += 1;
     this.up.reset();
     this.away();
   }
