@@ -51,7 +51,7 @@ export class ClientLinks {
     this.polling = new RepeatingTask(
       pollMs,
       () => this.poll(),
-      (error) => this.writer.fault(error),
+      (error) => this.writer.logFault(error),
     );
     for (const service of services) this.view(service);
   }
@@ -72,7 +72,7 @@ export class ClientLinks {
       await this.subscribe();
       const polled = await this.poll().then(
         () => true,
-        (error: unknown) => this.writer.fault(error),
+        (error: unknown) => this.writer.logFault(error),
       );
       if (polled && this.isUp) return;
       await delay(faultPauseMs);
@@ -97,14 +97,14 @@ export class ClientLinks {
 
   /** Polls one service now, e.g. because nothing is known of it yet. */
   async refresh(view: ServiceView): Promise<void> {
-    if (this.isUp) await view.poll().catch((error: unknown) => this.writer.fault(error));
+    if (this.isUp) await view.poll().catch((error: unknown) => this.writer.logFault(error));
   }
 
   private async subscribe(): Promise<void> {
     // Not left to ioredis, which does not say when a subscription made anew is in force.
     await this.subscriber.redis.subscribe(this.options.channel).then(
       () => (this.subscribed = !this.closed.isSet && this.subscriber.isUp),
-      (error: unknown) => this.subscriber.fault(error),
+      (error: unknown) => this.subscriber.logFault(error),
     );
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { decodeEntry, type Entry } from '../wire/format.js';
 import { group, serviceKeys } from '../wire/keys.js';
 import { ManualResetEvent } from '../wire/manual-reset.event.js';
@@ -12,13 +12,13 @@ import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
 import { ReplySender } from './reply.sender.js';
 import { Takeover } from './takeover.js';
 
-/** How often consumers of replicas long gone are deleted. */
+/** How often the consumers of replicas that are long gone are deleted. */
 const cleanUpMs = 30_000;
 
-/** Most requests of one read beside other replicas: those of one turn of a gateway are for all that wait, not for the first. */
-const mostTogether = 4;
+/** How many requests one read takes where there are other replicas, so that each of them gets a share of a burst. */
+const maxTogether = 4;
 
-/** A request of more characters takes its time to be read and judged. */
+/** Parsing and validating a request of more characters holds up the event loop for long. */
 const largeRequest = 65_536;
 
 /** How long to wait after a fault that is not the connection's. */
@@ -28,15 +28,16 @@ const faultPauseMs = 250;
  * One replica of a service: reads its share of the requests, runs them and answers.
  *
  * Invariants:
- * - It says that it is alive only when the group exists, and is ready only when it reads.
- * - While it is to take no requests it neither reads nor takes over, and tells clients not to count on it; what it has read
- *   it answers. The last one reads until clients know.
+ * - It says that it is alive only once the group exists, and is ready only once it reads.
+ * - While it is to take no requests it neither reads nor takes over, and its heartbeat tells clients not to count on it. It
+ *   still answers what it has read. The last replica goes on reading until clients know.
  * - It never has more than `maxInFlight` requests; what it has no capacity for stays in the stream for others.
  * - A request past its deadline is acknowledged and never run.
- * - A request is acknowledged with its reply in one step, so a replica that dies leaves all it has not answered to others.
- * - A request taken over runs alone: one that kills its replica takes no neighbour along.
- * - It stops in order: no new requests, then answers to all that run, then it leaves. A consumer with pending
- *   requests is never deleted.
+ * - A request is acknowledged in the same step in which its reply is sent, so a replica that dies leaves all that it has not
+ *   answered to others.
+ * - A request that was taken over runs alone: if it kills this replica, no other request dies with it.
+ * - It stops in order: it reads no more, answers all that runs, and leaves. A consumer with pending requests is never
+ *   deleted.
  * - No fault of Redis ends it: it connects again, makes the group again and reads on.
  */
 export class Replica {
@@ -47,10 +48,10 @@ export class Replica {
   private readonly replySender: ReplySender;
   private readonly membership: Membership;
   private readonly takeover: Takeover;
-  private readonly tasks: readonly RepeatingTask[];
+  private readonly tasks: readonly [heartbeat: RepeatingTask, renewal: RepeatingTask, cleanUp: RepeatingTask];
   /** What runs while its caller waits. */
   private readonly running = new Map<string, Entry>();
-  /** What still runs although nobody waits for it any more. */
+  /** What still runs although its caller has stopped waiting. */
   private readonly overdue = new Set<string>();
   /** Set while another request may be read. */
   private readonly capacity = new ManualResetEvent(true);
@@ -66,32 +67,29 @@ export class Replica {
 
   constructor(
     private readonly options: ReplicaOptions,
-    /** Runs a request and answers the encoded result; must not reject. */
+    /** Runs a request and returns the encoded result; must not reject. */
     private readonly handle: (entry: Entry, now: () => number) => Promise<string>,
   ) {
     const { log, timings, connect } = options;
+    const now = () => this.clock.now();
     this.keys = serviceKeys(options.service);
     const writer = new RedisLink('writer', connect(), log);
     this.links = [new RedisLink('reader', connect(), log), writer];
-    this.replySender = new ReplySender(writer, this.keys.requests, () => this.clock.now(), options.maxReplyBytes);
+    this.replySender = new ReplySender(writer, this.keys.requests, now, options.maxReplyBytes);
     this.membership = new Membership(writer, this.keys, this.id, timings.heartbeatTtlMs, this.clock);
     this.takeover = new Takeover(writer, log, {
       keys: this.keys,
       replica: this.id,
       abandonedMs: timings.abandonedMs,
-      now: () => this.clock.now(),
+      now,
       isRunning: (id) => this.running.has(id),
     });
-    const failed = (error: unknown) => this.fault(error);
+    const heartbeat = () => Promise.all([this.membership.heartbeat(), this.pollAbandoned()]);
     this.tasks = [
-      // Together, so that an idle process wakes up for both at once.
-      new RepeatingTask(
-        timings.heartbeatMs,
-        () => Promise.all([this.membership.heartbeat(), this.pollAbandoned()]),
-        failed,
-      ),
-      new RepeatingTask(timings.heartbeatMs, () => this.renew(), failed),
-      new RepeatingTask(cleanUpMs, () => this.membership.removeDeadConsumers(), failed),
+      // Both in one task, so that an idle process wakes up for both at once.
+      new RepeatingTask(timings.heartbeatMs, heartbeat, this.logFault),
+      new RepeatingTask(timings.heartbeatMs, () => this.renew(), this.logFault),
+      new RepeatingTask(cleanUpMs, () => this.membership.removeDeadConsumers(), this.logFault),
     ];
   }
 
@@ -118,10 +116,8 @@ export class Replica {
   /** From now on takes requests, or leaves them to others. */
   async takeRequests(isTaking: boolean): Promise<void> {
     if (this.membership.isServing === isTaking) return;
-    await this.membership
-      .setServing(isTaking, this.options.timings.drainGraceMs)
-      .catch((error: unknown) => this.fault(error));
-    // By now it may be told otherwise.
+    await this.membership.setServing(isTaking, this.options.timings.drainGraceMs).catch(this.logFault);
+    // Not `isTaking`: a later call may have changed it meanwhile.
     this.taking = this.membership.isServing;
     this.updateSignals();
   }
@@ -142,22 +138,17 @@ export class Replica {
 
   private async drain(): Promise<void> {
     const { drainGraceMs, drainMs } = this.options.timings;
-    const [heartbeat, renew, ...others] = this.tasks;
-    await heartbeat!.stop();
+    const [heartbeat, renewal, cleanUp] = this.tasks;
+    await heartbeat.stop();
     const isCountedOn = this.membership.isServing && this.isUp && (await this.membership.withdraw());
     if (isCountedOn) await delay(drainGraceMs);
     this.draining.set();
     this.updateSignals();
-    await Promise.race([this.untilIdle(), delay(drainMs, undefined, { ref: false })]);
-    await Promise.all([renew, ...others].map((task) => task!.stop()));
+    const ended = Promise.resolve(this.reading).then(() => this.idle.wait());
+    await Promise.race([ended, delay(drainMs, undefined, { ref: false })]);
+    await Promise.all([renewal.stop(), cleanUp.stop()]);
     await this.leave();
     await Promise.all(this.links.map((link) => link.close()));
-  }
-
-  /** Resolves when nothing is read and nothing runs any more. */
-  private async untilIdle(): Promise<void> {
-    await this.reading;
-    await this.idle.wait();
   }
 
   private get isUp(): boolean {
@@ -165,8 +156,8 @@ export class Replica {
   }
 
   private async leave(): Promise<void> {
-    const pending =
-      this.running.size > 0 || !this.isUp ? undefined : await this.membership.leave().catch(() => undefined);
+    const canLeave = this.running.size === 0 && this.isUp;
+    const pending = canLeave ? await this.membership.leave().catch(() => undefined) : undefined;
     if (pending !== 0) this.options.log.warn({ pending, running: this.inFlight }, 'left requests to other replicas');
   }
 
@@ -178,7 +169,7 @@ export class Replica {
       try {
         return await this.membership.join();
       } catch (error) {
-        this.fault(error);
+        this.logFault(error);
         await delay(faultPauseMs);
       }
     }
@@ -191,36 +182,36 @@ export class Replica {
         await this.capacity.wait();
         if (this.isTaking) await this.begin(await this.next());
       } catch (error) {
-        this.fault(error);
+        this.logFault(error);
         await delay(faultPauseMs);
         await this.join();
       }
     }
   }
 
-  /** Runs requests side by side, large ones with a turn of the event loop for everybody else in between. */
+  /** Runs requests side by side. After a large one the event loop goes round once, so that all else gets its turn. */
   private async begin(entries: readonly Entry[]): Promise<void> {
     for (const entry of entries) {
       void this.run(entry);
-      if (entry.request.data.length > largeRequest) await nextTurn();
+      if (entry.request.data.length > largeRequest) await setImmediate();
     }
   }
 
   /** The next requests, no more than there is capacity for. */
   private async next(): Promise<Entry[]> {
-    const capacity = this.options.maxInFlight - this.inFlight;
-    const count = this.membership.isAlone ? capacity : Math.min(capacity, mostTogether);
-    const { blockMs } = this.options.timings;
-    const [reader] = this.links;
-    const streams = (await reader.redis.xreadgroup(
-      ...(['GROUP', group, this.id, 'COUNT', count, 'BLOCK', blockMs] as const),
-      ...(['STREAMS', this.keys.requests, '>'] as const),
-    )) as [key: string, entries: [id: string, fields: string[]][]][] | null;
+    const { id, keys, options } = this;
+    const { requests } = keys;
+    const { blockMs } = options.timings;
+    const capacity = options.maxInFlight - this.inFlight;
+    const count = this.membership.isAlone ? capacity : Math.min(capacity, maxTogether);
+    const [{ redis }] = this.links;
+    const rows = await redis.xreadgroup('GROUP', group, id, 'COUNT', count, 'BLOCK', blockMs, 'STREAMS', requests, '>');
+    const streams = rows as [key: string, entries: [id: string, fields: string[]][]][] | null;
     const entries: Entry[] = [];
-    for (const [id, fields] of streams?.[0]?.[1] ?? []) {
-      const entry = decodeEntry(id, fields);
+    for (const [entryId, fields] of streams?.[0]?.[1] ?? []) {
+      const entry = decodeEntry(entryId, fields);
       if (entry) entries.push(entry);
-      else await this.takeover.deadLetter(id, 'not a request', 1);
+      else await this.takeover.deadLetter(entryId, 'not a request', 1);
     }
     return entries;
   }
@@ -236,7 +227,7 @@ export class Replica {
       }
       if (!(await this.takeover.begin(entry))) continue;
       void this.run(entry);
-      // Until it has ended or is overdue: one that hangs does not keep this replica from its work for ever.
+      // Until it has ended or is overdue: one that hangs must not keep this replica from reading for ever.
       await this.idle.wait();
     }
     this.takeoverIsDue = false;
@@ -260,12 +251,15 @@ export class Replica {
   }
 
   private updateSignals(): void {
-    const { isSet: isDraining } = this.draining;
+    const isDraining = this.draining.isSet;
     this.capacity.assign((this.isTaking && this.inFlight < this.options.maxInFlight) || isDraining);
     this.idle.assign((isDraining ? this.inFlight : this.running.size) === 0);
   }
 
-  /** Keeps what runs from being taken over, and lets go of what nobody waits for any more, however long it may run. */
+  /**
+   * Keeps what runs from being taken over. A request whose caller has stopped waiting leaves the stream, however long its
+   * handler may still run.
+   */
   private async renew(): Promise<void> {
     const now = this.clock.now();
     for (const entry of [...this.running.values()].filter(({ deadline }) => now >= deadline)) {
@@ -281,7 +275,5 @@ export class Replica {
     if (this.isTaking && !this.takeoverIsDue) this.takeoverIsDue = await this.takeover.isDue();
   }
 
-  private fault(error: unknown): void {
-    this.links[1].fault(error);
-  }
+  private readonly logFault = (error: unknown) => this.links[1].logFault(error);
 }

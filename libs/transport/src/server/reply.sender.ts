@@ -61,7 +61,7 @@ export class ReplySender {
       await this.link.redis.rpcFinish(this.stream, group, ids.length, ...ids, ...replies);
       return true;
     } catch (error) {
-      this.link.fault(error);
+      this.link.logFault(error);
       return false;
     }
   }

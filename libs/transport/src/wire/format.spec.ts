@@ -28,10 +28,14 @@ describe('a request on the wire', () => {
   });
 
   it('is written as 0.1.0 reads it, and the reverse', () => {
-    const meta = '{"requestId":"r"}';
     const then = {
-      ...{ pattern: 'episode.list', data: request.data, budget: '5000', until: '1700000004900', meta },
-      ...{ channel: 'rpc:replies:x', id: '1' },
+      pattern: 'episode.list',
+      data: request.data,
+      budget: '5000',
+      until: '1700000004900',
+      meta: '{"requestId":"r"}',
+      channel: 'rpc:replies:x',
+      id: '1',
     };
     expect(encodeRequest(request)).toEqual(Object.entries(then).flat());
   });
@@ -123,22 +127,11 @@ describe('a JSON text in a reply', () => {
   it('is told from its neighbours, several of them and values without one in a message', () => {
     const results = [{ value: JsonText.from('["ä"]') }, { value: { items: JsonText.from('[2]'), more: true } }];
     const [first, second] = results.map(encodeResult) as [string, string];
-    const message = joinReplies([
-      ...[encodeReply('1', first), encodeReply('2', second)],
-      ...[encodeReply('3', encodeResult({ value: { items: [3] } })), encodeReply('4', first)],
-    ]);
+    const encoded = [first, second, '{"value":{"items":[3]}}', first];
+    const message = joinReplies(encoded.map((text, index) => encodeReply(String(index), text)));
     const found: unknown[] = [];
     decodeReplies(Buffer.from(message), (id, result) => found.push([id, encodeResult(result())]));
-    expect(found).toEqual([
-      ...[
-        ['1', first],
-        ['2', second],
-      ],
-      ...[
-        ['3', '{"value":{"items":[3]}}'],
-        ['4', first],
-      ],
-    ]);
+    expect(found).toEqual(encoded.map((text, index) => [String(index), text]));
   });
 
   it('is an error of its caller when what stands before it is no JSON', () => {

@@ -71,7 +71,7 @@ export class RedisLink {
   }
 
   /** Logs that a command failed, unless it did because the connection is away, which is logged already. */
-  fault(error: unknown): void {
+  logFault(error: unknown): void {
     const message = String(error);
     const now = performance.now();
     const repeated = message === this.lastFault.message && now - this.lastFault.at < repeatedMs;
