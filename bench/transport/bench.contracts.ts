@@ -5,7 +5,9 @@ import { rpc } from '#contracts';
 export const kinds = ['streams', 'redis', 'tcp'] as const;
 export type Kind = (typeof kinds)[number];
 
-/** What every transport carries: little work, so that the way there and back is what is measured. */
+/**
+ * What every transport carries. Its handler does next to nothing, so that the way there and back is what is measured.
+ */
 export const echo = rpc({
   pattern: 'episode.echo',
   write: false,

@@ -4,7 +4,7 @@ import { Variant, type Measurement } from './bench.variant.js';
 
 /** How much is measured. */
 export interface Plan {
-  /** How often every variant has its turn; more than one evens out what else the machine does. */
+  /** How often every variant is measured; several rounds even out what else the machine does. */
   readonly rounds: number;
   /** How long one measurement takes, in milliseconds. */
   readonly ms: number;
@@ -23,7 +23,7 @@ const callers = [1, 16, 64] as const;
  * Measures all variants, interleaved in rounds. Each is up all the time, so that none pays for its start; the idle ones
  * do nothing but keep their heartbeats.
  *
- * @param progress is told what happens, a line at a time.
+ * @param progress gets a line for each thing that happens.
  */
 export async function measure(plan: Plan, progress: (line: string) => void) {
   const variants = kinds.flatMap((kind) => (kind === 'tcp' ? [1] : [1, 2]).map((count) => new Variant(kind, count)));

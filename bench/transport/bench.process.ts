@@ -56,7 +56,7 @@ async function startReplica(place: Place): Promise<void> {
   await app.listen();
 }
 
-/** Connects a client and answers how one call is made. */
+/** Connects a client. @returns a function that makes one call. */
 async function openClient(place: Place): Promise<(text: string) => Promise<{ text: string }>> {
   if (place.kind !== 'streams') {
     const client = place.kind === 'tcp' ? new ClientTCP(peer(place)) : new ClientRedis(peer(place));

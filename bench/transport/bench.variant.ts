@@ -57,7 +57,7 @@ export class Variant {
 
   async measure(burst: Burst): Promise<Measurement> {
     const before = await this.usage();
-    const result = await question<BurstResult>(this.gateway!, burst);
+    const result = await ask<BurstResult>(this.gateway!, burst);
     const after = await this.settled();
     return {
       callsPerSecond: result.calls / result.seconds,
@@ -85,17 +85,17 @@ export class Variant {
     const child = fork(program, [JSON.stringify(options)], {
       execArgv: ['--conditions=podcast-sync', '--import', register],
     });
-    if ((await heard(child)) === 'ready') return child;
+    if ((await nextMessage(child)) === 'ready') return child;
     throw new Error(`the ${options.role} of ${options.kind} did not start`);
   }
 
   private async usage(): Promise<Usage> {
-    const asked = [this.gateway!, ...this.replicas].map((child) => question<Usage>(child, 'usage'));
+    const asked = [this.gateway!, ...this.replicas].map((child) => ask<Usage>(child, 'usage'));
     const used = await Promise.all([...asked, this.redisUsage()]);
     return { cpu: sum(used.map(({ cpu }) => cpu)), runs: sum(used.map(({ runs }) => runs)) };
   }
 
-  /** What was used once nothing more is run: the caller of publish and subscribe has its answer from the fastest replica. */
+  /** What was used once nothing runs any more: after publish and subscribe the slower replicas are still at work. */
   private async settled(): Promise<Usage> {
     for (let used = await this.usage(); ;) {
       await delay(50);
@@ -116,13 +116,13 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }
 
-function question<Answer>(child: ChildProcess, message: Burst | 'usage'): Promise<Answer> {
+function ask<Answer>(child: ChildProcess, message: Burst | 'usage'): Promise<Answer> {
   child.send(message);
-  return heard(child) as Promise<Answer>;
+  return nextMessage(child) as Promise<Answer>;
 }
 
 /** The next message of a child. */
-async function heard(child: ChildProcess): Promise<unknown> {
+async function nextMessage(child: ChildProcess): Promise<unknown> {
   const done = new AbortController();
   const exit = once(child, 'exit', done).then(() =>
     Promise.reject(new Error('a process of the bench ended by itself')),

@@ -56,8 +56,8 @@ export function reconnectDelay(attempt: number): number {
 }
 
 /**
- * Whether an error of a connection says that Redis lets nobody in, or that its certificate is not trusted: trying again does
- * not help before somebody has changed a password or a certificate.
+ * Whether an error of a connection says that Redis lets nobody in, or that its certificate is not trusted: trying again
+ * does not help before somebody has changed a password or a certificate.
  */
 export function isAccessDenied({ message, code }: Error & { code?: string }): boolean {
   return /\b(WRONGPASS|NOAUTH|NOPERM|invalid password)\b/.test(message) || /CERT|^UNABLE_TO_/.test(code ?? '');
@@ -71,8 +71,8 @@ function connectionOptions(config: RedisConfig): RedisOptions {
     ...(encrypted && { tls: config.REDIS_TLS_CA ? { ca: config.REDIS_TLS_CA } : {} }),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // Whoever subscribes does so again: ioredis hears no rejection of its own attempt, and where the connection is lost
-    // once more at that moment, it would end the process.
+    // Whoever subscribes has to subscribe again after a loss: ioredis does not catch the rejection of its own attempt,
+    // and a connection that is lost once more at that moment would end the process.
     autoResubscribe: false,
     // What was not answered when a connection was lost is rejected at once. With resending off and any other number,
     // ioredis forgets such commands and their promises stay open for ever.
@@ -120,8 +120,8 @@ function cluster(startupNodes: Address[], options: RedisOptions): Cluster {
 
 /**
  * Makes a connection's errors harmless. ioredis attaches the command that failed, and with it the password, to what is
- * logged. And a TLS socket may tell of a second error after the one that ended it, e.g. the alert of a server whose
- * certificate was not trusted: ioredis hears the first only; unheard, the second would end the process.
+ * logged. And a TLS socket may emit a second error after the one that ended it, e.g. the alert of a server whose
+ * certificate was not trusted: ioredis listens to the first only, and the second would end the process.
  */
 function guarded(redis: Redis): Redis {
   return redis.on('error', (error: Error & { command?: unknown }) => {

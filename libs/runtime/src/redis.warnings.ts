@@ -2,10 +2,10 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
 /**
- * Warns about servers that would make room by dropping keys: dropped without a trace would be requests or jobs. Where a
- * server does not say what it does, nothing is said either.
+ * Warns about servers that drop keys when memory is short: requests or jobs would be lost without a trace. Says nothing
+ * of a server that does not tell its policy.
  *
- * @param duty what the server is for, as it is to be named.
+ * @param duty what the server is for, as the log names it.
  */
 export async function warnOfEviction(redis: Redis | Cluster, log: Logger, duty: string): Promise<void> {
   const policies = await Promise.all(
@@ -24,8 +24,8 @@ function policyIn(info: string): string | undefined {
 }
 
 /**
- * How many of the largest replies Redis has to hold for one gateway that is busy for a moment. Where that is too much for
- * it, it cuts the gateway's connection, and every call that waits there fails.
+ * How many of the largest replies Redis has to hold for a gateway that is busy for a moment. If it may not hold as
+ * many, it cuts the gateway's connection, and every call that waits there fails.
  */
 const largestRepliesAtOnce = 8;
 
@@ -33,7 +33,7 @@ const largestRepliesAtOnce = 8;
 export async function warnOfCutReplies(redis: Redis | Cluster, log: Logger, maxReplyBytes: number): Promise<void> {
   const needed = largestRepliesAtOnce * maxReplyBytes;
   const ask = (server: Redis) => server.config('GET', 'client-output-buffer-limit') as Promise<string[]>;
-  // Many a hosted one keeps its configuration to itself.
+  // Many hosted servers do not let anybody read their configuration: of those nothing is said.
   const limits = await Promise.all(masters(redis).map((server) => ask(server).then(pubsubLimitIn, () => undefined)));
   const lowest = Math.min(...limits.map((limit) => limit || Number.POSITIVE_INFINITY));
   if (lowest < needed)

@@ -67,7 +67,7 @@ export function runService<Schema extends z.ZodObject>(
       connect: () => connectRedis(config),
       log,
       maxInFlight: config.MAX_IN_FLIGHT,
-      handled: handlerMetrics(),
+      onHandled: handlerMetrics(),
     });
     const root: DynamicModule = { module: ServiceModule, imports: [DatabaseModule.of(database), module(values, log)] };
     const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });

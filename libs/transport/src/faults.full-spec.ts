@@ -4,7 +4,7 @@ import { killOneOfThree, longestWaitMs, poison, stopOneOfTwo } from '../testing/
 import { ask, Load } from '../testing/load.js';
 import { Stage } from '../testing/stage.js';
 
-/** How soon a call fails that fails at once, and how soon all is well again after Redis is back: far above what it takes. */
+/** How soon a call fails that fails at once, and how soon all is well after Redis is back: far above what it takes. */
 const atOnceMs = 1_500;
 const healMs = 20_000;
 
@@ -194,7 +194,8 @@ describe('this suite notices', () => {
   });
 
   it('a transport that does not claim what it takes over', async () => {
-    // Longer than the survivors' looks for abandoned requests lie apart: both find the same one. Few enough to end in time.
+    // Handlers take longer than two polls for abandoned requests lie apart, so that both survivors find the same
+    // request; callers are few enough to end in time.
     await expect(killOneOfThree({ broken: 'no claim', takesMs: 520, callers: 9 })).rejects.toThrow(
       'requests that ran three times',
     );

@@ -13,7 +13,7 @@ const maxInFlight = 4;
 const takesMs = 20;
 const perSecond = (maxInFlight * 1_000) / takesMs;
 
-/** How long is asked before the first look at the heaps, and from there to the second. */
+/** How long calls are made before the heaps are measured first, and from then until they are measured again. */
 const settleMs = 6_000;
 const watchMs = 12_000;
 

@@ -89,7 +89,7 @@ describe('a call', () => {
     expect(b.runs.length).toBeGreaterThan(20);
   });
 
-  it('leaves others of its turn to a second replica, once both know of each other', async () => {
+  it('leaves others of the same tick to a second replica, once both know of each other', async () => {
     const [a, b] = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);
     const gateway = await client();
     await eventually(async () => {

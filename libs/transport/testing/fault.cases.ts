@@ -21,7 +21,7 @@ export function killOneOfThree({
     const [victim] = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name, { broken })));
     const load = new Load(await stage.gateway(), { callers, takesMs, budgetMs: longestWaitMs });
     await eventually(() => expect(load.answered).toBeGreaterThan(60), { timeout: 20_000 });
-    // In the midst of its requests, and not between two turns.
+    // It is killed in the midst of requests, and not between two of them.
     await eventually(() => {
       const ended = new Set(load.outcomes.map(({ text }) => text));
       const begun = stage.runs().filter(({ replica, text }) => replica === 'a' && !ended.has(text));
@@ -116,7 +116,7 @@ class Supervision {
   async start(name: string): Promise<ChildReplica> {
     const replica = await this.stage.replica(name);
     void replica.ended().then(() => {
-      // One that a case's end took away while it started is no fault.
+      // That it was killed while it started, as the case has ended, is no fault.
       if (!this.ended) this.start(name).catch(() => {});
     });
     return replica;

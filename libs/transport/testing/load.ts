@@ -20,7 +20,7 @@ export interface LoadOptions {
   readonly budgetMs?: number;
 }
 
-/** Asks once, and tells how it ended. */
+/** Asks once. @returns how it ended. */
 export async function ask(
   client: StreamClient,
   text: string,
@@ -37,7 +37,7 @@ export async function ask(
   return { text, end, started, tookMs: performance.now() - started };
 }
 
-/** Callers that ask without a pause until they are told to stop. */
+/** Callers that ask without a pause until they are stopped. */
 export class Load {
   readonly outcomes: Outcome[] = [];
   private readonly callers: Promise<void>[];
@@ -72,10 +72,10 @@ export class Load {
 
   private async run(caller: number): Promise<void> {
     const { callers: _, ...request } = this.options;
-    for (let turn = 0; !this.stopped; turn += 1) {
-      const outcome = await ask(this.client, `${caller}.${turn}`, request);
+    for (let round = 0; !this.stopped; round += 1) {
+      const outcome = await ask(this.client, `${caller}.${round}`, request);
       this.outcomes.push(outcome);
-      // A refusal comes at once; a caller that asked again in the same instant would only heat the room.
+      // A call is refused at once: a caller that tried again without a pause would only burn CPU.
       if (outcome.end !== 'answered') await delay(20);
     }
   }

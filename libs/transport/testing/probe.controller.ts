@@ -6,7 +6,7 @@ import { Failure, JsonText, type ReplyOf, type RequestOf } from '#contracts';
 import { CallContext, Handle } from '../src/index.js';
 import { probe, quote } from './probe.contracts.js';
 
-/** Where a replica writes down what it does: a run directly before it begins. */
+/** Where a replica writes down what it does; a run is written down directly before it begins. */
 export interface Journal {
   readonly replica: string;
   ran(text: string): void;

@@ -3,7 +3,7 @@ import { breakTransport, type Breakage } from './broken.transport.js';
 import { heapAfterGc } from './heap.js';
 import { startReplica, type ProbeOptions, type RedisEnvironment } from './probe.replica.js';
 
-/** What a child process is told by its argument. */
+/** The argument of a child process, as JSON. */
 export interface ProbeProcessOptions extends Omit<ProbeOptions, 'journal'> {
   readonly environment: RedisEnvironment;
   readonly name: string;

@@ -135,7 +135,7 @@ export class RedisGroup {
     return node;
   }
 
-  /** The settings that say by what port and for whom a server is there. */
+  /** The settings of a server's port, and of who may connect to it. */
   private access(port: number): string {
     if (!this.secrets) return `port ${port}\n`;
     const { password, certificate, privateKey } = this.secrets;

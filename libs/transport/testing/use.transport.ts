@@ -28,13 +28,13 @@ export function useTransport() {
   });
 
   return {
-    /** A connection for looking and tampering. */
+    /** A connection by which a test reads and changes what is in Redis. */
     admin: () => admin,
 
     redisUrl: () => redis.url,
 
     async replica(options: ProbeOptions = {}): Promise<ProbeReplica> {
-      // What nobody needs here would only take time.
+      // Longer times are needed by no test here.
       const replica = await startReplica(environment(), {
         timings: { drainGraceMs: 0, blockMs: 50, drainMs: 100 },
         ...options,

@@ -16,7 +16,7 @@ export interface ClientLinksOptions {
   /** The channel that replies come on. */
   readonly channel: string;
   readonly onMessage: (message: Buffer) => void;
-  /** A connection was lost: replies on their way may be lost with it. */
+  /** Called when a connection was lost: replies on their way may be lost with it. */
   readonly onLost: () => void;
 }
 
@@ -24,11 +24,11 @@ export interface ClientLinksOptions {
 const faultPauseMs = 250;
 
 /**
- * What a client holds towards Redis: a connection that writes, one that subscribes to replies, and a view of each service.
+ * A client's connections to Redis, one that writes and one that receives its replies, and its view of each service.
  *
  * Invariants:
- * - It is up only while it is subscribed to its replies: anew after each loss, and confirmed by Redis.
- * - Nothing known of a service outlives the connection that it was learnt on.
+ * - It is up only while Redis has confirmed its subscription; after each loss it subscribes anew.
+ * - What it knows of a service it forgets when a connection is lost.
  */
 export class ClientLinks {
   readonly writer: RedisLink;
@@ -44,7 +44,7 @@ export class ClientLinks {
     this.subscriber = new RedisLink('subscriber', connect(), log);
     for (const link of this.all) link.on('close', () => this.lost());
     this.subscriber.on('ready', () => void this.subscribe());
-    // Bytes: most of a reply is handed on as it is.
+    // As bytes and not as a string: most of a reply is handed on unparsed.
     this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
       if (from.toString() === channel) onMessage(message);
     });
@@ -109,7 +109,7 @@ export class ClientLinks {
   }
 
   private async poll(): Promise<void> {
-    // The ping is what makes a silent connection show that it is dead.
+    // A connection that only waits for messages learns from the ping that the other end is gone.
     await Promise.all([this.subscriber.redis.ping(), ...[...this.views.values()].map((view) => view.poll())]);
   }
 

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Result } from '../wire/format.js';
 
-/** How exact timeouts are. */
+/** How exact timeouts are, in milliseconds. */
 const tickMs = 20;
 
 type Settle = (result: Result) => void;
@@ -33,7 +33,7 @@ export class PendingCalls {
     return this.calls.size;
   }
 
-  /** Waits for a reply for `budgetMs`; answers the id by which the reply is to be sent. */
+  /** Waits for a reply for `budgetMs`. @returns the id that the reply has to carry. */
   add(budgetMs: number, settle: Settle): string {
     const id = (this.last += 1).toString(36);
     this.calls.set(id, { until: this.monotonic() + budgetMs, settle });
@@ -41,7 +41,7 @@ export class PendingCalls {
     return id;
   }
 
-  /** Answers whether anybody still waited. */
+  /** Ends a call. @returns whether anybody still waited. */
   settle(id: string, result: () => Result): boolean {
     const call = this.calls.get(id);
     if (!call) return false;
@@ -51,7 +51,7 @@ export class PendingCalls {
   }
 
   settleAll(result: Result): void {
-    // Not those that are made while these are told.
+    // Calls that are made while these are settled are not among them.
     const ids = [...this.calls.keys()];
     for (const id of ids) this.settle(id, () => result);
     this.tick();

@@ -9,11 +9,11 @@ interface Addition {
 }
 
 /** Most bytes of requests that are added in one step: Redis serves nobody else meanwhile. */
-const mostBytes = 4 * 2 ** 20;
+const maxBytes = 4 * 2 ** 20;
 
-/** What a client adds to the stream of one service, in batches. */
+/** Adds a client's requests to the stream of one service, in batches. */
 export class RequestSender {
-  private readonly batch = new Batch<Addition>((additions) => this.sendBatch(additions), bytesOf, mostBytes);
+  private readonly batch = new Batch<Addition>((additions) => this.sendBatch(additions), bytesOf, maxBytes);
 
   constructor(
     private readonly link: RedisLink,

@@ -5,12 +5,12 @@ import type { RedisLink } from '../wire/redis.link.js';
 import { RequestSender } from './request.sender.js';
 
 /**
- * The share of its budget that a request may spend on waiting for its turn. Were it all, replicas that are behind would
- * run nothing but what is answered too late.
+ * The share of its budget that a request may spend waiting in the stream; the rest is for its run. If it could wait
+ * until its deadline, replicas with a backlog would only give answers that come too late.
  */
 const waitingShare = 0.5;
 
-/** What a client knows of one service: whether it is there, how far behind it is, and Redis' time where its keys are. */
+/** What a client knows of a service: whether a replica is alive, how long its backlog is, and its Redis' time. */
 export class ServiceView {
   readonly clock = new RedisClock();
   /** Calls of this client that the service has not answered. */
@@ -31,18 +31,18 @@ export class ServiceView {
     this.requestSender = new RequestSender(link, this.keys.requests, () => this.clock.now());
   }
 
-  /** Whether a poll is on its way. */
+  /** Whether a poll is under way. */
   get isPolling(): boolean {
     return this.polling !== undefined;
   }
 
-  /** Reads it anew; a poll that is on its way already is shared. */
+  /** Reads all of it anew; a poll that is under way already is shared. */
   poll(): Promise<void> {
     this.polling ??= this.read().finally(() => (this.polling = undefined));
     return this.polling;
   }
 
-  /** Nothing known before is true any more, e.g. after Redis was away. */
+  /** Believes no replica to be alive until the next poll, e.g. after Redis was away. */
   forget(): void {
     this.aliveUntil = 0;
   }
@@ -52,7 +52,7 @@ export class ServiceView {
     return this.inFlight >= this.maxInFlight;
   }
 
-  /** Whether a replica was alive at the last poll and can still be believed to be. */
+  /** Whether a replica was alive at the last poll and its heartbeat is still valid. */
   get isAlive(): boolean {
     return performance.now() < this.aliveUntil;
   }
@@ -76,7 +76,7 @@ export class ServiceView {
       () => this.link.redis.rpcPoll(requests, alive, group),
       ([now]) => now,
     );
-    // Counted from the question: however long the answer took, the replica is not believed alive for longer than it is.
+    // Counted from before the question: a slow answer must not make the heartbeat look valid for longer than it is.
     this.aliveUntil = asked + answer[1];
     this.backlogMs = answer[2];
   }

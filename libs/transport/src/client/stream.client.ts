@@ -57,7 +57,7 @@ const timedOut: Result = { error: unavailable('no reply within the deadline') };
  * - Every call is settled by its deadline, whatever became of Redis, the service or the reply.
  * - A call that can't be answered is refused at once: no replica alive, too many in flight, a backlog that
  *   leaves too little of the deadline, Redis away.
- * - It receives its own replies only, on a channel of its own, and each by the id of a call that still waits.
+ * - It receives only its own replies, on a channel of its own; each is matched by the id of a call that still waits.
  * - Nothing is sent twice.
  */
 export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
@@ -88,7 +88,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     return this.links?.isUp ?? false;
   }
 
-  /** Resolves when it is subscribed to replies and every service was polled once; waits for Redis as long as that takes. */
+  /** Resolves when it is subscribed to replies and has polled every service; waits for Redis as long as that takes. */
   override connect(): Promise<void> {
     this.opening ??= this.open();
     return this.opening;
@@ -116,7 +116,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   }
 
   override send<TResult = any, TInput = any>(pattern: any, data: TInput): Observable<TResult> {
-    // Nest's `send` connects first, which would wait for Redis without an end.
+    // Nest's `send` connects first, and would wait for Redis for ever.
     if (this.opening && !this.isUp) return throwError(() => unavailable('Redis is away'));
     return super.send<TResult, TInput>(pattern, data);
   }
@@ -166,13 +166,13 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     });
     this.links = links;
     for (const [event, listener] of this.listeners) for (const link of links.all) link.on(event, listener);
-    for (const event of linkEvents) for (const link of links.all) link.on(event, () => this.tellStatus());
+    for (const event of linkEvents) for (const link of links.all) link.on(event, () => this.publishStatus());
     await links.open();
-    this.tellStatus();
+    this.publishStatus();
     void warnOfEviction(links.writer.redis, this.options.log, 'the requests');
   }
 
-  private tellStatus(): void {
+  private publishStatus(): void {
     this._status$.next(this.links?.all.every((link) => link.isUp) ? 'connected' : 'reconnecting');
   }
 
@@ -182,7 +182,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     });
   }
 
-  /** Sends a request; `settle` is called exactly once. The function answered gives the call up. */
+  /** Sends a request; `settle` is called exactly once. @returns what gives the call up. */
   private ask(packet: ReadPacket, wantedMs: number, settle: (result: Result) => void): () => void {
     const budgetMs = Math.min(wantedMs, longestBudgetMs);
     const view = this.viewFor(packet);
@@ -203,9 +203,9 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
 
   /** Adds a request to its service's stream, or throws why it can't be. Without an id it is an event. */
   private async transmit(view: ServiceView, packet: ReadPacket, budgetMs: number, id?: string): Promise<void> {
-    // What was seen may be old where this process itself was held up: nobody is called missing on that alone. A poll
-    // that is on its way is not waited for, as it may hang in a failover.
-    if (!view.clock.known || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
+    // If this process itself was held up, the last poll is too old to say that the service is away: it polls once more.
+    // A poll that is under way already is not waited for, as it may hang during a failover.
+    if (!view.clock.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
     const reason = this.isUp ? view.refusal(budgetMs) : 'Redis is away';
     if (reason) throw this.refusal(reason);
     const fields = encodeRequest({

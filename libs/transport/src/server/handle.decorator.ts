@@ -8,8 +8,8 @@ import type { CallContext } from './call.context.js';
 type Handler<C extends Rpc> = (request: RequestOf<C>, context: CallContext) => ReplyOf<C> | Promise<ReplyOf<C>>;
 
 /**
- * Hands on what a handler threw as it is, so that the transport can tell a failure from a fault: Nest's own filter makes
- * `Internal server error` of both.
+ * Hands on what a handler threw as it is, so that the transport can tell a failure from a fault: Nest's own filter
+ * makes `Internal server error` of both.
  */
 @Catch()
 class FailureFilter implements ExceptionFilter {

@@ -6,10 +6,10 @@ import type { RedisLink } from '../wire/redis.link.js';
 /** A consumer that has been silent for this long and owns nothing is deleted. */
 const forgottenMs = 60_000;
 
-/** How long a heartbeat counts that says that nobody is to count on this replica: it is over before it is read. */
-const overMs = -1;
+/** The time to live of the heartbeat of a replica that clients are not to count on: over as soon as it is written. */
+const expiredTtlMs = -1;
 
-/** One replica's place in its service: the consumer group, the heartbeat and, learnt from it, Redis' time. */
+/** One replica's membership of its service's consumer group, and its heartbeat, by which it also learns Redis' time. */
 export class Membership {
   private serving = true;
   private alive = 0;
@@ -24,7 +24,7 @@ export class Membership {
 
   /** Makes stream and group where they are missing and says for the first time that this replica is alive. */
   async join(): Promise<void> {
-    // A stream that stands without its group (someone destroyed it) is the case that the heartbeat does not see.
+    // The heartbeat makes both where the stream is missing. Here the group is also made where only it was destroyed.
     await this.link.redis.xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM').catch((error: Error) => {
       if (!error.message.startsWith('BUSYGROUP')) throw error;
     });
@@ -41,17 +41,17 @@ export class Membership {
     return this.alive === 1;
   }
 
-  /** Says that this replica is alive; or, while it does not serve, that it is there and not to be counted on. */
+  /** Says that this replica is alive; while it does not serve, by a heartbeat that no client counts on. */
   async heartbeat(): Promise<void> {
     const { requests, alive } = this.keys;
-    const ttlMs = this.serving ? this.heartbeatTtlMs : overMs;
+    const ttlMs = this.serving ? this.heartbeatTtlMs : expiredTtlMs;
     const write = () => this.link.redis.rpcHeartbeat(requests, alive, group, this.replica, ttlMs);
     [, this.alive] = await this.clock.learn(write, ([now]) => now);
   }
 
   /**
-   * Has clients count on this replica from now on, or not. Resolves when that is told; where nobody else is there to read what
-   * they had sent before, only after they have heard of it, `drainGraceMs` later.
+   * Has clients count on this replica from now on, or not. Resolves when Redis knows. Where no other replica is alive,
+   * nobody would read what clients send until they know, too: then it resolves `drainGraceMs` later.
    */
   async setServing(isServing: boolean, drainGraceMs: number): Promise<void> {
     this.serving = isServing;
@@ -59,7 +59,7 @@ export class Membership {
     if (!this.serving && this.alive === 0) await delay(drainGraceMs, undefined, { ref: false });
   }
 
-  /** Says that this replica is not to be counted on any more. Answers whether Redis heard it. */
+  /** Removes the heartbeat, so that clients count on this replica no more. @returns whether Redis carried it out. */
   async withdraw(): Promise<boolean> {
     return this.link.redis.zrem(this.keys.alive, this.replica).then(
       () => true,
@@ -67,12 +67,12 @@ export class Membership {
     );
   }
 
-  /** Takes the consumer away unless requests are pending with it: those would be lost. Answers how many are. */
+  /** Deletes the consumer unless requests are pending with it, which would be lost. @returns how many are pending. */
   async leave(): Promise<number> {
     return this.link.redis.rpcLeave(this.keys.requests, this.keys.alive, group, this.replica);
   }
 
-  /** Deletes the consumers of replicas that are gone. */
+  /** Deletes the consumers of replicas that are long gone. */
   async removeDeadConsumers(): Promise<void> {
     await this.link.redis.rpcRemoveDeadConsumers(this.keys.requests, this.keys.alive, group, forgottenMs);
   }

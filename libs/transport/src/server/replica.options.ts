@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 
 /** The timing of a replica. The defaults belong together: takeover is within about 2 s. */
 export interface ReplicaTimings {
-  /** How often the heartbeat is written, running requests are renewed and abandoned ones looked for. */
+  /** How often the heartbeat is written, running requests are renewed and abandoned ones polled for. */
   readonly heartbeatMs: number;
   /** For how long a heartbeat counts. */
   readonly heartbeatTtlMs: number;
@@ -26,7 +26,7 @@ export const defaultTimings: ReplicaTimings = {
   drainMs: 20_000,
 };
 
-/** More than a service's largest answer; as little as a gateway may have several of on their way to it. */
+/** More than the largest answer of a service, and so little that Redis can hold several for a gateway. */
 export const defaultMaxReplyBytes = 8 * 2 ** 20;
 
 export interface ReplicaOptions {

@@ -29,12 +29,12 @@ const faultPauseMs = 250;
  *
  * Invariants:
  * - It says that it is alive only once the group exists, and is ready only once it reads.
- * - While it is to take no requests it neither reads nor takes over, and its heartbeat tells clients not to count on it. It
- *   still answers what it has read. The last replica goes on reading until clients know.
+ * - While it is to take no requests it neither reads nor takes over, and its heartbeat tells clients not to count on
+ *   it. It still answers what it has read. The last replica goes on reading until clients know.
  * - It never has more than `maxInFlight` requests; what it has no capacity for stays in the stream for others.
  * - A request past its deadline is acknowledged and never run.
- * - A request is acknowledged in the same step in which its reply is sent, so a replica that dies leaves all that it has not
- *   answered to others.
+ * - A request is acknowledged in the same step in which its reply is sent, so a replica that dies leaves all that it
+ *   has not answered to others.
  * - A request that was taken over runs alone: if it kills this replica, no other request dies with it.
  * - It stops in order: it reads no more, answers all that runs, and leaves. A consumer with pending requests is never
  *   deleted.
@@ -257,8 +257,8 @@ export class Replica {
   }
 
   /**
-   * Keeps what runs from being taken over. A request whose caller has stopped waiting leaves the stream, however long its
-   * handler may still run.
+   * Keeps what runs from being taken over. A request whose caller has stopped waiting leaves the stream, however long
+   * its handler may still run.
    */
   private async renew(): Promise<void> {
     const now = this.clock.now();

@@ -4,8 +4,8 @@ import { encodeReply, joinReplies, type Entry } from '../wire/format.js';
 import { group } from '../wire/keys.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
-/** How long to wait before an answer is offered again. */
-const againMs = 250;
+/** How long to wait before an answer is offered again, in milliseconds. */
+const retryMs = 250;
 
 interface Answer {
   readonly entry: Entry;
@@ -14,11 +14,11 @@ interface Answer {
 }
 
 /**
- * The answers of one replica.
+ * Sends the answers of one replica.
  *
  * Invariants:
- * - A request is acknowledged, deleted and replied to in one step, together with those answered in the same turn of
- *   the event loop or while Redis was at the step before, as far as all of it has no more than `mostBytes`.
+ * - A request is acknowledged, deleted and replied to in one step, together with those that were answered in the same
+ *   tick of the event loop or while Redis worked on the step before, up to `maxBytes` of replies.
  * - After a fault of Redis an answer is offered again, for as long as its caller waits.
  */
 export class ReplySender {
@@ -28,13 +28,16 @@ export class ReplySender {
     private readonly link: RedisLink,
     private readonly stream: string,
     private readonly now: () => number,
-    mostBytes: number,
+    maxBytes: number,
   ) {
     const bytesOf = ({ result }: Answer) => (result === undefined ? 0 : Buffer.byteLength(result));
-    this.batch = new Batch<Answer>((answers) => this.sendBatch(answers), bytesOf, mostBytes);
+    this.batch = new Batch<Answer>((answers) => this.sendBatch(answers), bytesOf, maxBytes);
   }
 
-  /** Ends a request; without a result (as encoded) nobody is told. Resolves when that is done or pointless; never rejects. */
+  /**
+   * Ends a request with its encoded result; without one nothing is sent. Resolves when that is done or its caller has
+   * stopped waiting; never rejects.
+   */
   finish(entry: Entry, result?: string): Promise<void> {
     return new Promise((done) => this.batch.add({ entry, result, done }));
   }
@@ -44,14 +47,14 @@ export class ReplySender {
     const replies = byChannel(answers).flatMap(([channel, texts]) => [channel, joinReplies(texts)]);
     const end = () => answers.forEach(({ done }) => done());
     if (await this.isSent(ids, replies)) return end();
-    // Others do not wait for what has to be offered again.
+    // Not awaited: later answers do not wait for those that Redis did not take.
     const until = Math.max(...answers.map(({ entry }) => entry.deadline));
     void this.offerAgain(ids, replies, until).then(end);
   }
 
   private async offerAgain(ids: readonly string[], replies: readonly string[], until: number): Promise<void> {
     while (this.now() < until) {
-      await delay(againMs);
+      await delay(retryMs);
       if (await this.isSent(ids, replies)) return;
     }
   }

@@ -24,19 +24,19 @@ export interface StreamServerOptions {
   /** Most bytes of one reply; a larger one becomes an error, `internal`, to its caller. Default 8 MiB. */
   readonly maxReplyBytes?: number;
   readonly timings?: Partial<ReplicaTimings>;
-  /** Told of each request that a handler ran for, e.g. for metrics: `ok`, a failure's code, or `error`. */
-  readonly handled?: (pattern: string, outcome: string, tookMs: number) => void;
+  /** Called after each request that a handler ran for, e.g. for metrics: `ok`, a failure's code, or `error`. */
+  readonly onHandled?: (pattern: string, outcome: string, tookMs: number) => void;
 }
 
 /**
- * Nest's server side of the transport: makes a process a replica of its service. What is guaranteed stands at
- * {@link Replica}; here a request meets its handler.
+ * Nest's server side of the transport: makes a process a replica of its service. {@link Replica} says what is
+ * guaranteed; here a request meets its handler.
  *
  * Invariants:
  * - A handler sees only payloads that its contract accepts, a caller only such replies.
  * - A thrown `Failure` crosses as data. Anything else is logged here, once, with its cause, and crosses as `internal`.
- * - A reply that is too large crosses as `internal`, too: Redis would cut the caller's connection, and with it every call
- *   that waits there.
+ * - A reply that is too large crosses as `internal`, too: Redis would cut the caller's connection, and with it every
+ *   call that waits there.
  */
 export class StreamServer extends Server<LinkEvents, LinkStatus> implements CustomTransportStrategy {
   override readonly transportId = redisStreams;
@@ -58,8 +58,8 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   }
 
   /**
-   * Takes requests from here on, or leaves them to other replicas, e.g. as what its handlers need is away: then it reads none
-   * and clients do not count on it, and where it is the last one they are told `unavailable` at once.
+   * Takes requests from now on, or leaves them to other replicas, e.g. while something that its handlers need is away:
+   * then it reads none and clients do not count on it. If it is the last one, their calls are `unavailable` at once.
    */
   takeRequests(isTaking: boolean): void {
     this.isTaking = isTaking;
@@ -92,7 +92,7 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     return this.replica.links.map((link) => link.redis) as T;
   }
 
-  /** Nest's own parses each pattern first, in case it is an object; a contract's never is. */
+  /** Nest's own method parses each pattern first, in case it is an object; a contract's never is. */
   override getHandlerByPattern(pattern: string): MessageHandler | null {
     return this.messageHandlers.get(pattern) ?? super.getHandlerByPattern(pattern);
   }
@@ -105,10 +105,10 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
       (entry, now) => this.answer(entry, now),
     );
     for (const [event, listener] of this.listeners) this.listenToLinks(event, listener);
-    for (const event of linkEvents) this.listenToLinks(event, () => this.tellStatus());
+    for (const event of linkEvents) this.listenToLinks(event, () => this.publishStatus());
     await this.replica.start();
     await this.replica.takeRequests(this.isTaking);
-    this.tellStatus();
+    this.publishStatus();
     const [, { redis }] = this.replica.links;
     void warnOfEviction(redis, this.log, 'the requests');
     void warnOfCutReplies(redis, this.log, this.maxReplyBytes);
@@ -118,7 +118,7 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     for (const link of this.replica?.links ?? []) link.on(String(event), listener);
   }
 
-  private tellStatus(): void {
+  private publishStatus(): void {
     this._status$.next(this.replica?.links.every((link) => link.isUp) ? 'connected' : 'reconnecting');
   }
 
@@ -130,9 +130,9 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     const start = performance.now();
     let outcome = 'ok';
     try {
-      // A caller newer than this replica, while a release rolls out: it may ask again.
+      // The caller is newer than this replica, while a release rolls out, and may try again.
       if (!handler) throw new Failure('unavailable', undefined, { cause: `nothing handles ${pattern}` });
-      const data = accepted(handler, entry.request.data);
+      const data = validPayload(handler, entry.request.data);
       if (reply) {
         const result = encodeResult({ value: validReply(handler, await this.invoke(handler, data, context)) });
         this.refuseTooLarge(result);
@@ -142,17 +142,17 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
       return encodeResult({});
     } catch (error) {
       outcome = 'error';
-      // What Nest's own filter made of an error of an ordinary handler, and logged.
+      // An error of an ordinary handler, which Nest's own filter has logged and made plain data.
       if (handler && !contractOf(handler) && isPlain(error)) return encodeResult({ error });
-      const failure = this.crossing(error, context);
+      const failure = this.toFailure(error, context);
       outcome = failure.code;
       return this.encodedFailure(failure, pattern);
     } finally {
-      if (handler) this.options.handled?.(pattern, outcome, performance.now() - start);
+      if (handler) this.options.onHandled?.(pattern, outcome, performance.now() - start);
     }
   }
 
-  /** A failure may carry another answer with it, which may be too large as well. */
+  /** Encodes a failure. The answer that it may carry with it may be too large as well. */
   private encodedFailure(failure: FailureData, pattern: string): string {
     const result = encodeResult({ error: failure });
     try {
@@ -170,7 +170,7 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     if (bytes > this.maxReplyBytes) throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);
   }
 
-  /** Runs a handler between Nest's processing hooks. One that answers with a stream answers with its last value. */
+  /** Runs a handler between Nest's processing hooks. Of an `Observable` that it returns the last value counts. */
   private invoke(handler: MessageHandler, data: unknown, context: CallContext): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const run = async (end: () => void) => {
@@ -187,8 +187,8 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     });
   }
 
-  /** An error as its caller gets it. */
-  private crossing(error: unknown, context: CallContext): FailureData {
+  /** What the caller gets for an error; logs what only operators are to see. */
+  private toFailure(error: unknown, context: CallContext): FailureData {
     const { pattern } = context;
     const requestId = context.correlationId ?? context.requestId;
     if (error instanceof Failure) {
@@ -200,7 +200,7 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   }
 }
 
-/** Whether it is data that JSON has, and no error. */
+/** Whether JSON has it and it is no `Error`. */
 function isPlain(error: unknown): boolean {
   try {
     return !(error instanceof Error) && JSON.stringify(error) !== undefined;
@@ -213,7 +213,7 @@ function contractOf(handler: MessageHandler): Rpc | undefined {
   return handler.extras?.contract as Rpc | undefined;
 }
 
-function accepted(handler: MessageHandler, json: string): unknown {
+function validPayload(handler: MessageHandler, json: string): unknown {
   const data: unknown = JSON.parse(json);
   const contract = contractOf(handler);
   if (!contract) return data;

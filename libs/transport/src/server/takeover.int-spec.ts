@@ -79,8 +79,8 @@ describe('a request whose replica died', () => {
     await take(2);
     const { runs, spans } = await replica();
     const others: Promise<unknown>[] = [];
-    for (let turn = 0; runs.length < 3 || !runs.includes('left2'); turn += 1) {
-      others.push(ask(gateway, `other${turn}`, { takesMs: 60, budgetMs: 30_000 }));
+    for (let round = 0; runs.length < 3 || !runs.includes('left2'); round += 1) {
+      others.push(ask(gateway, `other${round}`, { takesMs: 60, budgetMs: 30_000 }));
       await delay(10);
     }
     await Promise.all([...others, ...left]);

@@ -9,7 +9,7 @@ const maxDeliveries = 3;
 /** How many pending requests one poll for abandoned ones covers. */
 const pollCount = 100;
 
-/** What a caller is told when its request is given up. */
+/** The result of a request that is given up. */
 const givenUp = encodeResult({ error: { code: 'unavailable' } });
 
 export interface TakeoverOptions {
@@ -31,9 +31,9 @@ interface Pending {
  * Takes over the requests of replicas that died.
  *
  * Invariants:
- * - A request belongs to one replica at a time: of many that want it, `XCLAIM` with a least idle time lets one win.
- * - Only a run counts as a delivery. To reserve a request for this replica does not, so that innocent requests that
- *   wait for their turn while replicas die are not given up.
+ * - A request belongs to one replica at a time: of many that want it, `XCLAIM` with a minimum idle time lets one win.
+ * - Only a run counts as a delivery. Reserving a request for this replica does not, so that requests that merely wait
+ *   while replicas die are not given up.
  * - What nobody waits for any more is never run.
  */
 export class Takeover {
@@ -73,8 +73,9 @@ export class Takeover {
   }
 
   /**
-   * Counts the delivery of the reserved request, directly before it runs. Answers whether it may: to a replica that
-   * stood still since, it may be lost to another one.
+   * Counts the delivery of the reserved request, directly before it runs.
+   *
+   * @returns whether it may run: if this replica stood still since it reserved the request, another one may have it.
    */
   async begin(entry: Entry): Promise<boolean> {
     const { keys, replica } = this.options;
@@ -101,7 +102,7 @@ export class Takeover {
     if (ids.length > 0) await this.link.redis.rpcRenew(keys.requests, group, replica, ...ids);
   }
 
-  /** Moves a request of this replica to the dead letters; its caller hears `unavailable`. */
+  /** Moves a request of this replica to the dead letters; its caller gets `unavailable`. */
   async deadLetter(entryId: string, reason: string, deliveries: number): Promise<void> {
     const { replica } = this.options;
     const { requests, dead } = this.options.keys;
@@ -120,7 +121,7 @@ export class Takeover {
 
   private async isWorthRunning(entry: Entry, deliveries: number): Promise<boolean> {
     const late = this.options.now() >= entry.deadline;
-    // A request that took a second replica along and then ran out of time is evidence, and is kept.
+    // One that is late and that two replicas did not answer may be what killed them: it is kept as a dead letter.
     if (deliveries >= maxDeliveries || (late && deliveries > 1)) {
       await this.deadLetter(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
       return false;

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as tick } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Batch } from './batch.js';
@@ -15,29 +15,29 @@ function batch(bytesOf: (item: number) => number = () => 1, mostBytes = 1_000_00
   return { items, sent, answer: () => answers.shift()?.() };
 }
 
-it('sends what comes in one turn of the event loop together', async () => {
+it('sends what comes in one tick of the event loop together', async () => {
   const { items, sent } = batch();
   for (const item of [1, 2, 3]) items.add(item);
-  await turn();
+  await tick();
   expect(sent).toEqual([[1, 2, 3]]);
 });
 
 it('sends what comes before the answer together, after it', async () => {
   const { items, sent, answer } = batch();
   items.add(1);
-  await turn();
+  await tick();
   items.add(2);
-  await turn();
+  await tick();
   items.add(3);
-  await turn();
+  await tick();
   expect(sent).toEqual([[1]]);
   answer();
-  await turn();
+  await tick();
   expect(sent).toEqual([[1], [2, 3]]);
   answer();
-  await turn();
+  await tick();
   items.add(4);
-  await turn();
+  await tick();
   expect(sent).toEqual([[1], [2, 3], [4]]);
 });
 
@@ -45,7 +45,7 @@ it('sends no more than 1,000 at once, in order', async () => {
   const { items, sent, answer } = batch();
   for (let item = 0; item < 2_500; item += 1) items.add(item);
   for (let n = 0; n < 3; n += 1) {
-    await turn();
+    await tick();
     answer();
   }
   expect(sent.map(({ length }) => length)).toEqual([1_000, 1_000, 500]);
@@ -58,7 +58,7 @@ it('sends no more bytes at once than it may, or one item that is larger; all of 
       const { items, sent, answer } = batch((size) => size, 100);
       for (const size of sizes) items.add(size);
       for (let n = 0; n < sizes.length; n += 1) {
-        await turn();
+        await tick();
         answer();
       }
       const sum = (some: number[]) => some.reduce((bytes, size) => bytes + size, 0);

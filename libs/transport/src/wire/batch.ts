@@ -1,11 +1,10 @@
-/** Most items of one batch: Lua hands a command about 8,000 arguments at most, and others want their turn. */
-const most = 1_000;
+/** Lua can pass about 8,000 arguments to a command, and while a script runs Redis serves nobody else. */
+const maxItems = 1_000;
 
 /**
- * Collects what is sent together, as one command costs what ten do: what comes within one turn of the event loop, and what
- * comes while Redis still has the batch before. So nothing waits on a Redis that is idle, and a busy one gets fewer commands.
- * A batch holds no more than `mostBytes`, or one item that is larger: what is large travels by itself and holds up no
- * others but for its own command.
+ * Collects items and sends them together, since a command with ten items costs about as much as one with a single item.
+ * A batch is what was added in one tick of the event loop, or while Redis had not yet answered the batch before:
+ * nothing waits for a Redis that is idle, and a busy one gets fewer commands. An item beyond `maxBytes` goes alone.
  */
 export class Batch<Item> {
   private readonly items: Item[] = [];
@@ -18,7 +17,7 @@ export class Batch<Item> {
   constructor(
     private readonly send: (items: Item[]) => Promise<void>,
     private readonly bytesOf: (item: Item) => number,
-    private readonly mostBytes: number,
+    private readonly maxBytes: number,
   ) {}
 
   add(item: Item): void {
@@ -34,10 +33,10 @@ export class Batch<Item> {
   /** How many of the first items are sent together. */
   private count(): number {
     let bytes = 0;
-    const limit = Math.min(this.items.length, most);
+    const limit = Math.min(this.items.length, maxItems);
     for (let count = 0; count < limit; count += 1) {
       bytes += this.bytesOf(this.items[count]!);
-      if (bytes > this.mostBytes && count > 0) return count;
+      if (bytes > this.maxBytes && count > 0) return count;
     }
     return limit;
   }

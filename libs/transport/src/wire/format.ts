@@ -1,6 +1,8 @@
 import { JsonText } from '#contracts';
 
-/** What a request and a reply look like on the wire. A change here has to be read by yesterday's processes: add fields, never change one. */
+/**
+ * What requests and replies look like on the wire. Yesterday's processes read it, too: add fields, never change one.
+ */
 
 /**
  * The longest budget a request may have. Requests older than twice this are trimmed, so that no request whose
@@ -42,7 +44,7 @@ export function encodeRequest(request: Request): string[] {
   return fields;
 }
 
-/** Reads a stream entry; `undefined` when it is none of ours. */
+/** Reads a stream entry; `undefined` when it is no request. */
 export function decodeEntry(id: string, fields: readonly string[]): Entry | undefined {
   const field: Record<string, string | undefined> = {};
   for (let at = 0; at + 1 < fields.length; at += 2) field[fields[at]!] = fields[at + 1];
@@ -60,18 +62,18 @@ export function timeOf(entryId: string): number {
   return Number(entryId.slice(0, entryId.indexOf('-')));
 }
 
-/** A reply's result: a value, or the error that the caller is told. `undefined` travels as an absent value. */
+/** What a call ends with: a value, or the error that the caller gets. `undefined` travels as an absent value. */
 export type Result = { readonly value?: unknown } | { readonly error: unknown };
 
-/** What is JSON as it travels: the result itself, and which part of its value comes after it as a text. */
+/** The part of a result that is JSON on the wire: `text` names the field of the value that comes after it as a text. */
 type EncodedResult = { value?: unknown; error?: unknown; text?: string };
 
 const lineFeed = 10;
 const tab = 9;
 
 /**
- * A result as JSON. A value that is a {@link JsonText}, or has a field that is one, is followed by it after a tab: it was
- * made once and is parsed by nobody here.
+ * A result as JSON. A {@link JsonText}, be it the value or a field of it, follows after a tab as it is: neither end
+ * parses it.
  *
  * @throws TypeError for what JSON does not have.
  */
@@ -85,7 +87,7 @@ export function encodeResult(result: Result): string {
   return JSON.stringify(result);
 }
 
-/** A reply is the request's id, a line feed and a result: whose it is can be seen without parsing the rest. */
+/** A reply is the request's id, a line feed and a result: it is matched with its call before its result is parsed. */
 export function encodeReply(id: string, result: string): string {
   return `${id}\n${result}`;
 }

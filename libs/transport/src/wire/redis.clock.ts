@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 
-/** How much a sample's uncertainty grows by its age: two oscillators, and a little more, so that samples get replaced. */
+/** How much less certain a sample gets with age: by more than two clocks drift apart, so that it gets replaced. */
 const driftPerMs = 0.001;
 
 /** A sample is not held on to for longer than this, however exact it was. */
@@ -11,8 +11,7 @@ const longestMs = 10_000;
  *
  * Invariants:
  * - No wall clock of this machine is read; setting one changes nothing here.
- * - A sample is worth what its round trip leaves open: an answer that took 3 s says little and replaces nothing
- *   better.
+ * - A sample is as uncertain as half its round trip is long: an answer that took 3 s replaces no better one.
  * - A step of Redis' time is seen by the first sample that contradicts what is held, and followed at once.
  */
 export class RedisClock {
@@ -21,7 +20,7 @@ export class RedisClock {
   constructor(private readonly monotonic: () => number = () => performance.now()) {}
 
   /** Whether the time is known at all. */
-  get known(): boolean {
+  get isKnown(): boolean {
     return this.held !== undefined;
   }
 
@@ -41,7 +40,7 @@ export class RedisClock {
   /** Redis said `redisMs` somewhen between `asked` and `answered`. */
   sample(redisMs: number, asked: number, answered: number): void {
     const offset = redisMs - (asked + answered) / 2;
-    // Redis' milliseconds are cut.
+    // And 1, as Redis' time is cut to whole milliseconds.
     const uncertainty = (answered - asked) / 2 + 1;
     const held = this.held;
     if (held) {

@@ -14,13 +14,13 @@ export interface LinkEvents extends Record<string, (link: string, ...rest: any[]
 }
 export const linkEvents = ['ready', 'close', 'reconnecting', 'error'] as const;
 
-/** As told by `status` of server and client. */
+/** What `status` of server and client says. */
 export type LinkStatus = 'connected' | 'reconnecting' | 'draining' | 'disconnected';
 
 /** How long Redis may take to answer that a connection is closed, in milliseconds. */
 const quitLimitMs = 1_000;
 
-/** The same fault is not logged again within this time. */
+/** The same fault is not logged again within this time, in milliseconds. */
 const repeatedMs = 10_000;
 
 /**
@@ -28,8 +28,8 @@ const repeatedMs = 10_000;
  *
  * Invariants:
  * - An outage is logged once when it begins and once when it ends, however many attempts lie between.
- * - That Redis refuses the password or a certificate is trusted by nobody is an error for an operator, logged once as
- *   such. It connects on: what is wrong may be put right at either end.
+ * - That Redis refuses the password, or that its certificate is not trusted, is logged once as an error, as an operator
+ *   has to act. It goes on trying to connect: that may be put right at either end.
  * - Closing ends within about a second, whatever state Redis is in.
  */
 export class RedisLink {
@@ -48,11 +48,11 @@ export class RedisLink {
     private readonly log: Logger,
   ) {
     this.redis = withScripts(redis);
-    redis.on('ready', () => this.gained());
-    redis.on('close', () => this.lost());
-    redis.on('error', (error: Error) => this.failed(error));
+    redis.on('ready', () => this.onReady());
+    redis.on('close', () => this.onClose());
+    redis.on('error', (error: Error) => this.onError(error));
     // A Cluster's own error does not say what its nodes said.
-    redis.on('node error', (error: Error) => this.failed(error));
+    redis.on('node error', (error: Error) => this.onError(error));
     if (redis.status === 'ready') this.up.set();
     else if (redis.status === 'wait') redis.connect().catch(() => {});
   }
@@ -80,7 +80,7 @@ export class RedisLink {
     this.log.warn({ link: this.name, err: error }, 'Redis did not carry out a command');
   }
 
-  /** Says goodbye where Redis still listens, and lets go either way. */
+  /** Tells Redis if it is there, and disconnects either way. */
   async close(): Promise<void> {
     this.closing = true;
     if (this.isUp) await withTimeLimit(this.redis.quit(), quitLimitMs).catch(() => {});
@@ -88,26 +88,26 @@ export class RedisLink {
     this.up.reset();
   }
 
-  private gained(): void {
+  private onReady(): void {
     this.up.set();
     if (this.condition.becomes('there')) this.log.info({ link: this.name }, 'Redis is there again');
   }
 
-  private lost(): void {
+  private onClose(): void {
     if (this.isUp && !this.closing) this.losses += 1;
     this.up.reset();
-    this.away();
+    this.logAway();
   }
 
-  private failed(error: Error): void {
+  private onError(error: Error): void {
     this.lastError = error;
     // While it is up, an error that ends the connection is followed by `close`.
     if (this.isUp) return;
-    if (isAccessDenied(error)) this.denied(error);
-    else this.away();
+    if (isAccessDenied(error)) this.logDenied(error);
+    else this.logAway();
   }
 
-  private denied({ message }: Error): void {
+  private logDenied({ message }: Error): void {
     if (this.closing || !this.condition.becomes('denied')) return;
     // Not the error itself: it carries the command, and with it the password.
     this.log.error(
@@ -116,7 +116,7 @@ export class RedisLink {
     );
   }
 
-  private away(): void {
+  private logAway(): void {
     // After a denial the connection is closed, too: that is no news.
     if (this.closing || this.condition.state === 'denied' || !this.condition.becomes('away')) return;
     this.log.warn({ link: this.name, err: this.lastError }, 'Redis is away, connecting again');

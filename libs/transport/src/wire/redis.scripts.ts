@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 
 /** What is done in Redis in one step. Every script touches the keys of one service only, as a Redis Cluster demands. */
 export interface Scripts {
-  /** Says that a replica is alive, and makes stream and group if Redis lost them. Answers Redis' time (ms) and how many are alive. */
+  /** Records a heartbeat; makes stream and group if Redis lost them. Returns Redis' time (ms) and the number alive. */
   rpcHeartbeat(
     requests: string,
     alive: string,
@@ -10,16 +10,22 @@ export interface Scripts {
     replica: string,
     ttlMs: number,
   ): Promise<[now: number, alive: number]>;
-  /** Answers Redis' time (ms), for how long (ms) a replica is alive for certain, and how long (ms) the oldest unread request waits. */
+  /**
+   * Returns Redis' time (ms), for how long (ms) the latest heartbeat is still valid, and how long (ms) the oldest
+   * unread request has been waiting.
+   */
   rpcPoll(requests: string, alive: string, group: string): Promise<[now: number, aliveMs: number, waitedMs: number]>;
   /**
-   * Adds requests, each as the number of its fields and values and then these; what is older than `oldest` goes. Answers
-   * their ids, null where the stream is not there. In one step, so that a replica that waits gets them in one read.
+   * Adds requests, each as the number of its fields and values and then these; what is older than `oldest` goes.
+   * Returns their ids, null where there is no stream. All in one step, so that a waiting replica gets them in one read.
    */
   rpcAdd(requests: string, oldest: number, ...countsAndFields: (string | number)[]): Promise<(string | null)[]>;
-  /** Ends requests, the number of which comes first, and publishes replies: channel and message in turn. */
-  rpcFinish(requests: string, group: string, count: number, ...idsAndReplies: string[]): Promise<number>;
-  /** Makes an abandoned request this replica's, without counting a delivery. Answers its fields, or null when another one was faster or it is gone. */
+  /** Ends `count` requests and publishes replies: their ids come first, then channel and message of each reply. */
+  rpcFinish(requests: string, group: string, count: number, ...idsAndReplies: string[]): Promise<void>;
+  /**
+   * Makes an abandoned request this replica's, without counting a delivery. Returns its fields, or null when another
+   * replica was faster or it is gone.
+   */
   rpcReserve(
     requests: string,
     group: string,
@@ -27,13 +33,13 @@ export interface Scripts {
     idleMs: number,
     entryId: string,
   ): Promise<string[] | null>;
-  /** Counts a delivery of a request that is this replica's; answers 0 when it is not. */
+  /** Counts a delivery of a request that is this replica's; returns 0 when it is not. */
   rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
-  /** Keeps the given requests from being taken over; answers those that were this replica's no more. */
-  rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<string[]>;
+  /** Keeps those of the given requests that are still this replica's from being taken over. */
+  rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
   /**
-   * Moves a request, by now this replica's, to the dead letters, cut to size, and publishes `result` to its caller. Returns 1,
-   * or 0 when it was gone.
+   * Moves a request, by now this replica's, to the dead letters, cut to size, and publishes `result` to its caller.
+   * Does nothing when it is gone.
    */
   rpcDeadLetter(
     requests: string,
@@ -44,16 +50,16 @@ export interface Scripts {
     reason: string,
     deliveries: number,
     result: string,
-  ): Promise<number>;
-  /** Deletes a replica's consumer unless requests are pending with it; then answers their number. */
+  ): Promise<void>;
+  /** Deletes a replica's consumer unless requests are pending with it; returns how many are. */
   rpcLeave(requests: string, alive: string, group: string, replica: string): Promise<number>;
-  /** Deletes consumers that are neither alive nor have requests pending. Answers how many. */
+  /** Deletes consumers that are neither alive nor have requests pending. Returns how many. */
   rpcRemoveDeadConsumers(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
 }
 
 /**
- * The dead letters that are kept: how many, for how long, and how many bytes of each request, of which its payload is cut
- * first. That is 50 MB at the most.
+ * The dead letters that are kept: how many, for how long, and how many bytes of each request, of which its payload is
+ * cut first. That is 50 MB at the most.
  */
 const maxDeadLetters = 10_000;
 const deadLetterTtlMs = 7 * 24 * 60 * 60 * 1_000;
@@ -112,8 +118,7 @@ return ids`,
 local count = tonumber(ARGV[2])
 redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 3, 2 + count))
 redis.call('XDEL', KEYS[1], unpack(ARGV, 3, 2 + count))
-for at = 3 + count, #ARGV, 2 do redis.call('PUBLISH', ARGV[at], ARGV[at + 1]) end
-return count`,
+for at = 3 + count, #ARGV, 2 do redis.call('PUBLISH', ARGV[at], ARGV[at + 1]) end`,
   },
   rpcReserve: {
     numberOfKeys: 1,
@@ -135,16 +140,10 @@ return #redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3])`,
   rpcRenew: {
     numberOfKeys: 1,
     lua: `
-local lost = {}
 for at = 3, #ARGV do
   local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[at], ARGV[at], 1, ARGV[2])
-  if #pending == 1 then
-    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[at], 'JUSTID')
-  else
-    lost[#lost + 1] = ARGV[at]
-  end
-end
-return lost`,
+  if #pending == 1 then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[at], 'JUSTID') end
+end`,
   },
   rpcDeadLetter: {
     numberOfKeys: 2,
@@ -152,7 +151,7 @@ return lost`,
 local entry = redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1]
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
 redis.call('XDEL', KEYS[1], ARGV[3])
-if not entry then return 0 end
+if not entry then return end
 local field = {}
 for at = 1, #entry[2], 2 do field[entry[2][at]] = entry[2][at + 1] end
 local deadLetter = {'entry', ARGV[3], 'reason', ARGV[4], 'deliveries', ARGV[5], 'replica', ARGV[2]}
@@ -175,8 +174,7 @@ redis.call('XADD', KEYS[2], 'MAXLEN', ${maxDeadLetters}, '*', unpack(deadLetter)
 redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', now - ${deadLetterTtlMs}))
 if field['channel'] and field['id'] then
   redis.call('PUBLISH', field['channel'], field['id'] .. '\\n' .. ARGV[6])
-end
-return 1`,
+end`,
   },
   rpcLeave: {
     numberOfKeys: 2,
