@@ -48,11 +48,7 @@ export class ClientLinks {
     this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
       if (from.toString() === channel) onMessage(message);
     });
-    this.polling = new RepeatingTask(
-      pollMs,
-      () => this.poll(),
-      (error) => this.writer.logFault(error),
-    );
+    this.polling = new RepeatingTask(pollMs, () => this.poll(), this.writer.logFault);
     for (const service of services) this.view(service);
   }
 
@@ -70,10 +66,7 @@ export class ClientLinks {
     while (!this.closed.isSet) {
       await Promise.race([Promise.all(this.all.map((link) => link.ready())), this.closed.wait()]);
       await this.subscribe();
-      const polled = await this.poll().then(
-        () => true,
-        (error: unknown) => this.writer.logFault(error),
-      );
+      const polled = await this.poll().then(() => true, this.writer.logFault);
       if (polled && this.isUp) return;
       await delay(faultPauseMs);
     }
@@ -97,15 +90,14 @@ export class ClientLinks {
 
   /** Polls one service now, e.g. because nothing is known of it yet. */
   async refresh(view: ServiceView): Promise<void> {
-    if (this.isUp) await view.poll().catch((error: unknown) => this.writer.logFault(error));
+    if (this.isUp) await view.poll().catch(this.writer.logFault);
   }
 
   private async subscribe(): Promise<void> {
     // Not left to ioredis, which does not say when a subscription made anew is in force.
-    await this.subscriber.redis.subscribe(this.options.channel).then(
-      () => (this.subscribed = !this.closed.isSet && this.subscriber.isUp),
-      (error: unknown) => this.subscriber.logFault(error),
-    );
+    await this.subscriber.redis
+      .subscribe(this.options.channel)
+      .then(() => (this.subscribed = !this.closed.isSet && this.subscriber.isUp), this.subscriber.logFault);
   }
 
   private async poll(): Promise<void> {

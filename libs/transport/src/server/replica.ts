@@ -48,6 +48,7 @@ export class Replica {
   private readonly replySender: ReplySender;
   private readonly membership: Membership;
   private readonly takeover: Takeover;
+  private readonly logFault: RedisLink['logFault'];
   private readonly tasks: readonly [heartbeat: RepeatingTask, renewal: RepeatingTask, cleanUp: RepeatingTask];
   /** What runs while its caller waits. */
   private readonly running = new Map<string, Entry>();
@@ -84,6 +85,7 @@ export class Replica {
       now,
       isRunning: (id) => this.running.has(id),
     });
+    this.logFault = writer.logFault;
     const heartbeat = () => Promise.all([this.membership.heartbeat(), this.pollAbandoned()]);
     this.tasks = [
       // Both in one task, so that an idle process wakes up for both at once.
@@ -274,6 +276,4 @@ export class Replica {
   private async pollAbandoned(): Promise<void> {
     if (this.isTaking && !this.takeoverIsDue) this.takeoverIsDue = await this.takeover.isDue();
   }
-
-  private readonly logFault = (error: unknown) => this.links[1].logFault(error);
 }

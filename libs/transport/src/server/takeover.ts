@@ -126,14 +126,9 @@ export class Takeover {
       await this.deadLetter(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
       return false;
     }
-    if (late) {
-      await this.drop(entry.id);
-      this.expired += 1;
-    }
-    return !late;
-  }
-
-  private async drop(entryId: string): Promise<void> {
-    await this.link.redis.rpcFinish(this.options.keys.requests, group, 1, entryId);
+    if (!late) return true;
+    await this.link.redis.rpcFinish(this.options.keys.requests, group, 1, entry.id);
+    this.expired += 1;
+    return false;
   }
 }

@@ -71,14 +71,14 @@ export class RedisLink {
   }
 
   /** Logs that a command failed, unless it did because the connection is away, which is logged already. */
-  logFault(error: unknown): void {
+  readonly logFault = (error: unknown): void => {
     const message = String(error);
     const now = performance.now();
     const repeated = message === this.lastFault.message && now - this.lastFault.at < repeatedMs;
     if (!this.isUp || this.closing || repeated) return;
     this.lastFault = { message, at: now };
     this.log.warn({ link: this.name, err: error }, 'Redis did not carry out a command');
-  }
+  };
 
   /** Tells Redis if it is there, and disconnects either way. */
   async close(): Promise<void> {
