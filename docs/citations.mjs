@@ -32,21 +32,34 @@ const anchor = (title) =>
     .replaceAll(' ', '-');
 const hasAnchor = (page, name) => [...sections(page)].some((title) => anchor(title) === name);
 
+/** What matches an expression right behind a marker, with the place of the marker. */
+function* following(text, marker, expression) {
+  for (let index = text.indexOf(marker); index >= 0; index = text.indexOf(marker, index + 1)) {
+    const match = expression.exec(text.slice(index + marker.length, index + 400));
+    if (match) yield { match, index };
+  }
+}
+
 const problems = [];
 for (const file of files) {
   const text = readFileSync(file, 'utf8');
   const wrong = (index, what) => problems.push(`${file}:${text.slice(0, index).split('\n').length}: ${what}`);
-  for (const { 0: cited, 1: page, 2: title, 3: name, index } of text.matchAll(
-    /\b(docs\/[\w/-]{1,80}\.md)(?:, "([^"\n]{1,120})"|#([\w-]{1,80}))?/g,
-  )) {
-    if (!existsSync(page)) wrong(index, `there is no ${page}`);
-    else if (title !== undefined && !sections(page).has(title)) wrong(index, `no such section: ${cited}`);
-    else if (name !== undefined && !hasAnchor(page, name)) wrong(index, `no such section: ${cited}`);
+  for (const {
+    match: [cited, page, title, name],
+    index,
+  } of following(text, 'docs/', /^([\w/-]{1,80}\.md)(?:, "([^"\n]{1,120})"|#([\w-]{1,80}))?/)) {
+    const path = `docs/${page}`;
+    if (!existsSync(path)) wrong(index, `there is no ${path}`);
+    else if (title !== undefined && !sections(path).has(title)) wrong(index, `no such section: docs/${cited}`);
+    else if (name !== undefined && !hasAnchor(path, name)) wrong(index, `no such section: docs/${cited}`);
   }
   for (const { 1: number, index } of text.matchAll(/\bADR (\d+)/g))
     if (!decisions.has(Number(number))) wrong(index, `there is no ADR ${number}`);
   if (!file.endsWith('.md')) continue;
-  for (const { 1: path, 2: name, index } of text.matchAll(/\]\(([^)\s:#]{0,120})(?:#([\w-]{1,80}))?\)/g)) {
+  for (const {
+    match: [, path, name],
+    index,
+  } of following(text, '](', /^([^)\s:#]{0,120})(?:#([\w-]{1,80}))?\)/)) {
     const target = path === '' ? file : normalize(join(dirname(file), path));
     if (!existsSync(target)) wrong(index, `a link to ${path}, which is not there`);
     else if (name !== undefined && !hasAnchor(target, name))
