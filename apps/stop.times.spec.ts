@@ -3,8 +3,8 @@ import { stopLimitMs } from '#runtime';
 import { expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { defaultTimings } from '../libs/transport/src/replica.options.js';
-import { farewellMs } from './deletion-worker/src/deletion.processor.js';
-import { cascadeLimitMs } from './deletion-worker/src/deletion.service.js';
+import { farewellMs } from './deletion-worker/src/queue/deletion.processor.js';
+import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.js';
 import { gatewayConfig } from './gateway/src/gateway.config.js';
 import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.js';
 

@@ -2,7 +2,7 @@ import { quota } from '#database';
 import { ConfigurationError, redisConfig, type RedisConfig } from '#runtime';
 import { serviceConfig } from '#runtime/service';
 import { z } from 'zod';
-import { queueBoardConfig } from './queue.board.js';
+import { queueBoardConfig } from './queue/queue.board.js';
 
 const redis = redisConfig.shape;
 

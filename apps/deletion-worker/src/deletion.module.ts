@@ -2,14 +2,14 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
 import { connectRedis, type Log } from '#runtime';
 import { Queue, type QueueOptions, type WorkerOptions } from 'bullmq';
-import { DeletionController } from './deletion.controller.js';
-import { DeletionProcessor, WORKER_OPTIONS } from './deletion.processor.js';
-import { DeletionRelay, LOG } from './deletion.relay.js';
-import { DeletionService } from './deletion.service.js';
-import { PendingGauges } from './pending.gauges.js';
+import { DeletionController } from './records/deletion.controller.js';
+import { DeletionProcessor, WORKER_OPTIONS } from './queue/deletion.processor.js';
+import { DeletionRelay, LOG } from './queue/deletion.relay.js';
+import { DeletionService } from './records/deletion.service.js';
+import { PendingGauges } from './records/pending.gauges.js';
 import { QUOTAS, queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
 import { RequestSweep } from './request.sweep.js';
-import { QueueConnections } from './queue.connections.js';
+import { QueueConnections } from './queue/queue.connections.js';
 
 /** All keys of the queue in one slot of a cluster. */
 const prefix = '{bull}';

@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Database, statement } from '#database';
 import type { Log } from '#runtime';
-import { LOG } from './deletion.relay.js';
+import { LOG } from './queue/deletion.relay.js';
 
 /** How often answers that nobody can ask for any more are removed, in milliseconds. */
 const sweepMs = 60_000;

@@ -8,10 +8,10 @@ import { connectRedis, createLog, redisConfig } from '#runtime';
 import { createDatabase, type TestDatabase } from '#testing';
 import { CallContext } from '#transport';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
-import { DeletionProcessor } from '../src/deletion.processor.js';
-import { DeletionRelay } from '../src/deletion.relay.js';
-import { DeletionService } from '../src/deletion.service.js';
-import { QueueConnections } from '../src/queue.connections.js';
+import { DeletionProcessor } from '../src/queue/deletion.processor.js';
+import { DeletionRelay } from '../src/queue/deletion.relay.js';
+import { DeletionService } from '../src/records/deletion.service.js';
+import { QueueConnections } from '../src/queue/queue.connections.js';
 
 export const log = createLog('test', 'silent');
 

@@ -6,10 +6,10 @@ import { inSpan, type Log, traceOf } from '#runtime';
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
 import { LOG } from './deletion.relay.js';
-import { DeletionService } from './deletion.service.js';
+import { DeletionService } from '../records/deletion.service.js';
 import { attempts, countEnding, stalledJobs } from './deletion.metrics.js';
-import { stepAfterFault } from './deletion.rule.js';
-import { addAttempt, endAlone } from './deletion.store.js';
+import { stepAfterFault } from '../records/deletion.rule.js';
+import { addAttempt, endAlone } from '../records/deletion.store.js';
 import { faultKind } from './fault.rule.js';
 
 /** How long a closing worker waits for Redis once its jobs have ended, in milliseconds. */

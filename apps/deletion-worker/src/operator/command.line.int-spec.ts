@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, repository } from '#testing';
-import { Listener } from '../testing/listener.js';
-import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import { Listener } from '../../testing/listener.js';
+import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
-const script = join(repository, 'dist', 'apps', 'deletion-worker', 'src', 'deletions.js');
+const script = join(repository, 'dist', 'apps', 'deletion-worker', 'src', 'operator', 'command.line.js');
 
 let world: WorkerWorld;
 let listener: Listener;

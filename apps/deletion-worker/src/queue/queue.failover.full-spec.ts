@@ -8,12 +8,12 @@ import { describe, expect, it } from 'vitest';
 import { createDataSource, Database } from '#database';
 import { DatabaseModule } from '#runtime/service';
 import { createDatabase, eventually } from '#testing';
-import { RedisGroup } from '../../../libs/transport/testing/redis.group.js';
-import { Listener } from '../testing/listener.js';
-import { call, log } from '../testing/worker.world.js';
-import { DeletionModule } from './deletion.module.js';
-import { DeletionService } from './deletion.service.js';
-import { deletionWorkerConfig } from './deletion-worker.config.js';
+import { RedisGroup } from '../../../../libs/transport/testing/redis.group.js';
+import { Listener } from '../../testing/listener.js';
+import { call, log } from '../../testing/worker.world.js';
+import { DeletionModule } from '../deletion.module.js';
+import { DeletionService } from '../records/deletion.service.js';
+import { deletionWorkerConfig } from '../deletion-worker.config.js';
 
 /** How long another server needs to be elected, and the queue to find it. */
 const failoverMs = 60_000;

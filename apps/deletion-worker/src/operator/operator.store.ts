@@ -1,7 +1,7 @@
 import type { DeletionStatus } from '#contracts';
 import { type Database, statement } from '#database';
-import type { Ending } from './deletion.rule.js';
-import { endAlone } from './deletion.store.js';
+import type { Ending } from '../records/deletion.rule.js';
+import { endAlone } from '../records/deletion.store.js';
 
 /** A record as operators see it. */
 export interface ListedDeletion {

@@ -4,7 +4,7 @@ import { Database } from '#database';
 import type { Log } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
-import { type Taken, takeAgainLost, takeDue } from './deletion.store.js';
+import { type Taken, takeAgainLost, takeDue } from '../records/deletion.store.js';
 
 /** How often the table is looked at without being woken, in milliseconds. */
 const pollMs = 2_000;

@@ -4,8 +4,8 @@ import { pino } from 'pino';
 import { expect, inject, it } from 'vitest';
 import { connectRedis, redisConfig } from '#runtime';
 import { eventually, TcpProxy } from '#testing';
-import { Listener } from '../testing/listener.js';
-import { call, log, openWorker } from '../testing/worker.world.js';
+import { Listener } from '../../testing/listener.js';
+import { call, log, openWorker } from '../../testing/worker.world.js';
 import { QueueConnections } from './queue.connections.js';
 
 it('a password that the queue refuses is an error for an operator, told once and without the password', async () => {

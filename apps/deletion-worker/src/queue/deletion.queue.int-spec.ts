@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { deletionQueue } from '#contracts';
 import { connectRedis, redisConfig } from '#runtime';
 import { eventually, startRedisServer, type TestServer } from '#testing';
-import { Listener } from '../testing/listener.js';
-import { call, log, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import { Listener } from '../../testing/listener.js';
+import { call, log, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 import type { DeletionProcessor } from './deletion.processor.js';
-import { RequestSweep } from './request.sweep.js';
+import { RequestSweep } from '../request.sweep.js';
 
 let redis: TestServer;
 let world: WorkerWorld;

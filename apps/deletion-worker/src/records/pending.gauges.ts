@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Database, statement } from '#database';
 import { Gauge, register } from 'prom-client';
-import { resendAfterMs } from './deletion.relay.js';
+import { resendAfterMs } from '../queue/deletion.relay.js';
 
 /** How long a scrape waits for Postgres, in milliseconds. */
 const scrapeLimitMs = 1_000;

@@ -10,11 +10,11 @@ import {
 import { Database, timeLimit, type Transaction } from '#database';
 import { traceHeaders } from '#runtime';
 import type { CallContext } from '#transport';
-import { DeletionRelay } from './deletion.relay.js';
+import { DeletionRelay } from '../queue/deletion.relay.js';
 import { type Ending, overtaken, stepFor } from './deletion.rule.js';
 import { beyondQuotas } from './quota.store.js';
-import { type DeletionQuotas, QUOTAS } from './deletion-worker.config.js';
-import { countEnding } from './deletion.metrics.js';
+import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
+import { countEnding } from '../queue/deletion.metrics.js';
 import {
   cascaded,
   claimDeletion,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Listener } from '../testing/listener.js';
-import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import { Listener } from '../../testing/listener.js';
+import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
 const size = process.env.TEST_FULL ? 100_000 : 10_000;
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Listener } from '../testing/listener.js';
-import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import { Listener } from '../../testing/listener.js';
+import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
 let world: WorkerWorld;
 let listener: Listener;

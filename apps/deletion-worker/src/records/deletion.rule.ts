@@ -1,5 +1,5 @@
 import type { DeletionStatus } from '#contracts';
-import type { FaultKind } from './fault.rule.js';
+import type { FaultKind } from '../queue/fault.rule.js';
 
 /**
  * Which state may follow which: PENDING is the first, SUCCESS and FAILURE are final (docs/interface.md,
