@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
+import { Database, StoredAnswerSweep } from '#database';
 import { connectRedis, type Log } from '#runtime';
 import { Queue, type QueueOptions, type WorkerOptions } from 'bullmq';
 import { DeletionController } from './records/deletion.controller.js';
@@ -8,7 +9,6 @@ import { DeletionRelay, LOG } from './queue/deletion.relay.js';
 import { DeletionService } from './records/deletion.service.js';
 import { PendingGauges } from './records/pending.gauges.js';
 import { QUOTAS, queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
-import { RequestSweep } from './request.sweep.js';
 import { QueueConnections } from './queue/queue.connections.js';
 
 /** All keys of the queue in one slot of a cluster. */
@@ -56,7 +56,16 @@ export class DeletionModule {
         { provide: WORKER_OPTIONS, useValue: workerOptions },
         { provide: LOG, useValue: log },
         { provide: QUOTAS, useValue: config },
-        ...[DeletionService, DeletionRelay, DeletionProcessor, PendingGauges, RequestSweep],
+        DeletionService,
+        DeletionRelay,
+        DeletionProcessor,
+        PendingGauges,
+        {
+          // Of all services: it runs here, where work in the background has its place.
+          provide: StoredAnswerSweep,
+          inject: [Database],
+          useFactory: (database: Database) => new StoredAnswerSweep(database, log),
+        },
       ],
     };
   }

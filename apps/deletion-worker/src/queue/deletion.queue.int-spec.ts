@@ -4,9 +4,8 @@ import { deletionQueue } from '#contracts';
 import { connectRedis, redisConfig } from '#runtime';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { Listener } from '../../testing/listener.js';
-import { call, log, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 import type { DeletionProcessor } from './deletion.processor.js';
-import { RequestSweep } from '../request.sweep.js';
 
 let redis: TestServer;
 let world: WorkerWorld;
@@ -296,22 +295,4 @@ describe('a fault of the cascade', () => {
     await ends(deletionId, 'SUCCESS');
     expect(await listener.record(deletionId)).toMatchObject({ attempts: 0 });
   });
-});
-
-it('the sweep removes the answers of writes that are older than an hour, and no others', async () => {
-  const age = (id: string, minutes: number) =>
-    world.owner.query(
-      "INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at) VALUES ($1, $2, 'p', now(), '{}', now() - $3 * interval '1 minute')",
-      [listener.userId, id, minutes],
-    );
-  await world.owner.query('DELETE FROM sync.request');
-  for (const [id, minutes] of Object.entries({ new: 0, kept: 59, old: 61, older: 10_000 })) await age(id, minutes);
-  await world.owner.query(
-    `INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at)
-     SELECT $1, 'many ' || n, 'p', now(), '{}', now() - interval '2 hours' FROM generate_series(1, 6000) n`,
-    [listener.userId],
-  );
-  await new RequestSweep(world.database, log).sweep();
-  const { rows } = await world.owner.query('SELECT request_id FROM sync.request ORDER BY 1');
-  expect(rows).toEqual([{ request_id: 'kept' }, { request_id: 'new' }]);
 });
