@@ -107,7 +107,7 @@ function step(state: State, { request, answer }: Call): State | undefined {
       return same(sorted((body['subscriptions'] as Body[]).map(shownAs)), sorted(rows)) ? state : undefined;
     }
     case 'episodes':
-      return same(sorted((body['episodes'] as Body[]).map(heard)), sorted(state.feeds.flatMap(heardIn)))
+      return same(sorted((body['episodes'] as Body[]).map(episodeOf)), sorted(state.feeds.flatMap(episodesIn)))
         ? state
         : undefined;
     case 'deletion':
@@ -134,8 +134,8 @@ function update(
   feed.subscribed = isSubscribed;
   feed.guid = newGuid ?? feed.guid;
   feed.url = newUrl ?? feed.url;
-  const told = [body['is_subscribed'], body['new_guid'], body['new_feed_url']];
-  return status === 200 && same(told, [isSubscribed, newGuid, newUrl]) ? state : undefined;
+  const answered = [body['is_subscribed'], body['new_guid'], body['new_feed_url']];
+  return status === 200 && same(answered, [isSubscribed, newGuid, newUrl]) ? state : undefined;
 }
 
 function remove(state: State, feed: Feed, { status, body }: Call['answer']): State | undefined {
@@ -158,7 +158,7 @@ function upload(
   const standing = feed.episodes[episode];
   if (!standing || standing.minute <= minute) feed.episodes[episode] = { position, minute };
   const now = { guid: feed.guid, episode, position: feed.episodes[episode]?.position };
-  return status === 200 && success && same(heard(success), now) ? state : undefined;
+  return status === 200 && success && same(episodeOf(success), now) ? state : undefined;
 }
 
 function rowOf({ guid, url, subscribed, live }: Feed) {
@@ -170,11 +170,11 @@ function shownAs(row: Body) {
   return { guid, url, subscribed, live: row['deleted'] === undefined };
 }
 
-function heardIn({ guid, episodes }: Feed) {
+function episodesIn({ guid, episodes }: Feed) {
   return Object.entries(episodes).map(([episode, { position }]) => ({ guid, episode, position }));
 }
 
-function heard(row: Body) {
+function episodeOf(row: Body) {
   const position = (row['playback_position'] as Body | undefined)?.['value'];
   return { guid: row['podcast_guid'], episode: row['episode_guid'], position };
 }

@@ -27,8 +27,8 @@ const everything = `
     (SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1) AS clock`;
 
 /** A user as the other services leave their traces in the database. */
-export class Listener {
-  readonly userId = randomUUID();
+export class StoredUser {
+  readonly id = randomUUID();
 
   constructor(private readonly owner: pg.Client) {}
 
@@ -36,7 +36,7 @@ export class Listener {
   async stamp(): Promise<Date> {
     const { rows } = await this.owner.query<{ stamp: Date }>(
       'SELECT stamp FROM sync.begin_write($1, gen_random_uuid()::text)',
-      [this.userId],
+      [this.id],
     );
     return (rows[0] as { stamp: Date }).stamp;
   }
@@ -44,15 +44,15 @@ export class Listener {
   /** A live subscription with three episodes, each with an alias; its current guid first. */
   async subscribe(...guids: [string, ...string[]]): Promise<number> {
     const stamp = await this.stamp();
-    const { rows } = await this.owner.query<{ id: number }>(subscribed, [this.userId, guids[0], stamp, guids]);
+    const { rows } = await this.owner.query<{ id: number }>(subscribed, [this.id, guids[0], stamp, guids]);
     const { id } = rows[0] as { id: number };
-    await this.listen(id);
+    await this.addEpisodes(id);
     return id;
   }
 
   /** More episodes. */
-  async listen(subscriptionId: number, episodes = 3): Promise<void> {
-    await this.owner.query(listened, [this.userId, subscriptionId, await this.stamp(), episodes]);
+  async addEpisodes(subscriptionId: number, episodes = 3): Promise<void> {
+    await this.owner.query(listened, [this.id, subscriptionId, await this.stamp(), episodes]);
   }
 
   /** Adds a subscription again, as POST does. */
@@ -60,7 +60,7 @@ export class Listener {
     await this.owner.query(
       `UPDATE subscription.subscriptions
        SET is_subscribed = true, deleted = NULL, subscription_changed = $3, added = $3, changed = $3 WHERE user_id = $1 AND id = $2`,
-      [this.userId, id, await this.stamp()],
+      [this.id, id, await this.stamp()],
     );
   }
 
@@ -69,17 +69,12 @@ export class Listener {
     const stamp = await this.stamp();
     await this.owner.query(
       'UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2',
-      [...[this.userId, from, into, stamp]],
+      [...[this.id, from, into, stamp]],
     );
-    await this.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [
-      this.userId,
-      from,
-      into,
-      stamp,
-    ]);
+    await this.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [this.id, from, into, stamp]);
     await this.owner.query(
       'UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4 WHERE user_id = $1 AND id = $2',
-      [this.userId, from, into, stamp],
+      [this.id, from, into, stamp],
     );
   }
 
@@ -90,13 +85,13 @@ export class Listener {
     syncIds: unknown;
     clock: Date;
   }> {
-    const { rows } = await this.owner.query(everything, [this.userId]);
-    return rows[0] as Awaited<ReturnType<Listener['everything']>>;
+    const { rows } = await this.owner.query(everything, [this.id]);
+    return rows[0] as Awaited<ReturnType<StoredUser['everything']>>;
   }
 
   async record(deletionId: number): Promise<Record<string, unknown>> {
     const { rows } = await this.owner.query('SELECT * FROM deletion.deletions WHERE user_id = $1 AND id = $2', [
-      this.userId,
+      this.id,
       deletionId,
     ]);
     return rows[0] as Record<string, unknown>;
