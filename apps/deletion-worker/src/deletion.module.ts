@@ -21,7 +21,7 @@ export class DeletionModule {
     const redis = queueRedis(config);
     const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
     const queueOptions: QueueOptions = {
-      ...connections.adding,
+      ...connections.queueOptions,
       prefix,
       defaultJobOptions: {
         // Tried again after about 1, 2, 4, 8 and 16 s, no two in step. An outage that outlasts that is the relay's: it
@@ -34,7 +34,7 @@ export class DeletionModule {
       },
     };
     const workerOptions: WorkerOptions = {
-      ...connections.working,
+      ...connections.workerOptions,
       prefix,
       concurrency: config.DELETION_CONCURRENCY,
       // Renewed every half of this: a worker that is only busy loses no job, and what runs twice has one effect.

@@ -52,7 +52,7 @@ export async function openWorker(
   const prefix = `{${testDatabase.name}}`;
   const queue = connections.watch(
     new Queue(deletionQueue.name, {
-      ...connections.adding,
+      ...connections.queueOptions,
       prefix,
       defaultJobOptions: { attempts: 10, backoff: { type: 'fixed', delay: 20 } },
     }),
@@ -69,7 +69,7 @@ export async function openWorker(
   return {
     ...{ database, queue, relay, service, anotherRelay, owner, workerUrl: testDatabase.urls.deletion },
     urls: testDatabase.urls,
-    processor: () => new DeletionProcessor(service, database, { ...connections.working, prefix }, log),
+    processor: () => new DeletionProcessor(service, database, { ...connections.workerOptions, prefix }, log),
     close: async () => {
       await Promise.all(relays.map((each) => each.beforeApplicationShutdown()));
       await queue.obliterate({ force: true }).catch(() => undefined);

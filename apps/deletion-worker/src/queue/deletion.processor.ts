@@ -13,7 +13,7 @@ import { addAttempt, endAlone } from '../records/deletion.store.js';
 import { faultKind } from './fault.rule.js';
 
 /** How long a closing worker waits for Redis once its jobs have ended, in milliseconds. */
-export const farewellMs = 2_000;
+export const drainGraceMs = 2_000;
 
 /** The worker's options, as a token for injection. */
 export const WORKER_OPTIONS = Symbol('worker options');
@@ -53,7 +53,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     const closed = this.worker?.close();
     await Promise.allSettled(this.running);
     // The rest is said to Redis, which may be away.
-    await Promise.race([closed, setTimeout(farewellMs, undefined, { ref: false })]);
+    await Promise.race([closed, setTimeout(drainGraceMs, undefined, { ref: false })]);
   }
 
   private async takeJobs(isTaking: boolean): Promise<void> {
@@ -90,7 +90,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     attempts.inc({ result: kind });
     // One that has ended meanwhile has no attempts to count, and nothing to settle.
     const counted = kind === 'passing' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
-    const step = stepAfterFault(kind, counted, trueCause(error));
+    const step = stepAfterFault(kind, counted, rootCauseOf(error));
     if (step === 'leave') throw error;
     const age = await endAlone(this.database, userId, deletionId, step);
     if (age !== undefined) {
@@ -101,7 +101,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   }
 }
 
-function trueCause(error: unknown): string {
+function rootCauseOf(error: unknown): string {
   let deepest = error as Error;
   while (deepest.cause instanceof Error) deepest = deepest.cause;
   return String(deepest.message ?? deepest);

@@ -30,8 +30,8 @@ export const LOG = Symbol('log');
  */
 @Injectable()
 export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private looking: Promise<void> | undefined;
-  private again = false;
+  private polling: Promise<void> | undefined;
+  private pollAgain = false;
   private stopped = false;
   private failing = false;
   private timer: NodeJS.Timeout | undefined;
@@ -50,21 +50,21 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
     clearInterval(this.timer);
-    await this.looking;
+    await this.polling;
   }
 
   /** Looks for records to send, now; a wake-up during a look makes one more. */
   wake(): void {
-    this.again = true;
+    this.pollAgain = true;
     // On behalf of many requests, not of the one that woke it.
-    this.looking ??= context.with(ROOT_CONTEXT, () => this.look()).finally(() => (this.looking = undefined));
+    this.polling ??= context.with(ROOT_CONTEXT, () => this.poll()).finally(() => (this.polling = undefined));
   }
 
-  private async look(): Promise<void> {
-    while (this.again && !this.stopped) {
-      this.again = false;
+  private async poll(): Promise<void> {
+    while (this.pollAgain && !this.stopped) {
+      this.pollAgain = false;
       try {
-        if ((await this.sendDue()) === batchSize) this.again = true;
+        if ((await this.sendDue()) === batchSize) this.pollAgain = true;
         if (this.failing) this.log.info('deletions reach the queue again');
         this.failing = false;
       } catch (error) {

@@ -27,26 +27,26 @@ export class QueueConnections implements OnApplicationShutdown {
       socketTimeout: 15_000,
     });
     this.producer.once('ready', () => void warnOfEviction(this.producer, log, 'the deletion queue'));
-    this.reportRefusals(log);
+    this.reportAccessDenied(log);
     for (const connection of [this.producer, this.worker]) {
       connection.on('error', (error: Error) => log.debug({ err: error }, "the queue's Redis can't be reached"));
     }
   }
 
   /** Of the queue that jobs are added to. */
-  get adding(): QueueBaseOptions {
+  get queueOptions(): QueueBaseOptions {
     // BullMQ asks for the server's version once, and where that one command fails, every later one of the queue does.
     return { connection: this.producer, skipVersionCheck: true };
   }
 
   /** Of the worker that takes them. */
-  get working(): QueueBaseOptions {
+  get workerOptions(): QueueBaseOptions {
     // Here that command is sent again until it is answered; without the version, retries would wait whole seconds.
     return { connection: this.worker };
   }
 
   /** Says once per outage what nobody but an operator can end. */
-  private reportRefusals(log: Log): void {
+  private reportAccessDenied(log: Log): void {
     let refused = false;
     const failed = (error: Error) => {
       if (refused || !isRefusal(error)) return;

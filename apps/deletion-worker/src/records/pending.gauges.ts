@@ -12,7 +12,7 @@ interface Pending {
   relayLag: number;
 }
 
-const look = statement(
+const selectPending = statement(
   'deletion.pending',
   `SELECT count(*)::int AS pending,
      coalesce(greatest(extract(epoch FROM now() - min(requested)), 0), 0)::float8 AS "oldestAge",
@@ -39,14 +39,14 @@ const gauges: Record<keyof Pending, { name: string; help: string }> = {
 /** Metrics that are read from the records at each scrape. While Postgres is away they are left out, and the rest is told. */
 @Injectable()
 export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private looking: Promise<Pending | undefined> | undefined;
+  private polling: Promise<Pending | undefined> | undefined;
 
   constructor(@Inject(Database) private readonly database: Database) {}
 
   onApplicationBootstrap(): void {
     for (const key of ['pending', 'oldestAge', 'relayLag'] as const) {
       const collect = async () => {
-        const found = await this.look();
+        const found = await this.poll();
         if (found) gauge.set(found[key]);
         else gauge.remove();
       };
@@ -60,9 +60,9 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   /** One statement for all gauges of a scrape. */
-  private look(): Promise<Pending | undefined> {
-    this.looking ??= this.read().finally(() => (this.looking = undefined));
-    return this.looking;
+  private poll(): Promise<Pending | undefined> {
+    this.polling ??= this.read().finally(() => (this.polling = undefined));
+    return this.polling;
   }
 
   private async read(): Promise<Pending | undefined> {
@@ -70,7 +70,7 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
     const late = new Promise<[]>((resolve) => {
       timer = setTimeout(() => resolve([]), scrapeLimitMs);
     });
-    const rows = this.database.read<Pending>(look, [resendAfterMs]).catch(() => []);
+    const rows = this.database.read<Pending>(selectPending, [resendAfterMs]).catch(() => []);
     const [found] = await Promise.race([rows, late]).finally(() => clearTimeout(timer));
     return found;
   }
