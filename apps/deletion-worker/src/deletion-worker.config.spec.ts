@@ -32,7 +32,9 @@ describe("the queue's Redis", () => {
   it('has a password and certificates of its own', () => {
     const own = { QUEUE_REDIS_PASSWORD: 'q', QUEUE_REDIS_TLS: 'true', QUEUE_REDIS_TLS_CA: 'PEM' };
     expect(queueOf({ QUEUE_REDIS_CLUSTER: 'q:1', ...own })).toMatchObject({
-      ...{ REDIS_PASSWORD: 'q', REDIS_TLS: true, REDIS_TLS_CA: 'PEM' },
+      REDIS_PASSWORD: 'q',
+      REDIS_TLS: true,
+      REDIS_TLS_CA: 'PEM',
     });
   });
 

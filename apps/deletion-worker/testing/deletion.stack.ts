@@ -42,7 +42,10 @@ export class DeletionStack {
       owner.on('error', () => {});
       await owner.query(barriers);
       const [gateway, subscription, episode, worker] = await stack.start([
-        ...(['gateway', 'subscription', 'episode', 'deletion-worker'] as const),
+        'gateway',
+        'subscription',
+        'episode',
+        'deletion-worker',
       ]);
       const connection = { url: stack.queueRedis.url, retryStrategy: () => 50 };
       const queue = new Queue<DeletionJob>(deletionQueue.name, { connection, prefix: '{bull}' });

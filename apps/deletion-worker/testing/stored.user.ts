@@ -69,7 +69,7 @@ export class StoredUser {
     const stamp = await this.stamp();
     await this.owner.query(
       'UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2',
-      [...[this.id, from, into, stamp]],
+      [this.id, from, into, stamp],
     );
     await this.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [this.id, from, into, stamp]);
     await this.owner.query(

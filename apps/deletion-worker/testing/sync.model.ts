@@ -42,9 +42,8 @@ export const guidOf = (url: string) => uuidv5(url.replace('https://', ''), 'ead4
 
 /** A user who never wrote, and the URLs of the feeds that they may add. */
 export function nothing(urls: readonly string[]): State {
-  const feeds = urls.map((url) => ({
-    ...{ known: false, live: false, subscribed: false, guid: guidOf(url), url, episodes: {} },
-  }));
+  const unknown = { known: false, live: false, subscribed: false };
+  const feeds = urls.map((url) => ({ ...unknown, guid: guidOf(url), url, episodes: {} }));
   return { feeds, ended: {} };
 }
 

@@ -27,8 +27,6 @@ export interface WorkerWorld {
   processor(): DeletionProcessor;
   /** May look at and prepare everything. */
   owner: pg.Client;
-  /** The database as the worker logs in. */
-  workerUrl: string;
   /** The database as each service logs in. */
   urls: TestDatabase['urls'];
   close(): Promise<void>;
@@ -67,7 +65,12 @@ export async function openWorker(
   const relay = anotherRelay();
   const service = new DeletionService(database, relay, { ...defaults, ...quotas });
   return {
-    ...{ database, queue, relay, service, anotherRelay, owner, workerUrl: testDatabase.urls.deletion },
+    database,
+    queue,
+    relay,
+    service,
+    anotherRelay,
+    owner,
     urls: testDatabase.urls,
     processor: () => new DeletionProcessor(service, database, { ...connections.workerOptions, prefix }, log),
     close: async () => {

@@ -34,7 +34,7 @@ interface Outcome {
   stderr: string;
 }
 
-function deletions(args: string[], url = world.workerUrl): Promise<Outcome> {
+function deletions(args: string[], url = world.urls.deletion): Promise<Outcome> {
   const env = { PATH: process.env.PATH, DATABASE_URL: url };
   return new Promise((resolve) => {
     execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
@@ -66,7 +66,10 @@ describe('deletions list', () => {
     const { stdout } = await deletions(['list', '--failed', '--json']);
     const [latest] = JSON.parse(stdout) as [unknown];
     expect(latest).toMatchObject({
-      ...{ id: deletionId, status: 'FAILURE', userId: user.id, attempts: 0 },
+      id: deletionId,
+      status: 'FAILURE',
+      userId: user.id,
+      attempts: 0,
       cause: 'ended by the operator ann',
     });
   });

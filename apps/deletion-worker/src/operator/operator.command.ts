@@ -56,7 +56,11 @@ function parsed(args: readonly string[]) {
   const flag = { type: 'boolean' } as const;
   const text = { type: 'string' } as const;
   const options = {
-    ...{ pending: flag, failed: flag, json: flag, limit: text, as: text },
+    pending: flag,
+    failed: flag,
+    json: flag,
+    limit: text,
+    as: text,
     help: { type: 'boolean', short: 'h' },
   } as const;
   try {

@@ -30,7 +30,9 @@ async function openWorker(redis: Record<string, string>) {
   class WorkerModule {}
   const app = await NestFactory.createApplicationContext(WorkerModule, { logger: false });
   return {
-    ...{ owner, deletions: app.get(DeletionService), queue: app.get(Queue) },
+    owner,
+    deletions: app.get(DeletionService),
+    queue: app.get(Queue),
     close: async () => {
       await app.close();
       await dataSource.destroy();

@@ -12,7 +12,10 @@ let other: pg.Client;
 
 beforeAll(async () => {
   world = await openWorker();
-  [watcher, other] = [1, 2].map(() => new pg.Client({ connectionString: world.workerUrl })) as [pg.Client, pg.Client];
+  [watcher, other] = [1, 2].map(() => new pg.Client({ connectionString: world.urls.deletion })) as [
+    pg.Client,
+    pg.Client,
+  ];
   await Promise.all([watcher.connect(), other.connect()]);
 });
 afterAll(async () => {
