@@ -3,16 +3,14 @@ import { deletionQueue } from '#contracts';
 import { Database, StoredAnswerSweep } from '#database';
 import { connectRedis, type Log } from '#runtime';
 import { Queue, type QueueOptions, type WorkerOptions } from 'bullmq';
-import { DeletionController } from './records/deletion.controller.js';
+import { QUOTAS, queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
 import { DeletionProcessor, WORKER_OPTIONS } from './queue/deletion.processor.js';
 import { DeletionRelay, LOG } from './queue/deletion.relay.js';
+import { QueueConnections } from './queue/queue.connections.js';
+import { jobOptions, queuePrefix, workerOptions } from './queue/queue.options.js';
+import { DeletionController } from './records/deletion.controller.js';
 import { DeletionService } from './records/deletion.service.js';
 import { PendingGauges } from './records/pending.gauges.js';
-import { QUOTAS, queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
-import { QueueConnections } from './queue/queue.connections.js';
-
-/** All keys of the queue in one slot of a cluster. */
-const prefix = '{bull}';
 
 /** The whole deletion lifecycle: records, queue, cascade, recovery. */
 @Module({})
@@ -22,30 +20,14 @@ export class DeletionModule {
     const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
     const queueOptions: QueueOptions = {
       ...connections.queueOptions,
-      prefix,
-      defaultJobOptions: {
-        // Tried again after about 1, 2, 4, 8 and 16 s, no two in step. An outage that outlasts that is the relay's: it
-        // sends anew, half a minute apart, what is given up here, so that no job sleeps long after Postgres is back.
-        attempts: 6,
-        backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 },
-        // Enough to look into what happened, not a second history.
-        removeOnComplete: { age: 3_600, count: 1_000 },
-        removeOnFail: { age: 7 * 86_400, count: 10_000 },
-      },
+      prefix: queuePrefix,
+      defaultJobOptions: jobOptions,
     };
-    const workerOptions: WorkerOptions = {
+    const options: WorkerOptions = {
+      ...workerOptions,
       ...connections.workerOptions,
-      prefix,
+      prefix: queuePrefix,
       concurrency: config.DELETION_CONCURRENCY,
-      // Renewed every half of this: a worker that is only busy loses no job, and what runs twice has one effect.
-      lockDuration: 10_000,
-      // How soon another worker takes the job of one that was killed, once its lock has run out.
-      stalledInterval: 10_000,
-      // Workers that were killed are no fault of the deletion; a cascade that kills every worker is stopped after these,
-      // and comes back as the relay's next job.
-      maxStalledCount: 5,
-      // How soon the queue is asked again after it could not answer.
-      runRetryDelay: 1_000,
     };
     return {
       module: DeletionModule,
@@ -53,7 +35,7 @@ export class DeletionModule {
       providers: [
         { provide: QueueConnections, useValue: connections },
         { provide: Queue, useFactory: () => connections.watch(new Queue(deletionQueue.name, queueOptions)) },
-        { provide: WORKER_OPTIONS, useValue: workerOptions },
+        { provide: WORKER_OPTIONS, useValue: options },
         { provide: LOG, useValue: log },
         { provide: QUOTAS, useValue: config },
         DeletionService,
@@ -61,7 +43,7 @@ export class DeletionModule {
         DeletionProcessor,
         PendingGauges,
         {
-          // Of all services: it runs here, where work in the background has its place.
+          // It removes the stored answers of all services; one app is enough for that.
           provide: StoredAnswerSweep,
           inject: [Database],
           useFactory: (database: Database) => new StoredAnswerSweep(database, log),

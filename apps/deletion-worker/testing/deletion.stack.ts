@@ -3,6 +3,7 @@ import { Queue } from 'bullmq';
 import pg from 'pg';
 import { deletionQueue, type DeletionJob } from '#contracts';
 import { AppStack, type AppProcess, eventually } from '#testing';
+import { queuePrefix } from '../src/queue/queue.options.js';
 import { Barrier, barriers, type Moment } from './barrier.js';
 import { SimulatedUser } from './simulated.user.js';
 
@@ -48,7 +49,7 @@ export class DeletionStack {
         'deletion-worker',
       ]);
       const connection = { url: stack.queueRedis.url, retryStrategy: () => 50 };
-      const queue = new Queue<DeletionJob>(deletionQueue.name, { connection, prefix: '{bull}' });
+      const queue = new Queue<DeletionJob>(deletionQueue.name, { connection, prefix: queuePrefix });
       queue.on('error', () => {});
       const running = { subscription: subscription!, episode: episode!, worker: worker! };
       const opened = new DeletionStack(stack, gateway!, running, owner, queue);

@@ -1,0 +1,29 @@
+import type { DefaultJobOptions, WorkerOptions } from 'bullmq';
+
+/** What all keys of the queue begin with: the braces keep them in one slot of a cluster. */
+export const queuePrefix = '{bull}';
+
+/** How a job is tried, and how long it is kept once it has ended. */
+export const jobOptions: DefaultJobOptions = {
+  // Tried again after about 1, 2, 4, 8 and 16 s, with jitter, so that not all try at once. An outage that lasts longer is
+  // left to the relay: it sends a record whose job was given up as a new job after half a minute. So no job waits for
+  // long once Postgres is back.
+  attempts: 6,
+  backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 },
+  // Enough to look into what happened; the history is in the records.
+  removeOnComplete: { age: 3_600, count: 1_000 },
+  removeOnFail: { age: 7 * 86_400, count: 10_000 },
+};
+
+/** How a worker holds its jobs, and takes over those of one that was killed. */
+export const workerOptions: Partial<WorkerOptions> = {
+  // Renewed every half of this. A worker that is only busy loses no job; a job that runs twice has one effect.
+  lockDuration: 10_000,
+  // How soon another worker takes the job of one that was killed, once its lock has run out.
+  stalledInterval: 10_000,
+  // A worker that was killed is no fault of the deletion. A cascade that kills every worker ends after this many of them,
+  // and comes back as the relay's next job.
+  maxStalledCount: 5,
+  // How soon the queue is asked again after it could not answer.
+  runRetryDelay: 1_000,
+};
