@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { DeletionStack } from '../testing/deletion.stack.js';
 import type { SimulatedUser } from '../testing/simulated.user.js';
+import { emptyRedis } from '../testing/sync.faults.js';
 import { Witness } from '../testing/witness.js';
 
 /** Deletions that one fault meets. */
@@ -144,8 +144,8 @@ describe('Redis', () => {
     const deletionIds = await Promise.all(guids.map((guid) => user.delete(guid)));
     expect(new Set(deletionIds).size).toBe(many);
     await eventually(async () => expect((await queue.getJobCounts('waiting'))['waiting']).toBe(many));
-    await emptyQueue();
-    await stack.letResend([user.id]);
+    await emptyRedis(stack.stack.queueRedis.url);
+    await stack.letResend(user.id);
     for (const deletionId of deletionIds) await user.ends(deletionId, 'SUCCESS');
   }, 60_000);
 });
@@ -154,12 +154,6 @@ async function subscribeToMany(user: SimulatedUser): Promise<string[]> {
   const feeds = Array.from({ length: many }, () => ({ feed_url: `https://feeds.example/${randomUUID()}` }));
   const { body } = await user.device.send('POST', '/subscriptions', { body: { subscriptions: feeds } });
   return (body['success'] as { guid: string }[]).map(({ guid }) => guid);
-}
-
-async function emptyQueue(): Promise<void> {
-  const redis = new Redis(stack.stack.queueRedis.url);
-  await redis.flushall();
-  redis.disconnect();
 }
 
 describe('the queue', () => {
@@ -247,7 +241,7 @@ describe('POST of the feed while the deletion is PENDING', () => {
     await stack.queue.resume();
     await user.ends(deletionId, 'FAILURE');
     expect(await user.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
-    const { episodes, syncIds } = before as Record<string, unknown>;
+    const { episodes, syncIds } = before;
     expect(await stack.everything(user.id)).toMatchObject({ episodes, syncIds });
   });
 });

@@ -6,6 +6,7 @@ import { AppStack, type AppProcess, eventually } from '#testing';
 import { queuePrefix } from '../src/queue/queue.options.js';
 import { Barrier, barriers, type Moment } from './barrier.js';
 import { SimulatedUser } from './simulated.user.js';
+import { rowsOf, type StoredRows } from './stored.user.js';
 
 /** What each app answers a user of whom nothing is known. */
 const probes = { subscription: '/subscriptions', episode: '/episodes', worker: '/deletions/1' };
@@ -106,12 +107,11 @@ export class DeletionStack {
     return Barrier.close(this.stack.postgres.url, moment, userId);
   }
 
-  /** Lets half a minute pass for the records of these users, or of all: the relays look at what was sent and is not finished. */
-  async letResend(userIds?: readonly string[]): Promise<void> {
+  /** Lets half a minute pass for a user's records: a relay looks at what was sent and has not ended. */
+  async letResend(userId: string): Promise<void> {
     await this.owner.query(
-      `UPDATE deletion.deletions SET sent_at = sent_at - interval '31 seconds'
-       WHERE status = 'PENDING' AND ($1::uuid[] IS NULL OR user_id = ANY ($1))`,
-      [userIds ?? null],
+      "UPDATE deletion.deletions SET sent_at = sent_at - interval '31 seconds' WHERE status = 'PENDING' AND user_id = $1",
+      [userId],
     );
   }
 
@@ -144,15 +144,8 @@ export class DeletionStack {
   }
 
   /** All of one user's rows, but for the clock and the deletions. */
-  async everything(userId: string): Promise<unknown> {
-    const { rows } = await this.owner.query(
-      `SELECT
-         (SELECT json_agg(s ORDER BY s.id) FROM subscription.subscriptions s WHERE s.user_id = $1) AS subscriptions,
-         (SELECT json_agg(g ORDER BY g.guid) FROM subscription.guids g WHERE g.user_id = $1) AS guids,
-         (SELECT json_agg(e ORDER BY e.id) FROM episode.episodes e WHERE e.user_id = $1) AS episodes,
-         (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds"`,
-      [userId],
-    );
-    return rows[0];
+  async everything(userId: string): Promise<Omit<StoredRows, 'clock'>> {
+    const { clock: _, ...rows } = await rowsOf(this.owner, userId);
+    return rows;
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 
-const subscribed = `
+const insertSubscription = `
   WITH made AS (
     INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
     VALUES ($1, 'https://podcast.example/feed', $2, true, $3, $3, $3) RETURNING id
@@ -11,7 +11,7 @@ const subscribed = `
   )
   SELECT id::int FROM made`;
 
-const listened = `
+const insertEpisodes = `
   WITH made AS (
     INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
     SELECT $1, $2, $3, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example', 'https://p.example'
@@ -19,14 +19,30 @@ const listened = `
   )
   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made`;
 
-const everything = `
+/** All rows of a user but the deletion records. */
+export interface StoredRows {
+  subscriptions: Record<string, unknown>[];
+  guids: unknown;
+  episodes: Record<string, unknown>[] | null;
+  syncIds: unknown;
+  /** The user's latest stamp. */
+  clock: Date;
+}
+
+const selectEverything = `
   SELECT
     (SELECT json_agg(s ORDER BY s.id) FROM subscription.subscriptions s WHERE s.user_id = $1) AS subscriptions,
+    (SELECT json_agg(g ORDER BY g.guid) FROM subscription.guids g WHERE g.user_id = $1) AS guids,
     (SELECT json_agg(e ORDER BY e.id) FROM episode.episodes e WHERE e.user_id = $1) AS episodes,
     (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds",
     (SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1) AS clock`;
 
-/** A user as the other services leave their traces in the database. */
+export async function rowsOf(owner: pg.Client | pg.Pool, userId: string): Promise<StoredRows> {
+  const { rows } = await owner.query<StoredRows>(selectEverything, [userId]);
+  return rows[0] as StoredRows;
+}
+
+/** A user whose rows are written straight into Postgres, as the other services would write them. */
 export class StoredUser {
   readonly id = randomUUID();
 
@@ -44,7 +60,7 @@ export class StoredUser {
   /** A live subscription with three episodes, each with an alias; its current guid first. */
   async subscribe(...guids: [string, ...string[]]): Promise<number> {
     const stamp = await this.stamp();
-    const { rows } = await this.owner.query<{ id: number }>(subscribed, [this.id, guids[0], stamp, guids]);
+    const { rows } = await this.owner.query<{ id: number }>(insertSubscription, [this.id, guids[0], stamp, guids]);
     const { id } = rows[0] as { id: number };
     await this.addEpisodes(id);
     return id;
@@ -52,7 +68,7 @@ export class StoredUser {
 
   /** More episodes. */
   async addEpisodes(subscriptionId: number, episodes = 3): Promise<void> {
-    await this.owner.query(listened, [this.id, subscriptionId, await this.stamp(), episodes]);
+    await this.owner.query(insertEpisodes, [this.id, subscriptionId, await this.stamp(), episodes]);
   }
 
   /** Adds a subscription again, as POST does. */
@@ -78,15 +94,8 @@ export class StoredUser {
     );
   }
 
-  /** All that the user has, and the clock. */
-  async everything(): Promise<{
-    subscriptions: Record<string, unknown>[];
-    episodes: Record<string, unknown>[] | null;
-    syncIds: unknown;
-    clock: Date;
-  }> {
-    const { rows } = await this.owner.query(everything, [this.id]);
-    return rows[0] as Awaited<ReturnType<StoredUser['everything']>>;
+  everything(): Promise<StoredRows> {
+    return rowsOf(this.owner, this.id);
   }
 
   async record(deletionId: number): Promise<Record<string, unknown>> {

@@ -27,7 +27,7 @@ export async function during(
     case 'jobs':
       return withJobsHeld(stack, run, () => change(stack, userId, fault.become));
     case 'queue emptied':
-      return withJobsHeld(stack, run, () => empty(stack.stack.queueRedis.url));
+      return withJobsHeld(stack, run, () => emptyRedis(stack.stack.queueRedis.url));
     case 'kill':
       return fault.app === 'worker' ? killWorker(stack, userId, fault.at, run) : both(run(), stack.crash(fault.app));
   }
@@ -56,7 +56,8 @@ const cutRedis = (url: string) =>
   withRedis(url, async (redis) => {
     for (const type of ['pubsub', 'normal']) await redis.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
   });
-const empty = (url: string) => withRedis(url, (redis) => redis.flushall());
+
+export const emptyRedis = (url: string) => withRedis(url, (redis) => redis.flushall());
 
 /** The queue stands still during the requests, so that what happens to jobs happens before they run. */
 async function withJobsHeld(

@@ -8,6 +8,9 @@ import { type Call, guidOf, nothing, outcomes, type Request, type State } from '
 import { episode, type SimulatedUser } from './simulated.user.js';
 import { feeds, type Step, type Walk, walks } from './walk.arbitrary.js';
 
+/** Of all walks. A failing run prints it; `TEST_SEED` runs the same walks again. */
+export const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
 /** Checks many walks, with killed processes or without. Each is a user of its own, so several run at the same time. */
 export function checkWalks(stack: DeletionStack, kills: boolean, parameters: fc.Parameters<[Walk]>) {
   return fc.check(
@@ -31,7 +34,7 @@ async function walk(stack: DeletionStack, { groups, faults }: Walk): Promise<voi
     await run();
   }
   await walker.end(
-    () => stack.letResend([walker.user.id]),
+    () => stack.letResend(walker.user.id),
     () => stack.pending(walker.user.id),
   );
 }
