@@ -22,7 +22,7 @@ describe("the queue's Redis", () => {
       { REDIS_SENTINELS: [{ host: 'q', port: 1 }], REDIS_SENTINEL_MASTER: 'mymaster' },
     ],
     [{ QUEUE_REDIS_CLUSTER: 'q:1' }, { REDIS_CLUSTER: [{ host: 'q', port: 1 }] }],
-  ])('is that of %j alone, and is told nothing of the other one', (own, expected) => {
+  ])('is that of %j alone, and takes nothing from the other one', (own, expected) => {
     const queue = queueOf({ REDIS_SENTINELS: 'a:1', REDIS_PASSWORD: 'secret', REDIS_TLS: 'true', ...own });
     expect(queue).toMatchObject(expected);
     expect(JSON.stringify(queue)).not.toContain('secret');

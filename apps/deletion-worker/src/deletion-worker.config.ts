@@ -37,7 +37,7 @@ export const deletionWorkerConfig = z.object({
 });
 export type DeletionWorkerConfig = z.output<typeof deletionWorkerConfig>;
 
-/** How many of what one user may have. */
+/** How many tombstones and ended deletion records one user may have. */
 export type DeletionQuotas = Pick<DeletionWorkerConfig, 'QUOTA_TOMBSTONES' | 'QUOTA_DELETION_RECORDS'>;
 
 /** The quotas, as a token for injection. */

@@ -49,14 +49,14 @@ describe.each(process.env.TEST_FULL ? ['killed'] : [])('a worker that is %s', ()
       (['claimed', 'midway', 'finished', 'midway', 'finished'] as const).map(held),
     );
     const all = [claimed!, midway!, finished!, orphaned!, acknowledged!];
-    // After the commit and before the queue hears of it.
+    // After the commit and before the queue is notified of it.
     stack.stack.queueRedis.pause();
     await acknowledged!.barrier.open();
     await eventually(async () => expect(await record(acknowledged!.deletionId)).toMatchObject({ status: 'SUCCESS' }));
     await stack.running.worker.kill();
     const killedAt = performance.now();
     stack.stack.queueRedis.resume();
-    // Postgres hears of the death and rolls back ...
+    // Postgres notices the death and rolls back ...
     for (const { barrier } of [claimed!, midway!, finished!]) await barrier.cut();
     for (const { deletionId } of [claimed!, midway!, finished!, orphaned!])
       expect(await record(deletionId)).toMatchObject({ status: 'PENDING' });
@@ -209,14 +209,14 @@ describe('Postgres', () => {
 
   it('that is away for long: no job is taken and no retry used up meanwhile, SUCCESS afterwards', async () => {
     const { user, guid, deletionId } = await held('claimed');
-    // Not stopped: the connection that holds it would be told first, and let it go on.
+    // Killed and not stopped: a stopped one would end the connection of the barrier first, and let the deletion go on.
     await stack.stack.postgresServer.kill();
     // Each retry may come at once, and none does.
     const job = `deletion-${deletionId}-1`;
     await eventually(
       async () => {
         await stack.queue.promoteJobs();
-        for (let look = 0; look < 20; look += 1) expect(await stack.queue.getJobState(job)).toBe('waiting');
+        for (let n = 0; n < 20; n += 1) expect(await stack.queue.getJobState(job)).toBe('waiting');
       },
       { timeout: 30_000 },
     );

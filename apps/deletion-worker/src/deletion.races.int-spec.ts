@@ -19,7 +19,7 @@ afterAll(async () => {
 
 type Status = 'SUCCESS' | 'FAILURE';
 
-/** What one round left: how the deletion ended, what the other request was told, what the user sees. */
+/** What one round left: how the deletion ended, what the other request was answered, what the user sees. */
 interface Outcome {
   ended: Status;
   answer: DeviceAnswer;
@@ -167,7 +167,7 @@ describe('two workers', () => {
     expect(Math.min(...done)).toBeGreaterThan(0);
   }, 180_000);
 
-  /** How many deletions a worker has ended in SUCCESS, as its metrics tell. */
+  /** How many deletions a worker has ended in SUCCESS, as its metrics say. */
   async function ended({ facts }: AppProcess): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text();
     return Number(/^podcast_sync_deletions_total\{outcome="success"\} (\d+)$/m.exec(text)?.[1]);

@@ -2,9 +2,9 @@ import pg from 'pg';
 import { eventually } from '#testing';
 
 /**
- * Where a deletion can be held: `requested`, DELETE has written its record and is about to commit; `claimed`, the worker
- * has the job, the clock and the record, and has written nothing; `midway`, some episodes are deleted and some are not
- * (the one with this title is next); `finished`, all is done but the commit.
+ * Where a deletion can be held: `requested`, DELETE has written its record and is about to commit; `claimed`, the
+ * worker has the job, the clock and the record, and has written nothing; `midway`, some episodes are deleted and some
+ * are not (the one with this title is next); `finished`, all is done but the commit.
  */
 export type Moment = 'requested' | 'claimed' | 'midway' | 'finished';
 

@@ -67,7 +67,7 @@ export class DeletionStack {
     await this.stack.close();
   }
 
-  /** @throws what an app said last that ended without being asked to. */
+  /** @throws Error when an app has ended by itself, with what it wrote last. */
   checkAlive(): void {
     for (const process of [this.gateway, this.running.subscription, this.running.episode, this.running.worker])
       if (process.hasExited) throw new Error(`the ${process.app} ended by itself\n${process.output.slice(-5_000)}`);
@@ -110,7 +110,8 @@ export class DeletionStack {
   /** Lets half a minute pass for a user's records: a relay looks at what was sent and has not ended. */
   async letResend(userId: string): Promise<void> {
     await this.owner.query(
-      "UPDATE deletion.deletions SET sent_at = sent_at - interval '31 seconds' WHERE status = 'PENDING' AND user_id = $1",
+      `UPDATE deletion.deletions SET sent_at = sent_at - interval '31 seconds'
+       WHERE status = 'PENDING' AND user_id = $1`,
       [userId],
     );
   }
@@ -128,7 +129,7 @@ export class DeletionStack {
     return { rows, jobs, counts, isPaused, worker: this.running.worker.output.slice(-3_000) };
   }
 
-  /** What no moment may show: episodes of what is deleted, names of episodes that are gone, users with a wrong count. */
+  /** How often what must never be is there: episodes without subscription, names without episode, wrong counts. */
   async orphans(): Promise<{ episodes: number; syncIds: number; miscounted: number }> {
     const { rows } = await this.owner.query<{ episodes: number; syncIds: number; miscounted: number }>(`
       SELECT

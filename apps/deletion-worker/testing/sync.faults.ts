@@ -93,7 +93,7 @@ async function killWorker(stack: DeletionStack, userId: string, at: Moment, run:
   const killed = async () => {
     await barrier.reached(1_000).catch(() => []);
     await stack.crash('worker');
-    // A Postgres that has read the commit does not hear of the death before it has carried it out.
+    // Postgres does not notice the death before it has carried out a commit that it has read.
     await (at === 'finished' ? barrier.open() : barrier.cut());
   };
   await both(

@@ -6,7 +6,7 @@ import { type OperatorCommand, readCommand, usage, UsageError } from './operator
 import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.store.js';
 import { tableOf } from './operator.text.js';
 
-/** The operators' command: looks at deletions, and has a stuck one sent again or ended. */
+/** The operators' command line: lists deletions, sends a stuck one again or ends it. */
 async function main(): Promise<void> {
   const command = readCommand(process.argv.slice(2));
   const config = loadConfig(databaseConfig);
@@ -51,7 +51,7 @@ async function notPending(database: Database, deletionId: number): Promise<Comma
   return new CommandFailed(`deletion ${deletionId} ended in ${found.status} at ${String(found.finished)}${cause}`);
 }
 
-/** Some containers run as a number that no account has. */
+/** The name of the account that runs this. In some containers there is none, only a number. */
 function accountName(): string {
   try {
     return userInfo().username;

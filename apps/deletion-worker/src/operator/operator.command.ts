@@ -32,7 +32,7 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
   fail: ['as'],
 };
 
-/** Reads a command line. @throws UsageError saying what is wrong, or nothing where only the usage is wanted. */
+/** Reads a command line. @throws UsageError with what is wrong; without a message where help was asked for. */
 export function readCommand(args: readonly string[]): OperatorCommand {
   const { values, positionals } = parsed(args);
   if (values.help) throw new UsageError();

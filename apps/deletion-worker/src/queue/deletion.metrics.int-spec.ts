@@ -62,14 +62,14 @@ describe('the metrics of the deletion worker', () => {
     const age = await metric('_oldest_pending_age_seconds');
     expect(age).toBeGreaterThanOrEqual(3_600);
     expect(age).toBeLessThan(3_660);
-    // A second look is due half a minute after the first.
+    // A record is due again half a minute after it was sent.
     expect(await metric('_relay_lag_seconds')).toBe(0);
     await eventually(async () => expect(await metric('s_pending')).toBe(0), { timeout: 25_000 });
     // The subscription was added after that request.
     await show('s_total{outcome="failure"}', 1);
   });
 
-  it('are told without the records while Postgres is away, and in full when it is back', async () => {
+  it('are served without the records while Postgres is away, and in full when it is back', async () => {
     await stack.postgresServer.stop();
     const text = await scrape();
     expect(text).toContain('podcast_sync_deletions_total{outcome="success"} 3');

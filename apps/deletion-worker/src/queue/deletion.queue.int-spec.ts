@@ -65,7 +65,7 @@ describe('the relay', () => {
     expect((await jobOf(deletionId, 1))?.data).toMatchObject({ userId: user.id, deletionId });
   });
 
-  it('sends what was never sent, once, however many relays look', async () => {
+  it('sends what was never sent, once, however many relays poll', async () => {
     const deletionIds = [await unsent()];
     for (let n = 0; n < 10; n++) {
       subscriptionId = await user.subscribe(randomUUID());

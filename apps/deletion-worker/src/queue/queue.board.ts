@@ -53,7 +53,7 @@ export async function queueBoard(queue: Queue, config: QueueBoardConfig): Promis
   };
 }
 
-/** Compares digests, which are of one length and tell nothing by the time it takes. */
+/** Compares digests: they are of one length, and the time it takes says nothing about the password. */
 function isPassword(authorization: string | undefined, password: string): boolean {
   const [, scheme = '', credential = ''] = /^(basic|bearer) +(\S+)$/i.exec(authorization ?? '') ?? [];
   // Basic carries `name:password`; any name will do.

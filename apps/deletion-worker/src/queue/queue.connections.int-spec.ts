@@ -8,7 +8,7 @@ import { StoredUser } from '../../testing/stored.user.js';
 import { call, log, openWorker } from '../../testing/worker.world.js';
 import { QueueConnections } from './queue.connections.js';
 
-it('a password that the queue refuses is an error for an operator, told once and without the password', async () => {
+it('a password that the queue refuses is an error for an operator, logged once and without the password', async () => {
   const { host } = new URL(inject('servers').redisUrl);
   const config = redisConfig.parse({ REDIS_URL: `redis://:not-the-password@${host}` });
   const logged: Record<string, unknown>[] = [];

@@ -5,9 +5,9 @@ export const queuePrefix = '{bull}';
 
 /** How a job is tried, and how long it is kept once it has ended. */
 export const jobOptions: DefaultJobOptions = {
-  // Tried again after about 1, 2, 4, 8 and 16 s, with jitter, so that not all try at once. An outage that lasts longer is
-  // left to the relay: it sends a record whose job was given up as a new job after half a minute. So no job waits for
-  // long once Postgres is back.
+  // Tried again after about 1, 2, 4, 8 and 16 s, with jitter, so that not all try at once. An outage that lasts longer
+  // is left to the relay: where a job was given up it sends a new one, half a minute apart. So no job waits for long
+  // once Postgres is back.
   attempts: 6,
   backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 },
   // Enough to look into what happened; the history is in the records.
@@ -21,8 +21,8 @@ export const workerOptions: Partial<WorkerOptions> = {
   lockDuration: 10_000,
   // How soon another worker takes the job of one that was killed, once its lock has run out.
   stalledInterval: 10_000,
-  // A worker that was killed is no fault of the deletion. A cascade that kills every worker ends after this many of them,
-  // and comes back as the relay's next job.
+  // A worker that was killed is no fault of the deletion. A cascade that kills every worker is given up after this
+  // many, and comes back as the relay's next job.
   maxStalledCount: 5,
   // How soon the queue is asked again after it could not answer.
   runRetryDelay: 1_000,

@@ -26,7 +26,7 @@ import {
   readStatus,
 } from './deletion.store.js';
 
-/** How long one cascade may take, in milliseconds; it holds the user's clock meanwhile. */
+/** How long one cascade may take, in milliseconds. The user's other writes wait meanwhile. */
 export const cascadeLimitMs = 60_000;
 
 /**
@@ -34,9 +34,9 @@ export const cascadeLimitMs = 60_000;
  * - a record goes from PENDING to SUCCESS or FAILURE and stays there (deletion.rule, and triggers of the table);
  * - a subscription has at most one PENDING record (a unique index of the table);
  * - the cascade and SUCCESS are one transaction under the user's clock; whatever interrupts it leaves PENDING;
- * - of tombstones and of records that have ended a user has no more than their quotas, but for what one deletion can't
- *   remove at once: the oldest go, with the next one;
- * - a job is only a hint to look at a record: lost or doubled ones change nothing but the time it takes.
+ * - a user has no more tombstones and ended records than the quotas allow: each deletion removes the oldest ones, and
+ *   what it can't remove at once goes with the next deletion;
+ * - a job only names a record to work on: a lost or doubled one changes nothing but the time it takes.
  */
 @Injectable()
 export class DeletionService {
@@ -47,9 +47,9 @@ export class DeletionService {
   ) {}
 
   /**
-   * Records a request (DELETE /subscriptions/{guid}); one that is pending already is answered with its id.
+   * Accepts a deletion (DELETE /subscriptions/{guid}). Where one is PENDING already, the answer is that one's id.
    *
-   * @throws Failure `not_found` for no live subscription.
+   * @throws Failure `not_found` when the guid names no live subscription.
    */
   async request(
     request: RequestOf<typeof requestDeletion>,
@@ -71,7 +71,7 @@ export class DeletionService {
       const [found] = transaction.found;
       if (!found) throw new Failure('not_found');
       if (found.deletionId !== null && !found.overtaken) return { deletionId: found.deletionId };
-      // The one that is pending lost to a later POST; this request is for what that POST made.
+      // A later POST won against the pending deletion, which ends here; this request is for what that POST made.
       if (found.deletionId !== null) {
         lost = await endWithin(transaction, userId, found.deletionId, overtaken);
         const [forget, values] = beyondQuotas(userId, this.quotas).records;
@@ -84,7 +84,7 @@ export class DeletionService {
     return reply;
   }
 
-  /** Whatever the record has come to: a new one would not be kept. */
+  /** The answer is no longer stored: finds the deletion that was the answer. One made now would be rolled back. */
   private async answerAgain(transaction: Transaction, { userId, guid }: RequestOf<typeof requestDeletion>) {
     const deletionId = await findRequestedDeletion(transaction, userId, guid);
     if (deletionId === undefined) throw new Failure('not_found');
@@ -100,9 +100,9 @@ export class DeletionService {
   }
 
   /**
-   * Carries out a deletion, or ends it where a later write won.
+   * Carries out a deletion, or ends it in FAILURE where a later write won.
    *
-   * @returns how it ended; nothing for one that had ended before.
+   * @returns how it ended; undefined where there is no such record or it had ended before.
    */
   async process({ userId, deletionId }: Pick<DeletionJob, 'userId' | 'deletionId'>): Promise<Ending | undefined> {
     return this.database.inTransaction(timeLimit(cascadeLimitMs), async (session) => {

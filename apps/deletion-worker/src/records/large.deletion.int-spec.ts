@@ -52,7 +52,7 @@ it(`a deletion of ${size} episodes shows itself to readers whole or not at all, 
   const begun = performance.now();
   await world.service.process({ userId: user.id, deletionId });
   const took = performance.now() - begun;
-  // The reader's next look sees the end.
+  // The next read sees the end.
   states.add(JSON.stringify((await world.owner.query(seen, [user.id])).rows[0]));
   done.abort();
   await beside;

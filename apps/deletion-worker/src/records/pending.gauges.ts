@@ -36,7 +36,7 @@ const gauges: Record<keyof Pending, { name: string; help: string }> = {
   },
 };
 
-/** Metrics that are read from the records at each scrape. While Postgres is away they are left out, and the rest is told. */
+/** Metrics that are read from the records at each scrape. They alone are left out while Postgres is away. */
 @Injectable()
 export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private polling: Promise<Pending | undefined> | undefined;
@@ -59,7 +59,7 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
     for (const { name } of Object.values(gauges)) register.removeSingleMetric(name);
   }
 
-  /** One statement for all gauges of a scrape. */
+  /** All gauges of a scrape share one statement. */
   private poll(): Promise<Pending | undefined> {
     this.polling ??= this.read().finally(() => (this.polling = undefined));
     return this.polling;
