@@ -2,12 +2,12 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
 import { Database, StoredAnswerSweep } from '#database';
 import { connectRedis, type Log } from '#runtime';
-import { Queue, type QueueOptions, type WorkerOptions } from 'bullmq';
+import { Queue } from 'bullmq';
 import { QUOTAS, queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
 import { DeletionProcessor, WORKER_OPTIONS } from './queue/deletion.processor.js';
 import { DeletionRelay, LOG } from './queue/deletion.relay.js';
 import { QueueConnections } from './queue/queue.connections.js';
-import { jobOptions, queuePrefix, workerOptions } from './queue/queue.options.js';
+import { queueOptions, workerOptions } from './queue/queue.options.js';
 import { DeletionController } from './records/deletion.controller.js';
 import { DeletionService } from './records/deletion.service.js';
 import { PendingGauges } from './records/pending.gauges.js';
@@ -18,23 +18,14 @@ export class DeletionModule {
   static with(config: DeletionWorkerConfig, log: Log): DynamicModule {
     const redis = queueRedis(config);
     const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
-    const queueOptions: QueueOptions = {
-      ...connections.queueOptions,
-      prefix: queuePrefix,
-      defaultJobOptions: jobOptions,
-    };
-    const options: WorkerOptions = {
-      ...workerOptions,
-      ...connections.workerOptions,
-      prefix: queuePrefix,
-      concurrency: config.DELETION_CONCURRENCY,
-    };
+    const options = { ...workerOptions, ...connections.forWorker, concurrency: config.DELETION_CONCURRENCY };
+    const openQueue = () => new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
     return {
       module: DeletionModule,
       controllers: [DeletionController],
       providers: [
         { provide: QueueConnections, useValue: connections },
-        { provide: Queue, useFactory: () => connections.watch(new Queue(deletionQueue.name, queueOptions)) },
+        { provide: Queue, useFactory: () => connections.watch(openQueue()) },
         { provide: WORKER_OPTIONS, useValue: options },
         { provide: LOG, useValue: log },
         { provide: QUOTAS, useValue: config },

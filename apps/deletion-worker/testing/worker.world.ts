@@ -50,7 +50,7 @@ export async function openWorker(
   const prefix = `{${testDatabase.name}}`;
   const queue = connections.watch(
     new Queue(deletionQueue.name, {
-      ...connections.queueOptions,
+      ...connections.forQueue,
       prefix,
       defaultJobOptions: { attempts: 10, backoff: { type: 'fixed', delay: 20 } },
     }),
@@ -72,7 +72,7 @@ export async function openWorker(
     anotherRelay,
     owner,
     urls: testDatabase.urls,
-    processor: () => new DeletionProcessor(service, database, { ...connections.workerOptions, prefix }, log),
+    processor: () => new DeletionProcessor(service, database, { ...connections.forWorker, prefix }, log),
     close: async () => {
       await Promise.all(relays.map((each) => each.beforeApplicationShutdown()));
       await queue.obliterate({ force: true }).catch(() => undefined);

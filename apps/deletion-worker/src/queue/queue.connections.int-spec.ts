@@ -31,7 +31,7 @@ it('a queue whose connection is lost as it opens takes jobs as soon as there is 
     connection.once('ready', () => proxy.cut());
     return connection;
   }, log);
-  const queue = connections.watch(new Queue(randomUUID(), connections.queueOptions));
+  const queue = connections.watch(new Queue(randomUUID(), connections.forQueue));
   try {
     await eventually(() => queue.add('one', {}));
   } finally {

@@ -33,14 +33,14 @@ export class QueueConnections implements OnApplicationShutdown {
     }
   }
 
-  /** The options of the queue that jobs are added to. */
-  get queueOptions(): QueueBaseOptions {
+  /** What the queue that jobs are added to has to be given. */
+  get forQueue(): QueueBaseOptions {
     // BullMQ asks for the server's version once, and if that command fails, so does every later one of the queue.
     return { connection: this.producer, skipVersionCheck: true };
   }
 
-  /** The options of the worker that takes them. */
-  get workerOptions(): QueueBaseOptions {
+  /** What the worker that takes them has to be given. */
+  get forWorker(): QueueBaseOptions {
     // Here the version is asked for: this connection sends commands again until they are answered. Without the version
     // BullMQ would wait for whole seconds, and start delayed retries late.
     return { connection: this.worker };
