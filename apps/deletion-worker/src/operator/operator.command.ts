@@ -2,12 +2,7 @@ import { parseArgs } from 'node:util';
 
 /** What an operator wants done with deletion records. */
 export type OperatorCommand =
-  | {
-      readonly verb: 'list';
-      readonly status: 'PENDING' | 'FAILURE';
-      readonly limit: number;
-      readonly json: boolean;
-    }
+  | { readonly verb: 'list'; readonly status: 'PENDING' | 'FAILURE'; readonly limit: number; readonly json: boolean }
   | { readonly verb: 'retry'; readonly deletionId: number }
   | { readonly verb: 'fail'; readonly deletionId: number; readonly operator: string | undefined };
 
@@ -53,14 +48,12 @@ export function readCommand(args: readonly string[]): OperatorCommand {
 }
 
 function parsed(args: readonly string[]) {
-  const flag = { type: 'boolean' } as const;
-  const text = { type: 'string' } as const;
   const options = {
-    pending: flag,
-    failed: flag,
-    json: flag,
-    limit: text,
-    as: text,
+    pending: { type: 'boolean' },
+    failed: { type: 'boolean' },
+    json: { type: 'boolean' },
+    limit: { type: 'string' },
+    as: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   } as const;
   try {

@@ -17,14 +17,12 @@ const away =
 /** SQLSTATEs: 40 serialization failure and deadlock, 53 resources, 55P03 no lock in time, 57014 cancelled, 58 disk. */
 const passing = /^(40|53|55P03|57014|58)/;
 
+type Cause = { code?: unknown; cause?: unknown } | undefined;
+
 /** Classifies an error by its code or a cause's. `unavailable` without one is `away`: Postgres was never reached. */
 export function faultKind(error: unknown): FaultKind {
   let unavailable = false;
-  for (
-    let cause = error as { code?: unknown; cause?: unknown } | undefined;
-    cause;
-    cause = cause.cause as typeof cause
-  ) {
+  for (let cause = error as Cause; cause; cause = cause.cause as Cause) {
     const code = String(cause.code ?? '');
     if (away.test(code)) return 'away';
     if (passing.test(code)) return 'passing';

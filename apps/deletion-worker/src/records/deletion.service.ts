@@ -7,7 +7,7 @@ import {
   type readDeletion,
   requestDeletion,
 } from '#contracts';
-import { Database, timeLimit, type Transaction } from '#database';
+import { Database, timeLimit, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
 import type { CallContext } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
@@ -16,13 +16,13 @@ import { beyondQuotas } from './quota.store.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countEnding } from '../queue/deletion.metrics.js';
 import {
-  cascaded,
+  cascade,
   claimDeletion,
-  ended,
-  endWithin,
+  endOf,
+  find,
   findRequestedDeletion,
   insertDeletion,
-  named,
+  type Named,
   readStatus,
 } from './deletion.store.js';
 
@@ -56,12 +56,12 @@ export class DeletionService {
     context: CallContext,
   ): Promise<ReplyOf<typeof requestDeletion>> {
     const { userId, guid } = request;
-    const write = {
+    const write: Write<Named> = {
       userId,
       pattern: requestDeletion.pattern,
       requestId: context.requestId,
       remainingMs: () => context.remainingMs(),
-      reads: named(userId, guid),
+      reads: [find, [userId, guid]],
     };
     const { correlationId } = context;
     const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
@@ -73,7 +73,8 @@ export class DeletionService {
       if (found.deletionId !== null && !found.overtaken) return { deletionId: found.deletionId };
       // A later POST won against the pending deletion, which ends here; this request is for what that POST made.
       if (found.deletionId !== null) {
-        lost = await endWithin(transaction, userId, found.deletionId, overtaken);
+        const [ended] = await transaction.query<{ age: number }>(...endOf(userId, found.deletionId, overtaken));
+        lost = ended?.age;
         const [forget, values] = beyondQuotas(userId, this.quotas).records;
         transaction.last(forget, values);
       }
@@ -111,8 +112,8 @@ export class DeletionService {
       if (!claimed || step === 'leave') return undefined;
       const begun = performance.now();
       const forgotten = beyondQuotas(userId, this.quotas);
-      const last = [ended(userId, deletionId, step), forgotten.records];
-      if (step.status === 'SUCCESS') last.unshift(cascaded(userId, claimed.subscriptionId), forgotten.tombstones);
+      const last = [endOf(userId, deletionId, step), forgotten.records];
+      if (step.status === 'SUCCESS') last.unshift([cascade, [userId, claimed.subscriptionId]], forgotten.tombstones);
       await session.commit(...last);
       countEnding(step, claimed.age + (performance.now() - begun) / 1_000);
       return step;

@@ -1,6 +1,13 @@
 import type { DeletionStatus } from '#contracts';
-import { type Bound, type Database, type Session, type Statement, statement, type Transaction } from '#database';
+import { type Database, type Session, type Statement, statement, type Transaction } from '#database';
 import { type Ending, statesBefore } from './deletion.rule.js';
+
+/** A live subscription and its PENDING deletion; `overtaken` where it was added again since that was requested. */
+export interface Named {
+  subscriptionId: number;
+  deletionId: number | null;
+  overtaken: boolean | null;
+}
 
 /** A deletion and the row it was made for, as the cascade finds them. */
 export interface Claimed {
@@ -24,7 +31,7 @@ export interface Taken {
   origin: Record<string, string> | null;
 }
 
-/** $1 user, $2 guid: the live subscription with this guid, and its PENDING deletion. */
+/** $1 user, $2 guid: reads {@link Named}. */
 export const find = statement(
   'deletion.find',
   `SELECT n.subscription_id AS "subscriptionId", d.id AS "deletionId", d.requested < n.added AS overtaken
@@ -131,14 +138,6 @@ const takeAgain = statement(
    RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, true AS fresh, d.origin`,
 );
 
-/** Reads the live subscription that a guid names, and its pending deletion. */
-export function named(
-  userId: string,
-  guid: string,
-): Bound<{ subscriptionId: number; deletionId: number | null; overtaken: boolean | null }> {
-  return [find, [userId, guid]];
-}
-
 /** Adds a PENDING record. @returns its id. */
 export async function insertDeletion(
   transaction: Transaction,
@@ -157,46 +156,24 @@ export async function findRequestedDeletion(
   userId: string,
   guid: string,
 ): Promise<number | undefined> {
-  const [found] = await transaction.query<{ deletionId: number | null }>(findRequested, [
-    userId,
-    guid,
-    transaction.stamp,
-  ]);
+  const values = [userId, guid, transaction.stamp];
+  const [found] = await transaction.query<{ deletionId: number | null }>(findRequested, values);
   return found?.deletionId ?? undefined;
 }
 
-/** The statement that ends a deletion. It changes nothing where the deletion has ended already. */
-export function ended(userId: string, deletionId: number, ending: Ending): [Statement, unknown[]] {
+/** What ends a deletion and reads its age in seconds. It changes and reads nothing where that has ended already. */
+export function endOf(userId: string, deletionId: number, ending: Ending): [Statement, unknown[]] {
   return [end, [userId, deletionId, ending.status, ending.cause, statesBefore(ending.status)]];
 }
 
-/**
- * Ends a deletion inside a write.
- *
- * @returns its age in seconds, none if it had ended already.
- */
-export async function endWithin(
-  transaction: Transaction,
-  userId: string,
-  deletionId: number,
-  ending: Ending,
-): Promise<number | undefined> {
-  const [record] = await transaction.query<{ age: number }>(...ended(userId, deletionId, ending));
-  return record?.age;
-}
-
-/**
- * Ends a deletion in a transaction of its own.
- *
- * @returns its age in seconds, none if it had ended already.
- */
+/** Ends a deletion in a transaction of its own. @returns its age in seconds, none if it had ended already. */
 export async function endAlone(
   database: Database,
   userId: string,
   deletionId: number,
   ending: Ending,
 ): Promise<number | undefined> {
-  const [record] = await database.change<{ age: number }>(...ended(userId, deletionId, ending));
+  const [record] = await database.change<{ age: number }>(...endOf(userId, deletionId, ending));
   return record?.age;
 }
 
@@ -221,11 +198,6 @@ export async function claimDeletion(
   await session.query(lockClock, [userId]);
   const [claimed] = await session.query<Claimed>(claim, [userId, deletionId]);
   return claimed;
-}
-
-/** The statement that carries out a deletion. */
-export function cascaded(userId: string, subscriptionId: number): [Statement, unknown[]] {
-  return [cascade, [userId, subscriptionId]];
 }
 
 /** Takes records that are due. It commits at once, so that nobody who makes or ends a record waits for a relay. */

@@ -50,8 +50,7 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
         if (found) gauge.set(found[key]);
         else gauge.remove();
       };
-      const gauge = new Gauge({ ...gauges[key], collect, registers: [] });
-      register.registerMetric(gauge);
+      const gauge = new Gauge({ ...gauges[key], collect });
     }
   }
 
