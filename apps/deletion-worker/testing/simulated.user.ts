@@ -68,7 +68,7 @@ export class SimulatedUser {
     return { subscription: status, episodes: (body['episodes'] as Row[]).map((one) => String(one['title'])) };
   }
 
-  /** What is prepared is sent again when the machine is too busy, as every client does. */
+  /** For preparations: sends again while the machine is too busy, as a client does. */
   private async post(path: string, body: unknown): Promise<DeviceAnswer> {
     const key = randomUUID();
     return eventually(async () => {

@@ -59,7 +59,7 @@ const cutRedis = (url: string) =>
 
 export const emptyRedis = (url: string) => withRedis(url, (redis) => redis.flushall());
 
-/** The queue stands still during the requests, so that what happens to jobs happens before they run. */
+/** Pauses the queue during the requests, so that what is done to their jobs is done before they run. */
 async function withJobsHeld(
   stack: DeletionStack,
   run: () => Promise<void>,

@@ -33,7 +33,7 @@ interface Feed {
 /** What a user has. */
 export interface State {
   feeds: Feed[];
-  /** How deletions ended, or will once a worker looks at them. */
+  /** How deletions have ended, or will end once a worker takes them. */
   ended: Record<number, 'SUCCESS' | 'FAILURE'>;
 }
 
@@ -178,7 +178,7 @@ function episodeOf(row: Body) {
   return { guid: row['podcast_guid'], episode: row['episode_guid'], position };
 }
 
-/** One that lost to a POST says so once a worker or the next DELETE has looked at it. */
+/** A deletion that lost to a POST is shown as PENDING until a worker or the next DELETE ends it. */
 function statusesOf(state: State, id: number): unknown[] {
   if (state.feeds.some(({ pending }) => pending === id)) return ['PENDING'];
   return state.ended[id] === 'FAILURE' ? ['PENDING', 'FAILURE'] : [state.ended[id]];
