@@ -13,7 +13,7 @@ const programs = {
   subscription: 'subscription/src/main',
   episode: 'episode/src/main',
   'deletion-worker': 'deletion-worker/src/main',
-  deletions: 'deletion-worker/src/deletions',
+  deletions: 'deletion-worker/src/operator/command.line',
   migrate: 'migrate/src/main',
   standalone: 'standalone/src/main',
   token: 'standalone/src/token',

@@ -3,7 +3,7 @@
 // it is is read from the token unchecked. Statements are the services' own, so that the two never differ.
 import { randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
-import * as deletions from '../../dist/apps/deletion-worker/src/deletion.store.js';
+import * as deletions from '../../dist/apps/deletion-worker/src/records/deletion.store.js';
 import * as episodes from '../../dist/apps/episode/src/episode.store.js';
 import { encodeCursor } from '../../dist/apps/gateway/src/list/cursor.js';
 import { podcastGuid } from '../../dist/apps/subscription/src/podcast-guid.rule.js';

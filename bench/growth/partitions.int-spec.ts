@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { applyMigrations, beginWrite, createDataSource, endWrite, readClock, type Statement } from '#database';
+import {
+  applyMigrations,
+  beginWrite,
+  createDataSource,
+  endWrite,
+  readClock,
+  type Statement,
+  sweepStoredAnswers,
+} from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
-import * as deletions from '../../apps/deletion-worker/src/deletion.store.js';
-import * as deletionQuotas from '../../apps/deletion-worker/src/quota.store.js';
-import { sweep } from '../../apps/deletion-worker/src/request.sweep.js';
+import * as deletions from '../../apps/deletion-worker/src/records/deletion.store.js';
+import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
 import * as episodes from '../../apps/episode/src/episode.store.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
 import { planModes } from './plan.js';
@@ -64,7 +71,7 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
   };
 }
 /** Those that look for what is due or old, whoever it is of. */
-const ofAllUsers = ['deletion.take', sweep.name];
+const ofAllUsers = ['deletion.take', sweepStoredAnswers.name];
 
 /** Every statement that a store shows to others, and those of each write. */
 const exported: unknown[] = [subscriptions, episodes, deletions, deletionQuotas].flatMap((store) =>
@@ -73,7 +80,7 @@ const exported: unknown[] = [subscriptions, episodes, deletions, deletionQuotas]
 const isStatement = (value: unknown): value is Statement =>
   typeof value === 'object' && value !== null && 'text' in value;
 const statements = [
-  ...[beginWrite, endWrite, readClock, sweep],
+  ...[beginWrite, endWrite, readClock, sweepStoredAnswers],
   { name: 'episode.merge_subscription', text: 'SELECT episode.merge_subscription($1, $2, $3, $4, $5)' },
   ...exported
     .flatMap((value) => (typeof value === 'object' ? [value, ...Object.values(value ?? {})] : []))

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginWrite, endWrite, readClock, type Statement } from '#database';
+import { beginWrite, endWrite, readClock, type Statement, sweepStoredAnswers } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
-import * as deletions from '../../apps/deletion-worker/src/deletion.store.js';
-import * as deletionQuotas from '../../apps/deletion-worker/src/quota.store.js';
-import { sweep } from '../../apps/deletion-worker/src/request.sweep.js';
+import * as deletions from '../../apps/deletion-worker/src/records/deletion.store.js';
+import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
 import * as episodes from '../../apps/episode/src/episode.store.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
 import { explain, type Plan, planModes } from './plan.js';
@@ -201,7 +200,7 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
       uses: ['deletions_pkey'],
       buffers: 40 + large / 50,
     });
-    await expectPlans(sweep, [5_000], { uses: ['request_created_at'], buffers: 8 });
+    await expectPlans(sweepStoredAnswers, [5_000], { uses: ['request_created_at'], buffers: 8 });
     await expectPlans(deletions.read, [ascending, 1], { uses: ['deletions_pkey'], buffers: 8 });
     await expectPlans(deletions.claim, [ascending, 1], { uses: ['deletions_pkey'], buffers: 24 });
     await expectPlans(deletions.cascade, [ascending, user.subscriptionId], {

@@ -22,7 +22,7 @@ describe("the queue's Redis", () => {
       { REDIS_SENTINELS: [{ host: 'q', port: 1 }], REDIS_SENTINEL_MASTER: 'mymaster' },
     ],
     [{ QUEUE_REDIS_CLUSTER: 'q:1' }, { REDIS_CLUSTER: [{ host: 'q', port: 1 }] }],
-  ])('is that of %j alone, and is told nothing of the other one', (own, expected) => {
+  ])('is that of %j alone, and takes nothing from the other one', (own, expected) => {
     const queue = queueOf({ REDIS_SENTINELS: 'a:1', REDIS_PASSWORD: 'secret', REDIS_TLS: 'true', ...own });
     expect(queue).toMatchObject(expected);
     expect(JSON.stringify(queue)).not.toContain('secret');
@@ -32,7 +32,9 @@ describe("the queue's Redis", () => {
   it('has a password and certificates of its own', () => {
     const own = { QUEUE_REDIS_PASSWORD: 'q', QUEUE_REDIS_TLS: 'true', QUEUE_REDIS_TLS_CA: 'PEM' };
     expect(queueOf({ QUEUE_REDIS_CLUSTER: 'q:1', ...own })).toMatchObject({
-      ...{ REDIS_PASSWORD: 'q', REDIS_TLS: true, REDIS_TLS_CA: 'PEM' },
+      REDIS_PASSWORD: 'q',
+      REDIS_TLS: true,
+      REDIS_TLS_CA: 'PEM',
     });
   });
 

@@ -2,7 +2,7 @@ import { quota } from '#database';
 import { ConfigurationError, redisConfig, type RedisConfig } from '#runtime';
 import { serviceConfig } from '#runtime/service';
 import { z } from 'zod';
-import { queueBoardConfig } from './queue.board.js';
+import { queueBoardConfig } from './queue/queue.board.js';
 
 const redis = redisConfig.shape;
 
@@ -37,7 +37,7 @@ export const deletionWorkerConfig = z.object({
 });
 export type DeletionWorkerConfig = z.output<typeof deletionWorkerConfig>;
 
-/** How many of what one user may have. */
+/** How many tombstones and ended deletion records one user may have. */
 export type DeletionQuotas = Pick<DeletionWorkerConfig, 'QUOTA_TOMBSTONES' | 'QUOTA_DELETION_RECORDS'>;
 
 /** The quotas, as a token for injection. */

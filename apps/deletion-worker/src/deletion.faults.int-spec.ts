@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { DeletionStack } from '../testing/deletion.stack.js';
-import type { Subscriber } from '../testing/subscriber.js';
+import type { SimulatedUser } from '../testing/simulated.user.js';
+import { emptyRedis } from '../testing/sync.faults.js';
 import { Witness } from '../testing/witness.js';
 
 /** Deletions that one fault meets. */
@@ -27,19 +27,19 @@ const restartWorker = async (how: 'kill' | 'stop') => {
   await stack.restart('worker');
 };
 /** What of a deletion that succeeded is left: nothing. */
-async function expectGone(subscriber: Subscriber, guid: string): Promise<void> {
-  expect(await subscriber.sees(guid)).toEqual({ subscription: 410, episodes: [] });
+async function expectGone(user: SimulatedUser, guid: string): Promise<void> {
+  expect(await user.sees(guid)).toEqual({ subscription: 410, episodes: [] });
 }
 
 /** One deletion that is held, and read by others. */
 async function held(moment: 'claimed' | 'midway' | 'finished') {
-  const subscriber = await stack.subscriber();
-  const guid = await subscriber.listen();
-  const witness = new Witness(subscriber, stack.owner, 3);
-  const gate = await stack.hold(moment, subscriber.user);
-  const deletionId = await subscriber.delete(guid);
-  await gate.reached();
-  return { moment, subscriber, guid, witness, gate, deletionId };
+  const user = await stack.newUser();
+  const guid = await user.subscribeWithEpisodes();
+  const witness = new Witness(user, stack.owner, 3);
+  const barrier = await stack.hold(moment, user.id);
+  const deletionId = await user.delete(guid);
+  await barrier.reached();
+  return { moment, user, guid, witness, barrier, deletionId };
 }
 
 // The queue takes half a minute to notice; with small counts, deletion.model.int-spec.ts kills workers.
@@ -49,27 +49,27 @@ describe.each(process.env.TEST_FULL ? ['killed'] : [])('a worker that is %s', ()
       (['claimed', 'midway', 'finished', 'midway', 'finished'] as const).map(held),
     );
     const all = [claimed!, midway!, finished!, orphaned!, acknowledged!];
-    // After the commit and before the queue hears of it.
+    // After the commit and before the queue is notified of it.
     stack.stack.queueRedis.pause();
-    await acknowledged!.gate.open();
+    await acknowledged!.barrier.open();
     await eventually(async () => expect(await record(acknowledged!.deletionId)).toMatchObject({ status: 'SUCCESS' }));
     await stack.running.worker.kill();
     const killedAt = performance.now();
     stack.stack.queueRedis.resume();
-    // Postgres hears of the death and rolls back ...
-    for (const { gate } of [claimed!, midway!, finished!]) await gate.cut();
+    // Postgres notices the death and rolls back ...
+    for (const { barrier } of [claimed!, midway!, finished!]) await barrier.cut();
     for (const { deletionId } of [claimed!, midway!, finished!, orphaned!])
       expect(await record(deletionId)).toMatchObject({ status: 'PENDING' });
     // ... or has read all of it before, and commits what nobody waits for.
-    await orphaned!.gate.open();
+    await orphaned!.barrier.open();
     await stack.restart('worker');
 
-    await Promise.all(all.map(({ subscriber, deletionId }) => subscriber.ends(deletionId, 'SUCCESS', 60_000)));
+    await Promise.all(all.map(({ user, deletionId }) => user.ends(deletionId, 'SUCCESS', 60_000)));
     console.log(`ended ${Math.round(performance.now() - killedAt)} ms after the worker was killed`);
-    for (const { subscriber, guid, deletionId, witness } of all) {
-      await expectGone(subscriber, guid);
+    for (const { user, guid, deletionId, witness } of all) {
+      await expectGone(user, guid);
       await witness.stop();
-      expect(witness.looks).toBeGreaterThan(10);
+      expect(witness.reads).toBeGreaterThan(10);
       expect(await record(deletionId)).toMatchObject({ attempts: 0 });
     }
   }, 90_000);
@@ -77,16 +77,16 @@ describe.each(process.env.TEST_FULL ? ['killed'] : [])('a worker that is %s', ()
 
 describe('Redis', () => {
   it('that is away for the queue alone: DELETE is answered, and the deletion ends when it is back', async () => {
-    const subscriber = await stack.subscriber();
-    const guid = await subscriber.listen();
+    const user = await stack.newUser();
+    const guid = await user.subscribeWithEpisodes();
     await stack.stack.queueRedis.kill();
-    const deletionId = await subscriber.delete(guid);
-    expect(await subscriber.statusOf(deletionId)).toBe('PENDING');
-    expect(await subscriber.delete(guid)).toBe(deletionId);
-    expect(await subscriber.sees(guid)).toMatchObject({ subscription: 200 });
+    const deletionId = await user.delete(guid);
+    expect(await user.statusOf(deletionId)).toBe('PENDING');
+    expect(await user.delete(guid)).toBe(deletionId);
+    expect(await user.sees(guid)).toMatchObject({ subscription: 200 });
     await stack.stack.queueRedis.start();
-    await subscriber.ends(deletionId, 'SUCCESS');
-    await expectGone(subscriber, guid);
+    await user.ends(deletionId, 'SUCCESS');
+    await expectGone(user, guid);
   });
 
   describe('that carries everything', () => {
@@ -97,83 +97,77 @@ describe('Redis', () => {
     afterAll(() => restartWorker('stop'));
 
     it('and is away: DELETE is answered with 503 at once', async () => {
-      const subscriber = await stack.subscriber();
-      const guid = await subscriber.listen();
+      const user = await stack.newUser();
+      const guid = await user.subscribeWithEpisodes();
       await stack.stack.redis.kill();
-      const answer = await subscriber.device.send('DELETE', `/subscriptions/${guid}`);
+      const answer = await user.device.send('DELETE', `/subscriptions/${guid}`);
       expect(answer).toMatchObject({ status: 503, body: { code: '503' } });
       // Far below the deadline of 5 s.
       expect(answer.tookMs).toBeLessThan(3_000);
       await stack.stack.redis.start();
-      const deletionId = await eventually(() => subscriber.delete(guid));
-      await subscriber.ends(deletionId, 'SUCCESS');
+      const deletionId = await eventually(() => user.delete(guid));
+      await user.ends(deletionId, 'SUCCESS');
     });
 
     it('and dies between commit and reply: DELETE again is answered with the same deletion', async () => {
-      const subscriber = await stack.subscriber();
-      const guid = await subscriber.listen();
+      const user = await stack.newUser();
+      const guid = await user.subscribeWithEpisodes();
       const key = randomUUID();
-      const gate = await stack.hold('requested', subscriber.user);
-      const late = await stack.hold('claimed', subscriber.user);
-      const lost = subscriber.device.send('DELETE', `/subscriptions/${guid}`, { key });
-      await gate.reached();
+      const barrier = await stack.hold('requested', user.id);
+      const late = await stack.hold('claimed', user.id);
+      const lost = user.device.send('DELETE', `/subscriptions/${guid}`, { key });
+      await barrier.reached();
       await stack.stack.redis.kill();
       expect(await lost).toMatchObject({ status: 503 });
-      await gate.open();
+      await barrier.open();
       const made = await eventually(async () => {
         const { rows } = await stack.owner.query<{ id: number }>(
           'SELECT id::int FROM deletion.deletions WHERE user_id = $1',
-          [subscriber.user],
+          [user.id],
         );
         expect(rows).toHaveLength(1);
         return rows[0]?.id;
       });
       await stack.stack.redis.start();
-      expect(await eventually(() => subscriber.delete(guid, key))).toBe(made);
+      expect(await eventually(() => user.delete(guid, key))).toBe(made);
       await late.open();
-      await subscriber.ends(Number(made), 'SUCCESS');
-      expect(await subscriber.delete(guid, key)).toBe(made);
+      await user.ends(Number(made), 'SUCCESS');
+      expect(await user.delete(guid, key)).toBe(made);
     });
   });
 
   it(`that is emptied: ${many} deletions that are PENDING end`, async () => {
     const { queue } = stack;
-    const subscriber = await stack.subscriber();
-    const guids = await subscribeToMany(subscriber);
+    const user = await stack.newUser();
+    const guids = await subscribeToMany(user);
     await queue.pause();
-    const deletionIds = await Promise.all(guids.map((guid) => subscriber.delete(guid)));
+    const deletionIds = await Promise.all(guids.map((guid) => user.delete(guid)));
     expect(new Set(deletionIds).size).toBe(many);
     await eventually(async () => expect((await queue.getJobCounts('waiting'))['waiting']).toBe(many));
-    await emptyQueue();
-    await stack.letResend([subscriber.user]);
-    for (const deletionId of deletionIds) await subscriber.ends(deletionId, 'SUCCESS');
+    await emptyRedis(stack.stack.queueRedis.url);
+    await stack.letResend(user.id);
+    for (const deletionId of deletionIds) await user.ends(deletionId, 'SUCCESS');
   }, 60_000);
 });
 
-async function subscribeToMany(subscriber: Subscriber): Promise<string[]> {
+async function subscribeToMany(user: SimulatedUser): Promise<string[]> {
   const feeds = Array.from({ length: many }, () => ({ feed_url: `https://feeds.example/${randomUUID()}` }));
-  const { body } = await subscriber.device.send('POST', '/subscriptions', { body: { subscriptions: feeds } });
+  const { body } = await user.device.send('POST', '/subscriptions', { body: { subscriptions: feeds } });
   return (body['success'] as { guid: string }[]).map(({ guid }) => guid);
-}
-
-async function emptyQueue(): Promise<void> {
-  const redis = new Redis(stack.stack.queueRedis.url);
-  await redis.flushall();
-  redis.disconnect();
 }
 
 describe('the queue', () => {
   it('delivers every job twice: each has one effect', async () => {
     const { queue } = stack;
-    const subscriber = await stack.subscriber();
-    const guids = await subscribeToMany(subscriber);
+    const user = await stack.newUser();
+    const guids = await subscribeToMany(user);
     await queue.pause();
-    const deletionIds = await Promise.all(guids.map((guid) => subscriber.delete(guid)));
+    const deletionIds = await Promise.all(guids.map((guid) => user.delete(guid)));
     for (const deletionId of deletionIds) await isSent(deletionId);
-    const twins = deletionIds.map((deletionId) => ({ userId: subscriber.user, deletionId }));
+    const twins = deletionIds.map((deletionId) => ({ userId: user.id, deletionId }));
     await queue.addBulk(twins.map((data) => ({ name: 'deletion', data, opts: { jobId: `twin-${data.deletionId}` } })));
     await queue.resume();
-    for (const deletionId of deletionIds) await subscriber.ends(deletionId, 'SUCCESS');
+    for (const deletionId of deletionIds) await user.ends(deletionId, 'SUCCESS');
     await eventually(async () => {
       const states = await Promise.all(deletionIds.map((id) => queue.getJobState(`twin-${id}`)));
       expect(new Set(states)).toEqual(new Set(['completed']));
@@ -182,100 +176,100 @@ describe('the queue', () => {
     const { rows } = await stack.owner.query(
       `SELECT count(DISTINCT s.deleted)::int AS stamps, max(s.deleted) = (SELECT stamp FROM sync.user_clock WHERE user_id = $1) AS last
        FROM subscription.subscriptions s WHERE s.user_id = $1`,
-      [subscriber.user],
+      [user.id],
     );
     expect(rows).toEqual([{ stamps: many, last: true }]);
   });
 
   it('delivers a job again after the feed was added again: what was added stays', async () => {
-    const subscriber = await stack.subscriber();
+    const user = await stack.newUser();
     const feed = `https://feeds.example/${randomUUID()}`;
-    const guid = await subscriber.listen(feed);
-    const deletionId = await subscriber.delete(guid);
-    await subscriber.ends(deletionId, 'SUCCESS');
-    await subscriber.listen(feed);
-    const data = { userId: subscriber.user, deletionId };
+    const guid = await user.subscribeWithEpisodes(feed);
+    const deletionId = await user.delete(guid);
+    await user.ends(deletionId, 'SUCCESS');
+    await user.subscribeWithEpisodes(feed);
+    const data = { userId: user.id, deletionId };
     const late = await stack.queue.add('deletion', data, { jobId: `late-${deletionId}` });
     await eventually(async () => expect(await late.getState()).toBe('completed'));
-    expect(await subscriber.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
-    expect(await subscriber.statusOf(deletionId)).toBe('SUCCESS');
+    expect(await user.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
+    expect(await user.statusOf(deletionId)).toBe('SUCCESS');
   });
 });
 
 describe('Postgres', () => {
   it('that is restarted in the midst of a cascade: it is tried again and ends', async () => {
-    const { subscriber, guid, witness, deletionId } = await held('midway');
+    const { user, guid, witness, deletionId } = await held('midway');
     await stack.stack.postgresServer.kill();
     await stack.stack.postgresServer.start();
-    await subscriber.ends(deletionId, 'SUCCESS');
+    await user.ends(deletionId, 'SUCCESS');
     expect(await record(deletionId)).toMatchObject({ attempts: 0 });
-    await eventually(() => expectGone(subscriber, guid));
+    await eventually(() => expectGone(user, guid));
     await witness.stop();
   });
 
   it('that is away for long: no job is taken and no retry used up meanwhile, SUCCESS afterwards', async () => {
-    const { subscriber, guid, deletionId } = await held('claimed');
-    // Not stopped: the connection that holds it would be told first, and let it go on.
+    const { user, guid, deletionId } = await held('claimed');
+    // Killed and not stopped: a stopped one would end the connection of the barrier first, and let the deletion go on.
     await stack.stack.postgresServer.kill();
     // Each retry may come at once, and none does.
     const job = `deletion-${deletionId}-1`;
     await eventually(
       async () => {
         await stack.queue.promoteJobs();
-        for (let look = 0; look < 20; look += 1) expect(await stack.queue.getJobState(job)).toBe('waiting');
+        for (let n = 0; n < 20; n += 1) expect(await stack.queue.getJobState(job)).toBe('waiting');
       },
       { timeout: 30_000 },
     );
     await stack.stack.postgresServer.start();
-    await subscriber.ends(deletionId, 'SUCCESS');
+    await user.ends(deletionId, 'SUCCESS');
     expect(await record(deletionId)).toMatchObject({ send: 1, attempts: 0 });
-    await eventually(() => expectGone(subscriber, guid));
+    await eventually(() => expectGone(user, guid));
   }, 90_000);
 });
 
 describe('POST of the feed while the deletion is PENDING', () => {
   it('wins, with the worker stopped before and started after it: FAILURE, and nothing is deleted', async () => {
-    const subscriber = await stack.subscriber();
+    const user = await stack.newUser();
     const feed = `https://feeds.example/${randomUUID()}`;
-    const guid = await subscriber.listen(feed);
+    const guid = await user.subscribeWithEpisodes(feed);
     await stack.queue.pause();
-    const deletionId = await subscriber.delete(guid);
+    const deletionId = await user.delete(guid);
     await stack.running.worker.stop();
-    const before = await stack.everything(subscriber.user);
-    expect(await subscriber.subscribe(feed)).toBe(guid);
+    const before = await stack.everything(user.id);
+    expect(await user.subscribe(feed)).toBe(guid);
     await stack.restart('worker');
     await stack.queue.resume();
-    await subscriber.ends(deletionId, 'FAILURE');
-    expect(await subscriber.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
-    const { episodes, syncIds } = before as Record<string, unknown>;
-    expect(await stack.everything(subscriber.user)).toMatchObject({ episodes, syncIds });
+    await user.ends(deletionId, 'FAILURE');
+    expect(await user.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
+    const { episodes, syncIds } = before;
+    expect(await stack.everything(user.id)).toMatchObject({ episodes, syncIds });
   });
 });
 
 describe('a cascade that can not succeed', () => {
   it('ends in FAILURE with everything as before, byte for byte; asked again after the fault, in SUCCESS', async () => {
-    const subscriber = await stack.subscriber();
-    const guid = await subscriber.listen();
-    const before = await stack.everything(subscriber.user);
+    const user = await stack.newUser();
+    const guid = await user.subscribeWithEpisodes();
+    const before = await stack.everything(user.id);
     await stack.owner.query(`
       CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'never'; END $$;
       CREATE TRIGGER refuse BEFORE DELETE ON episode.episodes
-        FOR EACH ROW WHEN (OLD.user_id = '${subscriber.user}' AND OLD.title = 'midway') EXECUTE FUNCTION public.refuse()`);
-    const failed = await subscriber.delete(guid);
-    await subscriber.ends(failed, 'FAILURE');
+        FOR EACH ROW WHEN (OLD.user_id = '${user.id}' AND OLD.title = 'midway') EXECUTE FUNCTION public.refuse()`);
+    const failed = await user.delete(guid);
+    await user.ends(failed, 'FAILURE');
     expect(await record(failed)).toMatchObject({ cause: 'never' });
-    expect(await stack.everything(subscriber.user)).toEqual(before);
-    expect(await subscriber.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
-    const { body } = await subscriber.device.send('GET', `/deletions/${failed}`);
+    expect(await stack.everything(user.id)).toEqual(before);
+    expect(await user.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
+    const { body } = await user.device.send('GET', `/deletions/${failed}`);
     const message = 'The deletion process encountered an error and was rolled back';
     expect(body).toEqual({ deletion_id: failed, status: 'FAILURE', message });
 
     await stack.owner.query('DROP FUNCTION public.refuse() CASCADE');
-    const deletionId = await subscriber.delete(guid);
+    const deletionId = await user.delete(guid);
     expect(deletionId).not.toBe(failed);
-    await subscriber.ends(deletionId, 'SUCCESS');
-    await expectGone(subscriber, guid);
-    expect(await subscriber.statusOf(failed)).toBe('FAILURE');
+    await user.ends(deletionId, 'SUCCESS');
+    await expectGone(user, guid);
+    expect(await user.statusOf(failed)).toBe('FAILURE');
   });
 });
 

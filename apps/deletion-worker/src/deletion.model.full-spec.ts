@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeletionStack } from '../testing/deletion.stack.js';
-import { checkWalks } from '../testing/sync.walk.js';
-
-/** A failing run prints it; `TEST_SEED` runs the same walks again. */
-const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+import { checkWalks, seed } from '../testing/sync.walk.js';
 
 let stack: DeletionStack;
 beforeAll(async () => {

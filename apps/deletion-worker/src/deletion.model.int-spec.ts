@@ -1,14 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeletionStack } from '../testing/deletion.stack.js';
-import { checkWalks } from '../testing/sync.walk.js';
+import { checkWalks, seed } from '../testing/sync.walk.js';
 
 const full = Boolean(process.env.TEST_FULL);
 /** Walkers at the same time: with kills, which wait for what a killed worker had begun, and without. */
 const walkers = full ? { killing: 6, others: 8 } : { killing: 2, others: 4 };
 const runs = full ? { killing: 4, others: 60 } : { killing: 1, others: 6 };
-/** A failing run prints it; `TEST_SEED` runs the same walks again. */
-const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 let stack: DeletionStack;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, eventually, type DeviceAnswer } from '#testing';
 import { DeletionStack } from '../testing/deletion.stack.js';
-import { episode, type Subscriber } from '../testing/subscriber.js';
+import { episode, type SimulatedUser } from '../testing/simulated.user.js';
 
 const rounds = process.env.TEST_FULL ? 200 : 20;
 /** Rounds that are under way at the same time. */
@@ -19,7 +19,7 @@ afterAll(async () => {
 
 type Status = 'SUCCESS' | 'FAILURE';
 
-/** What one round left: how the deletion ended, what the other request was told, what the user sees. */
+/** What one round left: how the deletion ended, what the other request was answered, what the user sees. */
 interface Outcome {
   ended: Status;
   answer: DeviceAnswer;
@@ -31,27 +31,24 @@ interface Outcome {
  * A user's DELETE against another request of theirs: at the same time, or once DELETE is answered and the cascade is
  * about to run.
  */
-async function race(
-  round: number,
-  send: (subscriber: Subscriber, guid: string, feed: string) => Promise<DeviceAnswer>,
-) {
-  const subscriber = await stack.subscriber();
+async function race(round: number, send: (user: SimulatedUser, guid: string, feed: string) => Promise<DeviceAnswer>) {
+  const user = await stack.newUser();
   const feed = `https://feeds.example/${randomUUID()}`;
-  const guid = await subscriber.listen(feed);
-  const asked = subscriber.device.send('DELETE', `/subscriptions/${guid}`);
+  const guid = await user.subscribeWithEpisodes(feed);
+  const asked = user.device.send('DELETE', `/subscriptions/${guid}`);
   if (round % 2 === 0) await asked;
-  const [deletion, answer] = await Promise.all([asked, send(subscriber, guid, feed)]);
+  const [deletion, answer] = await Promise.all([asked, send(user, guid, feed)]);
   expect(deletion.status).toBe(202);
   const id = Number(deletion.body['deletion_id']);
   const ended = await eventually(
     async () => {
-      const status = await subscriber.statusOf(id);
+      const status = await user.statusOf(id);
       if (status !== 'SUCCESS' && status !== 'FAILURE') throw new Error(`deletion ${id} is ${String(status)}`);
       return status;
     },
     { timeout: 20_000 },
   );
-  return { ended, answer, ...(await subscriber.sees(guid)) } satisfies Outcome;
+  return { ended, answer, ...(await user.sees(guid)) } satisfies Outcome;
 }
 
 /** Runs all rounds and counts how often each serial order was seen. @throws where a round was none of them. */
@@ -82,8 +79,7 @@ const isGone = ({ ended, subscription, episodes }: Outcome) =>
 describe(`in ${rounds} rounds the outcome is that of a serial order, where a deletion races with`, () => {
   it('POST of the same feed', async () => {
     const seen = await runs(
-      (subscriber, _, feed) =>
-        subscriber.device.send('POST', '/subscriptions', { body: { subscriptions: [{ feed_url: feed }] } }),
+      (user, _, feed) => user.device.send('POST', '/subscriptions', { body: { subscriptions: [{ feed_url: feed }] } }),
       {
         'POST, DELETE, cascade': isGone,
         'DELETE, POST, cascade': ({ ended, subscription, episodes }) =>
@@ -98,7 +94,7 @@ describe(`in ${rounds} rounds the outcome is that of a serial order, where a del
 
   it('PATCH', async () => {
     const renamed = () => ({ is_subscribed: false, new_guid: randomUUID() });
-    await runs((subscriber, guid) => subscriber.device.send('PATCH', `/subscriptions/${guid}`, { body: renamed() }), {
+    await runs((user, guid) => user.device.send('PATCH', `/subscriptions/${guid}`, { body: renamed() }), {
       'PATCH before the cascade': (outcome) => outcome.answer.status === 200 && isGone(outcome),
       'PATCH after the cascade': (outcome) => outcome.answer.status === 404 && isGone(outcome),
     });
@@ -107,8 +103,8 @@ describe(`in ${rounds} rounds the outcome is that of a serial order, where a del
   it('an upload of episodes', async () => {
     const accepted = ({ answer }: Outcome) => (answer.body['success'] as unknown[]).length;
     await runs(
-      (subscriber, guid) =>
-        subscriber.device.send('POST', '/episodes', {
+      (user, guid) =>
+        user.device.send('POST', '/episodes', {
           body: { episodes: [episode(guid, 'fourth'), episode(guid, 'first', 7, 5)] },
         }),
       {
@@ -171,7 +167,7 @@ describe('two workers', () => {
     expect(Math.min(...done)).toBeGreaterThan(0);
   }, 180_000);
 
-  /** How many deletions a worker has ended in SUCCESS, as its metrics tell. */
+  /** How many deletions a worker has ended in SUCCESS, as its metrics say. */
   async function ended({ facts }: AppProcess): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text();
     return Number(/^podcast_sync_deletions_total\{outcome="success"\} (\d+)$/m.exec(text)?.[1]);

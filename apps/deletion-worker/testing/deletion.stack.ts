@@ -3,8 +3,10 @@ import { Queue } from 'bullmq';
 import pg from 'pg';
 import { deletionQueue, type DeletionJob } from '#contracts';
 import { AppStack, type AppProcess, eventually } from '#testing';
-import { Gate, gates, type Moment } from './gate.js';
-import { Subscriber } from './subscriber.js';
+import { queuePrefix } from '../src/queue/queue.options.js';
+import { Barrier, barriers, type Moment } from './barrier.js';
+import { SimulatedUser } from './simulated.user.js';
+import { rowsOf, type StoredRows } from './stored.user.js';
 
 /** What each app answers a user of whom nothing is known. */
 const probes = { subscription: '/subscriptions', episode: '/episodes', worker: '/deletions/1' };
@@ -40,12 +42,15 @@ export class DeletionStack {
     try {
       const owner = new pg.Pool({ connectionString: stack.postgres.url, max: 20 });
       owner.on('error', () => {});
-      await owner.query(gates);
+      await owner.query(barriers);
       const [gateway, subscription, episode, worker] = await stack.start([
-        ...(['gateway', 'subscription', 'episode', 'deletion-worker'] as const),
+        'gateway',
+        'subscription',
+        'episode',
+        'deletion-worker',
       ]);
       const connection = { url: stack.queueRedis.url, retryStrategy: () => 50 };
-      const queue = new Queue<DeletionJob>(deletionQueue.name, { connection, prefix: '{bull}' });
+      const queue = new Queue<DeletionJob>(deletionQueue.name, { connection, prefix: queuePrefix });
       queue.on('error', () => {});
       const running = { subscription: subscription!, episode: episode!, worker: worker! };
       const opened = new DeletionStack(stack, gateway!, running, owner, queue);
@@ -62,15 +67,15 @@ export class DeletionStack {
     await this.stack.close();
   }
 
-  /** @throws what an app said last that ended without being asked to. */
+  /** @throws Error when an app has ended by itself, with what it wrote last. */
   checkAlive(): void {
     for (const process of [this.gateway, this.running.subscription, this.running.episode, this.running.worker])
       if (process.hasExited) throw new Error(`the ${process.app} ended by itself\n${process.output.slice(-5_000)}`);
   }
 
   /** A user that nobody else knows. */
-  async subscriber(): Promise<Subscriber> {
-    return new Subscriber(await this.stack.device(this.gateway));
+  async newUser(): Promise<SimulatedUser> {
+    return new SimulatedUser(await this.stack.device(this.gateway));
   }
 
   /** Starts an app's process anew, after it was killed or stopped, and waits until the gateway has found it. */
@@ -82,7 +87,7 @@ export class DeletionStack {
 
   /** Resolves when the gateway has found a replica of an app. */
   private async found(app: keyof DeletionStack['running']): Promise<void> {
-    const { device } = await this.subscriber();
+    const { device } = await this.newUser();
     const isFound = async () => assert.notEqual((await device.send('GET', probes[app])).status, 503);
     await eventually(isFound, { timeout: 20_000 });
   }
@@ -97,25 +102,25 @@ export class DeletionStack {
     return crashed;
   }
 
-  /** Closes a {@link Gate} for one user. */
-  hold(moment: Moment, user: string): Promise<Gate> {
-    return Gate.close(this.stack.postgres.url, moment, user);
+  /** Closes a {@link Barrier} for one user. */
+  hold(moment: Moment, userId: string): Promise<Barrier> {
+    return Barrier.close(this.stack.postgres.url, moment, userId);
   }
 
-  /** Lets half a minute pass for the records of these users, or of all: the relays look at what was sent and is not finished. */
-  async letResend(users?: readonly string[]): Promise<void> {
+  /** Lets half a minute pass for a user's records: a relay looks at what was sent and has not ended. */
+  async letResend(userId: string): Promise<void> {
     await this.owner.query(
       `UPDATE deletion.deletions SET sent_at = sent_at - interval '31 seconds'
-       WHERE status = 'PENDING' AND ($1::uuid[] IS NULL OR user_id = ANY ($1))`,
-      [users ?? null],
+       WHERE status = 'PENDING' AND user_id = $1`,
+      [userId],
     );
   }
 
   /** What keeps a user's deletions from their end: their records, the queue, and what the worker said last. */
-  async pending(user: string): Promise<unknown> {
+  async pending(userId: string): Promise<unknown> {
     const { rows } = await this.owner.query(
       "SELECT id, status, send, sent_at FROM deletion.deletions WHERE user_id = $1 AND status = 'PENDING'",
-      [user],
+      [userId],
     );
     const jobs = await Promise.all(
       rows.map(async ({ id, send }) => this.queue.getJobState(`deletion-${String(id)}-${String(send)}`)),
@@ -124,7 +129,7 @@ export class DeletionStack {
     return { rows, jobs, counts, isPaused, worker: this.running.worker.output.slice(-3_000) };
   }
 
-  /** What no moment may show: episodes of what is deleted, names of episodes that are gone, users with a wrong count. */
+  /** How often what must never be is there: episodes without subscription, names without episode, wrong counts. */
   async orphans(): Promise<{ episodes: number; syncIds: number; miscounted: number }> {
     const { rows } = await this.owner.query<{ episodes: number; syncIds: number; miscounted: number }>(`
       SELECT
@@ -140,15 +145,8 @@ export class DeletionStack {
   }
 
   /** All of one user's rows, but for the clock and the deletions. */
-  async everything(user: string): Promise<unknown> {
-    const { rows } = await this.owner.query(
-      `SELECT
-         (SELECT json_agg(s ORDER BY s.id) FROM subscription.subscriptions s WHERE s.user_id = $1) AS subscriptions,
-         (SELECT json_agg(g ORDER BY g.guid) FROM subscription.guids g WHERE g.user_id = $1) AS guids,
-         (SELECT json_agg(e ORDER BY e.id) FROM episode.episodes e WHERE e.user_id = $1) AS episodes,
-         (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds"`,
-      [user],
-    );
-    return rows[0];
+  async everything(userId: string): Promise<Omit<StoredRows, 'clock'>> {
+    const { clock: _, ...rows } = await rowsOf(this.owner, userId);
+    return rows;
   }
 }

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { eventually } from '#testing';
 import type { DeletionStack } from './deletion.stack.js';
-import type { Moment } from './gate.js';
+import type { Moment } from './barrier.js';
 
 /** What happens to the system while requests are under way. */
 export type Fault =
@@ -15,7 +15,7 @@ export type Fault =
 /** Runs requests of one user with a fault in their midst. */
 export async function during(
   stack: DeletionStack,
-  user: string,
+  userId: string,
   fault: Fault,
   run: () => Promise<void>,
 ): Promise<void> {
@@ -25,11 +25,11 @@ export async function during(
     case 'cut Redis':
       return both(run(), cutRedis(stack.stack[fault.of].url));
     case 'jobs':
-      return withJobsHeld(stack, run, () => change(stack, user, fault.become));
+      return withJobsHeld(stack, run, () => change(stack, userId, fault.become));
     case 'queue emptied':
-      return withJobsHeld(stack, run, () => empty(stack.stack.queueRedis.url));
+      return withJobsHeld(stack, run, () => emptyRedis(stack.stack.queueRedis.url));
     case 'kill':
-      return fault.app === 'worker' ? killWorker(stack, user, fault.at, run) : both(run(), stack.crash(fault.app));
+      return fault.app === 'worker' ? killWorker(stack, userId, fault.at, run) : both(run(), stack.crash(fault.app));
   }
 }
 
@@ -56,9 +56,10 @@ const cutRedis = (url: string) =>
   withRedis(url, async (redis) => {
     for (const type of ['pubsub', 'normal']) await redis.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
   });
-const empty = (url: string) => withRedis(url, (redis) => redis.flushall());
 
-/** The queue stands still during the requests, so that what happens to jobs happens before they run. */
+export const emptyRedis = (url: string) => withRedis(url, (redis) => redis.flushall());
+
+/** Pauses the queue during the requests, so that what is done to their jobs is done before they run. */
 async function withJobsHeld(
   stack: DeletionStack,
   run: () => Promise<void>,
@@ -73,13 +74,13 @@ async function withJobsHeld(
   }
 }
 
-async function change({ owner, queue }: DeletionStack, user: string, become: 'lost' | 'doubled' | 'late') {
+async function change({ owner, queue }: DeletionStack, userId: string, become: 'lost' | 'doubled' | 'late') {
   const { rows } = await owner.query<{ id: number; send: number }>(
     'SELECT id::int, send FROM deletion.deletions WHERE user_id = $1 AND send > 0',
-    [user],
+    [userId],
   );
   for (const { id, send } of rows) {
-    const data = { userId: user, deletionId: id };
+    const data = { userId, deletionId: id };
     if (become === 'lost') await queue.remove(`deletion-${id}-${send}`);
     // Also for deletions that have ended: an old job that comes back.
     else await queue.add('deletion', data, { jobId: `twin-${id}`, delay: become === 'late' ? 200 : 0 });
@@ -87,16 +88,16 @@ async function change({ owner, queue }: DeletionStack, user: string, become: 'lo
 }
 
 /** Kills the worker while it stands at some moment of the user's deletion, if there is one that gets there. */
-async function killWorker(stack: DeletionStack, user: string, at: Moment, run: () => Promise<void>): Promise<void> {
-  const gate = await eventually(() => stack.hold(at, user));
+async function killWorker(stack: DeletionStack, userId: string, at: Moment, run: () => Promise<void>): Promise<void> {
+  const barrier = await eventually(() => stack.hold(at, userId));
   const killed = async () => {
-    await gate.reached(1_000).catch(() => []);
+    await barrier.reached(1_000).catch(() => []);
     await stack.crash('worker');
-    // A Postgres that has read the commit does not hear of the death before it has carried it out.
-    await (at === 'finished' ? gate.open() : gate.cut());
+    // Postgres does not notice the death before it has carried out a commit that it has read.
+    await (at === 'finished' ? barrier.open() : barrier.cut());
   };
   await both(
     run(),
-    killed().finally(() => gate.open()),
+    killed().finally(() => barrier.open()),
   );
 }

@@ -33,7 +33,7 @@ interface Feed {
 /** What a user has. */
 export interface State {
   feeds: Feed[];
-  /** How deletions ended, or will once a worker looks at them. */
+  /** How deletions have ended, or will end once a worker takes them. */
   ended: Record<number, 'SUCCESS' | 'FAILURE'>;
 }
 
@@ -42,9 +42,8 @@ export const guidOf = (url: string) => uuidv5(url.replace('https://', ''), 'ead4
 
 /** A user who never wrote, and the URLs of the feeds that they may add. */
 export function nothing(urls: readonly string[]): State {
-  const feeds = urls.map((url) => ({
-    ...{ known: false, live: false, subscribed: false, guid: guidOf(url), url, episodes: {} },
-  }));
+  const unknown = { known: false, live: false, subscribed: false };
+  const feeds = urls.map((url) => ({ ...unknown, guid: guidOf(url), url, episodes: {} }));
   return { feeds, ended: {} };
 }
 
@@ -107,7 +106,7 @@ function step(state: State, { request, answer }: Call): State | undefined {
       return same(sorted((body['subscriptions'] as Body[]).map(shownAs)), sorted(rows)) ? state : undefined;
     }
     case 'episodes':
-      return same(sorted((body['episodes'] as Body[]).map(heard)), sorted(state.feeds.flatMap(heardIn)))
+      return same(sorted((body['episodes'] as Body[]).map(episodeOf)), sorted(state.feeds.flatMap(episodesIn)))
         ? state
         : undefined;
     case 'deletion':
@@ -134,8 +133,8 @@ function update(
   feed.subscribed = isSubscribed;
   feed.guid = newGuid ?? feed.guid;
   feed.url = newUrl ?? feed.url;
-  const told = [body['is_subscribed'], body['new_guid'], body['new_feed_url']];
-  return status === 200 && same(told, [isSubscribed, newGuid, newUrl]) ? state : undefined;
+  const answered = [body['is_subscribed'], body['new_guid'], body['new_feed_url']];
+  return status === 200 && same(answered, [isSubscribed, newGuid, newUrl]) ? state : undefined;
 }
 
 function remove(state: State, feed: Feed, { status, body }: Call['answer']): State | undefined {
@@ -158,7 +157,7 @@ function upload(
   const standing = feed.episodes[episode];
   if (!standing || standing.minute <= minute) feed.episodes[episode] = { position, minute };
   const now = { guid: feed.guid, episode, position: feed.episodes[episode]?.position };
-  return status === 200 && success && same(heard(success), now) ? state : undefined;
+  return status === 200 && success && same(episodeOf(success), now) ? state : undefined;
 }
 
 function rowOf({ guid, url, subscribed, live }: Feed) {
@@ -170,16 +169,16 @@ function shownAs(row: Body) {
   return { guid, url, subscribed, live: row['deleted'] === undefined };
 }
 
-function heardIn({ guid, episodes }: Feed) {
+function episodesIn({ guid, episodes }: Feed) {
   return Object.entries(episodes).map(([episode, { position }]) => ({ guid, episode, position }));
 }
 
-function heard(row: Body) {
+function episodeOf(row: Body) {
   const position = (row['playback_position'] as Body | undefined)?.['value'];
   return { guid: row['podcast_guid'], episode: row['episode_guid'], position };
 }
 
-/** One that lost to a POST says so once a worker or the next DELETE has looked at it. */
+/** A deletion that lost to a POST is shown as PENDING until a worker or the next DELETE ends it. */
 function statusesOf(state: State, id: number): unknown[] {
   if (state.feeds.some(({ pending }) => pending === id)) return ['PENDING'];
   return state.ended[id] === 'FAILURE' ? ['PENDING', 'FAILURE'] : [state.ended[id]];

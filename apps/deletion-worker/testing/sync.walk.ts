@@ -5,8 +5,11 @@ import { eventually } from '#testing';
 import type { DeletionStack } from './deletion.stack.js';
 import { during } from './sync.faults.js';
 import { type Call, guidOf, nothing, outcomes, type Request, type State } from './sync.model.js';
-import { episode, type Subscriber } from './subscriber.js';
+import { episode, type SimulatedUser } from './simulated.user.js';
 import { feeds, type Step, type Walk, walks } from './walk.arbitrary.js';
+
+/** Of all walks. A failing run prints it; `TEST_SEED` runs the same walks again. */
+export const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** Checks many walks, with killed processes or without. Each is a user of its own, so several run at the same time. */
 export function checkWalks(stack: DeletionStack, kills: boolean, parameters: fc.Parameters<[Walk]>) {
@@ -18,21 +21,21 @@ export function checkWalks(stack: DeletionStack, kills: boolean, parameters: fc.
 
 /** Walks with a new user. @throws where no order of the requests explains what they were answered. */
 async function walk(stack: DeletionStack, { groups, faults }: Walk): Promise<void> {
-  const walker = new Walker(await stack.subscriber());
+  const walker = new Walker(await stack.newUser());
   for (const [index, group] of groups.entries()) {
     const run = faults
       .filter((each) => each.group % groups.length === index)
       .reduce(
         (inner, { fault }) =>
           () =>
-            during(stack, walker.user, fault, inner),
+            during(stack, walker.user.id, fault, inner),
         () => walker.together(group),
       );
     await run();
   }
   await walker.end(
-    () => stack.letResend([walker.user]),
-    () => stack.pending(walker.user),
+    () => stack.letResend(walker.user.id),
+    () => stack.pending(walker.user.id),
   );
 }
 
@@ -45,15 +48,11 @@ class Walker {
   private readonly writes: { call: Call; key: string }[] = [];
   private steps = 0;
 
-  constructor(private readonly subscriber: Subscriber) {
-    const first = Array.from({ length: feeds }, (_, feed) => `https://feeds.example/${this.user}/${feed}`);
+  constructor(readonly user: SimulatedUser) {
+    const first = Array.from({ length: feeds }, (_, feed) => `https://feeds.example/${user.id}/${feed}`);
     this.urls = first.map((url) => [url]);
     this.names = first.map((url) => [guidOf(url)]);
     this.states = [nothing(first)];
-  }
-
-  get user(): string {
-    return this.subscriber.user;
   }
 
   /** Runs steps at the same time. */
@@ -149,7 +148,7 @@ class Walker {
     const [method, path, body] = wire(request);
     return eventually(
       async () => {
-        const answer = await this.subscriber.device.send(method, path, { body, key });
+        const answer = await this.user.device.send(method, path, { body, key });
         if (answer.status === 503) throw new Error(`${method} ${path} is not answered`);
         return { status: answer.status, body: answer.body };
       },

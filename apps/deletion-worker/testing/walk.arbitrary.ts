@@ -22,51 +22,36 @@ const common = { feed: fc.nat(feeds - 1), former: fc.boolean(), twice: fc.boolea
 const update = { isSubscribed: fc.boolean(), rename: fc.boolean(), move: fc.boolean() };
 const uploaded = { episode: fc.constantFrom('first', 'midway', 'last'), minute: fc.nat(3) };
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ ...common, op: fc.constantFrom('subscribe' as const, 'delete' as const) }) },
-  { weight: 3, arbitrary: fc.record({ ...common, op: fc.constant('upload' as const), ...uploaded }) },
-  { weight: 2, arbitrary: fc.record({ ...common, op: fc.constant('update' as const), ...update }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ ...common, op: fc.constantFrom(...(['read', 'list', 'episodes', 'deletion'] as const)) }),
-  },
+  { weight: 6, arbitrary: fc.record({ ...common, op: fc.constantFrom('subscribe', 'delete') }) },
+  { weight: 3, arbitrary: fc.record({ ...common, op: fc.constant('upload'), ...uploaded }) },
+  { weight: 2, arbitrary: fc.record({ ...common, op: fc.constant('update'), ...update }) },
+  { weight: 1, arbitrary: fc.record({ ...common, op: fc.constantFrom('read', 'list', 'episodes', 'deletion') }) },
 );
 
 const at = (fault: fc.Arbitrary<Fault>) => fc.record({ group: fc.nat(5), fault });
-const services = ['subscription', 'episode', 'deletion-worker'] as const;
 const cut = fc.oneof(
-  fc.record({ fault: fc.constant('cut Postgres' as const), app: fc.constantFrom(...services) }),
-  fc.record({ fault: fc.constant('cut Redis' as const), of: fc.constantFrom('redis' as const, 'queueRedis' as const) }),
+  fc.record({
+    fault: fc.constant('cut Postgres'),
+    app: fc.constantFrom('subscription', 'episode', 'deletion-worker'),
+  }),
+  fc.record({ fault: fc.constant('cut Redis'), of: fc.constantFrom('redis', 'queueRedis') }),
 );
-const jobs = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      fault: fc.constant('jobs' as const),
-      become: fc.constantFrom(...(['lost', 'doubled', 'late'] as const)),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ fault: fc.constant('queue emptied' as const) }) },
+const jobs = fc.record({ fault: fc.constant('jobs'), become: fc.constantFrom('lost', 'doubled', 'late') });
+const faultyJobs = fc.oneof(
+  { weight: 5, arbitrary: jobs },
+  { weight: 1, arbitrary: fc.record({ fault: fc.constant('queue emptied') }) },
 );
-const crash = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      ...{ fault: fc.constant('kill' as const), app: fc.constant('worker' as const) },
-      at: fc.constantFrom(...(['requested', 'claimed', 'midway', 'finished'] as const)),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      fault: fc.constant('kill' as const),
-      app: fc.constantFrom('subscription' as const, 'episode' as const),
-    }),
-  },
-);
+const killedWorker = fc.record({
+  fault: fc.constant('kill'),
+  app: fc.constant('worker'),
+  at: fc.constantFrom('requested', 'claimed', 'midway', 'finished'),
+});
+const killedService = fc.record({ fault: fc.constant('kill'), app: fc.constantFrom('subscription', 'episode') });
+const crash = fc.oneof({ weight: 3, arbitrary: killedWorker }, { weight: 1, arbitrary: killedService });
 
 /** Walks with at least one fault of connections and one of jobs each, and with one killed process where asked for. */
 export const walks = ({ kills }: { kills: boolean }): fc.Arbitrary<Walk> =>
   fc.record({
     groups: fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength: 2, maxLength: 6 }),
-    faults: fc.tuple(at(cut), at(jobs), ...(kills ? [at(crash)] : [])),
+    faults: fc.tuple(at(cut), at(faultyJobs), ...(kills ? [at(crash)] : [])),
   });

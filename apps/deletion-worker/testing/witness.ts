@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
-import type { Subscriber } from './subscriber.js';
+import type { SimulatedUser } from './simulated.user.js';
 
 const snapshot = `
   SELECT s.deleted IS NOT NULL AS deleted,
@@ -11,22 +11,22 @@ const snapshot = `
 
 /**
  * Reads all that one user has, over and over: the lists over HTTP, the tables in one snapshot. For a user with one
- * subscription and some episodes, each look must find all of it or, from one look on and for ever, none.
+ * subscription and some episodes, each read must find all of it or, from one read on and for ever, none of it.
  */
 export class Witness {
-  /** Looks that were answered. */
-  looks = 0;
+  /** How many reads were answered. */
+  reads = 0;
   private gone = false;
   private stopped = false;
   private readonly watching: Promise<void>;
 
   constructor(
-    private readonly subscriber: Subscriber,
+    private readonly user: SimulatedUser,
     private readonly owner: pg.Pool,
     private readonly episodes: number,
   ) {
     this.watching = this.watch();
-    // Told by stop().
+    // stop() rejects with it.
     this.watching.catch(() => undefined);
   }
 
@@ -38,33 +38,31 @@ export class Witness {
 
   private async watch(): Promise<void> {
     while (!this.stopped) {
-      for (const look of [() => this.subscriptions(), () => this.listed(), () => this.tables()]) {
-        const gone = await look();
+      for (const isGone of [() => this.subscriptions(), () => this.listed(), () => this.tables()]) {
+        const gone = await isGone();
         if (gone === undefined) continue;
         if (this.gone && !gone) throw new Error('what was deleted is there again');
         this.gone = gone;
-        this.looks += 1;
+        this.reads += 1;
       }
       await pause(20);
     }
   }
 
   private async subscriptions(): Promise<boolean | undefined> {
-    const body = await this.read('/subscriptions');
+    const body = await this.get('/subscriptions');
     const [row] = (body?.['subscriptions'] ?? []) as Record<string, unknown>[];
     return row && row['deleted'] !== undefined;
   }
 
   private async listed(): Promise<boolean | undefined> {
-    const body = await this.read('/episodes');
+    const body = await this.get('/episodes');
     return body && this.allOrNothing(Number(body['total']));
   }
 
   private async tables(): Promise<boolean | undefined> {
     const found = await this.owner
-      .query<{ deleted: boolean; episodes: number; syncIds: number; status: string | null }>(snapshot, [
-        this.subscriber.user,
-      ])
+      .query<{ deleted: boolean; episodes: number; syncIds: number; status: string | null }>(snapshot, [this.user.id])
       .then(({ rows }) => rows[0])
       .catch(() => undefined);
     if (!found) return undefined;
@@ -78,9 +76,9 @@ export class Witness {
     return episodes === 0;
   }
 
-  /** An answer, where the fault of the test lets one come. */
-  private async read(path: string): Promise<Record<string, unknown> | undefined> {
-    const answer = await this.subscriber.device.send('GET', path).catch(() => undefined);
+  /** The body of an answer; none while the fault of the test prevents it. */
+  private async get(path: string): Promise<Record<string, unknown> | undefined> {
+    const answer = await this.user.device.send('GET', path).catch(() => undefined);
     return answer?.status === 200 ? answer.body : undefined;
   }
 }

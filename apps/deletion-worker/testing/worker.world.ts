@@ -8,10 +8,10 @@ import { connectRedis, createLog, redisConfig } from '#runtime';
 import { createDatabase, type TestDatabase } from '#testing';
 import { CallContext } from '#transport';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
-import { DeletionProcessor } from '../src/deletion.processor.js';
-import { DeletionRelay } from '../src/deletion.relay.js';
-import { DeletionService } from '../src/deletion.service.js';
-import { QueueConnections } from '../src/queue.connections.js';
+import { DeletionProcessor } from '../src/queue/deletion.processor.js';
+import { DeletionRelay } from '../src/queue/deletion.relay.js';
+import { DeletionService } from '../src/records/deletion.service.js';
+import { QueueConnections } from '../src/queue/queue.connections.js';
 
 export const log = createLog('test', 'silent');
 
@@ -27,8 +27,6 @@ export interface WorkerWorld {
   processor(): DeletionProcessor;
   /** May look at and prepare everything. */
   owner: pg.Client;
-  /** The database as the worker logs in. */
-  workerUrl: string;
   /** The database as each service logs in. */
   urls: TestDatabase['urls'];
   close(): Promise<void>;
@@ -52,7 +50,7 @@ export async function openWorker(
   const prefix = `{${testDatabase.name}}`;
   const queue = connections.watch(
     new Queue(deletionQueue.name, {
-      ...connections.adding,
+      ...connections.forQueue,
       prefix,
       defaultJobOptions: { attempts: 10, backoff: { type: 'fixed', delay: 20 } },
     }),
@@ -67,9 +65,14 @@ export async function openWorker(
   const relay = anotherRelay();
   const service = new DeletionService(database, relay, { ...defaults, ...quotas });
   return {
-    ...{ database, queue, relay, service, anotherRelay, owner, workerUrl: testDatabase.urls.deletion },
+    database,
+    queue,
+    relay,
+    service,
+    anotherRelay,
+    owner,
     urls: testDatabase.urls,
-    processor: () => new DeletionProcessor(service, database, { ...connections.working, prefix }, log),
+    processor: () => new DeletionProcessor(service, database, { ...connections.forWorker, prefix }, log),
     close: async () => {
       await Promise.all(relays.map((each) => each.beforeApplicationShutdown()));
       await queue.obliterate({ force: true }).catch(() => undefined);

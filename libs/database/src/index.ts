@@ -8,4 +8,5 @@ export { timeLimit } from './turns.js';
 export { type Bound, statement, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
 export { partitionsOf } from './partitions.js';
+export { StoredAnswerSweep, sweepStoredAnswers } from './stored-answers.sweep.js';
 export { applyMigrations, drift } from './schema.js';

@@ -7,6 +7,7 @@ import { createDatabase, freshUser, type TestDatabase } from '#testing';
 import { createDataSource } from './data-source.js';
 import { Database, type Transaction } from './database.js';
 import { statement } from './statement.js';
+import { StoredAnswerSweep } from './stored-answers.sweep.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const pattern = 'test.write';
@@ -166,6 +167,24 @@ describe('a request whose answer is gone', () => {
     const other = write(requestId, async () => 'other', 'test.other');
     await expect(other).rejects.toMatchObject({ code: 'invalid' });
   });
+});
+
+it('the sweep removes the answers of writes that are older than an hour, and no others', async () => {
+  const add = (id: string, minutes: number) =>
+    owner.query(
+      "INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at) VALUES ($1, $2, 'p', now(), '{}', now() - $3 * interval '1 minute')",
+      [userId, id, minutes],
+    );
+  await owner.query('DELETE FROM sync.request');
+  for (const [id, minutes] of Object.entries({ new: 0, kept: 59, old: 61, older: 10_000 })) await add(id, minutes);
+  await owner.query(
+    `INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at)
+     SELECT $1, 'many ' || n, 'p', now(), '{}', now() - interval '2 hours' FROM generate_series(1, 6000) n`,
+    [userId],
+  );
+  await new StoredAnswerSweep(database, { warn: (line: unknown) => expect.fail(JSON.stringify(line)) }).sweep();
+  const { rows } = await owner.query('SELECT request_id FROM sync.request ORDER BY 1');
+  expect(rows).toEqual([{ request_id: 'kept' }, { request_id: 'new' }]);
 });
 
 const clockOf = statement('test.clock', 'SELECT stamp FROM sync.user_clock WHERE user_id = $1');

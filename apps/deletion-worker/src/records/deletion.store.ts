@@ -1,6 +1,13 @@
 import type { DeletionStatus } from '#contracts';
-import { type Bound, type Database, type Session, type Statement, statement, type Transaction } from '#database';
+import { type Database, type Session, type Statement, statement, type Transaction } from '#database';
 import { type Ending, statesBefore } from './deletion.rule.js';
+
+/** A live subscription and its PENDING deletion; `overtaken` where it was added again since that was requested. */
+export interface Named {
+  subscriptionId: number;
+  deletionId: number | null;
+  overtaken: boolean | null;
+}
 
 /** A deletion and the row it was made for, as the cascade finds them. */
 export interface Claimed {
@@ -8,22 +15,23 @@ export interface Claimed {
   subscriptionId: number;
   /** Whether the subscription is still what the request was for: live, not merged, and not added again since. */
   stands: boolean;
-  /** Since the request, in seconds. */
+  /** How long ago it was requested, in seconds. */
   age: number;
 }
 
-/** A record that a relay has taken, for itself alone until the next one is due to look. */
+/** A record that a relay has taken. No other relay takes it until it is due again. */
 export interface Taken {
   userId: string;
   deletionId: number;
   /** The number of its last job. */
   send: number;
-  /** Whether that number is new: its job is to be added, whatever became of earlier ones. */
+  /** Whether that number is new: then a job with it is added, whatever became of earlier ones. */
   fresh: boolean;
-  /** The request it comes from. */
+  /** Trace headers and request id of the DELETE that made it. */
   origin: Record<string, string> | null;
 }
 
+/** $1 user, $2 guid: reads {@link Named}. */
 export const find = statement(
   'deletion.find',
   `SELECT n.subscription_id AS "subscriptionId", d.id AS "deletionId", d.requested < n.added AS overtaken
@@ -33,15 +41,16 @@ export const find = statement(
    WHERE n.user_id = $1 AND n.guid = $2 AND n.live`,
 );
 
+/** $1 user, $2 subscription, $3 stamp of the request, $4 where it comes from. */
 export const insert = statement(
   'deletion.insert',
   'INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin) VALUES ($1, $2, $3, $4) RETURNING id',
 );
 
-/** How old a record is, in seconds. The user's clock may be a little ahead of the database's. */
+/** How old a record is, in seconds; never below 0, although the user's clock may be ahead of the database's. */
 const age = 'greatest(extract(epoch FROM clock_timestamp() - d.requested), 0)::float8 AS age';
 
-/** The one way a record ends, from the states that may become the new one. */
+/** The only statement that ends a record. $3 final state, $4 cause, $5 the states from which it may be reached. */
 export const end = statement(
   'deletion.end',
   `UPDATE deletion.deletions d SET status = $3, cause = $4, finished = clock_timestamp()
@@ -49,6 +58,7 @@ export const end = statement(
    RETURNING ${age}`,
 );
 
+/** $1 user, $2 deletion. */
 export const read = statement('deletion.read', 'SELECT status FROM deletion.deletions WHERE user_id = $1 AND id = $2');
 
 const countAttempt = statement(
@@ -57,8 +67,10 @@ const countAttempt = statement(
    WHERE user_id = $1 AND id = $2 AND status = 'PENDING' RETURNING attempts`,
 );
 
+/** $1 user: holds up all other writes of the user. */
 export const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
 
+/** $1 user, $2 deletion: locks a record and reads it as {@link Claimed}. */
 export const claim = statement(
   'deletion.claim',
   `SELECT d.status, d.subscription_id AS "subscriptionId",
@@ -69,6 +81,7 @@ export const claim = statement(
    FOR UPDATE OF d`,
 );
 
+/** $1 user, $2 subscription: deletes its episodes and makes it a tombstone, under one stamp. */
 export const cascade = statement(
   'deletion.cascade',
   `WITH clock AS (SELECT sync.advance_clock($1) AS stamp),
@@ -94,8 +107,9 @@ const findRequested = statement(
 );
 
 /**
- * Takes what was never sent, and what was sent or looked at a while ago and is not finished; rows that another relay is
- * just taking are left to it. What was never sent, or is to be sent anew, gets the number of a new job.
+ * $1 how many at most, $2 milliseconds: takes PENDING records that have no `sent_at`, or one longer ago than that. One
+ * without was never sent, or an operator wants it sent again: it gets the number of a new job. Rows that another relay
+ * is taking just now are left to that relay.
  */
 export const take = statement(
   'deletion.take',
@@ -110,7 +124,7 @@ export const take = statement(
    RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, due.fresh, d.origin`,
 );
 
-/** A record that is being ended just now is left alone: its job was not lost after all. */
+/** Numbers new jobs for lost ones. A record that is locked is being ended just now: its job was not lost after all. */
 const takeAgain = statement(
   'deletion.take_again',
   `WITH lost AS (
@@ -124,14 +138,7 @@ const takeAgain = statement(
    RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, true AS fresh, d.origin`,
 );
 
-/** What reads the live subscription that a guid names, and its pending deletion. */
-export function named(
-  userId: string,
-  guid: string,
-): Bound<{ subscriptionId: number; deletionId: number | null; overtaken: boolean | null }> {
-  return [find, [userId, guid]];
-}
-
+/** Adds a PENDING record. @returns its id. */
 export async function insertDeletion(
   transaction: Transaction,
   userId: string,
@@ -149,49 +156,28 @@ export async function findRequestedDeletion(
   userId: string,
   guid: string,
 ): Promise<number | undefined> {
-  const [found] = await transaction.query<{ deletionId: number | null }>(findRequested, [
-    userId,
-    guid,
-    transaction.stamp,
-  ]);
+  const values = [userId, guid, transaction.stamp];
+  const [found] = await transaction.query<{ deletionId: number | null }>(findRequested, values);
   return found?.deletionId ?? undefined;
 }
 
-/** The statement that ends a deletion. A final state stays. */
-export function ended(userId: string, deletionId: number, ending: Ending): [Statement, unknown[]] {
+/** What ends a deletion and reads its age in seconds. It changes and reads nothing where that has ended already. */
+export function endOf(userId: string, deletionId: number, ending: Ending): [Statement, unknown[]] {
   return [end, [userId, deletionId, ending.status, ending.cause, statesBefore(ending.status)]];
 }
 
-/**
- * Ends a deletion inside a write.
- *
- * @returns its age in seconds, none if it had ended already.
- */
-export async function endWithin(
-  transaction: Transaction,
-  userId: string,
-  deletionId: number,
-  ending: Ending,
-): Promise<number | undefined> {
-  const [record] = await transaction.query<{ age: number }>(...ended(userId, deletionId, ending));
-  return record?.age;
-}
-
-/**
- * Ends a deletion in a transaction of its own.
- *
- * @returns its age in seconds, none if it had ended already.
- */
+/** Ends a deletion in a transaction of its own. @returns its age in seconds, none if it had ended already. */
 export async function endAlone(
   database: Database,
   userId: string,
   deletionId: number,
   ending: Ending,
 ): Promise<number | undefined> {
-  const [record] = await database.change<{ age: number }>(...ended(userId, deletionId, ending));
+  const [record] = await database.change<{ age: number }>(...endOf(userId, deletionId, ending));
   return record?.age;
 }
 
+/** @returns the state of a record, none if there is no such record. */
 export async function readStatus(database: Database, userId: string, id: number): Promise<DeletionStatus | undefined> {
   const [record] = await database.read<{ status: DeletionStatus }>(read, [userId, id]);
   return record?.status;
@@ -214,12 +200,7 @@ export async function claimDeletion(
   return claimed;
 }
 
-/** Deletes everything and leaves a tombstone, under one stamp. */
-export function cascaded(userId: string, subscriptionId: number): [Statement, unknown[]] {
-  return [cascade, [userId, subscriptionId]];
-}
-
-/** Takes records that are due, in a transaction of its own: whoever ends or makes one waits for no relay. */
+/** Takes records that are due. It commits at once, so that nobody who makes or ends a record waits for a relay. */
 export function takeDue(database: Database, limit: number, resendAfterMs: number): Promise<Taken[]> {
   return database.change<Taken>(take, [limit, resendAfterMs]);
 }

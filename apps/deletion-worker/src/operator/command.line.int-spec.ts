@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, repository } from '#testing';
-import { Listener } from '../testing/listener.js';
-import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import { StoredUser } from '../../testing/stored.user.js';
+import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
-const script = join(repository, 'dist', 'apps', 'deletion-worker', 'src', 'deletions.js');
+const script = join(repository, 'dist', 'apps', 'deletion-worker', 'src', 'operator', 'command.line.js');
 
 let world: WorkerWorld;
-let listener: Listener;
+let user: StoredUser;
 let guid: string;
 let deletionId: number;
 
@@ -18,14 +18,14 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 beforeEach(async () => {
-  listener = new Listener(world.owner);
+  user = new StoredUser(world.owner);
   guid = randomUUID();
-  await listener.subscribe(guid);
+  await user.subscribe(guid);
   deletionId = await request();
 });
 
 async function request(): Promise<number> {
-  return (await world.service.request({ userId: listener.userId, guid }, call())).deletionId;
+  return (await world.service.request({ userId: user.id, guid }, call())).deletionId;
 }
 
 interface Outcome {
@@ -34,7 +34,7 @@ interface Outcome {
   stderr: string;
 }
 
-function deletions(args: string[], url = world.workerUrl): Promise<Outcome> {
+function deletions(args: string[], url = world.urls.deletion): Promise<Outcome> {
   const env = { PATH: process.env.PATH, DATABASE_URL: url };
   return new Promise((resolve) => {
     execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
@@ -50,13 +50,13 @@ describe('deletions list', () => {
     const [heading, ...lines] = stdout.trimEnd().split('\n');
     const row = lines.at(-1) ?? '';
     expect(row.split(/\s{2,}/)[0]).toBe(String(deletionId));
-    expect(row.indexOf(listener.userId)).toBe(heading?.indexOf('USER'));
+    expect(row.indexOf(user.id)).toBe(heading?.indexOf('USER'));
     const ids = lines.map((line) => Number.parseInt(line, 10));
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
   });
 
   it('shows no more than it is asked for', async () => {
-    await listener.subscribe(randomUUID());
+    await user.subscribe(randomUUID());
     const { stdout } = await deletions(['list', '--limit', '1']);
     expect(stdout.trimEnd().split('\n')).toHaveLength(2);
   });
@@ -66,7 +66,10 @@ describe('deletions list', () => {
     const { stdout } = await deletions(['list', '--failed', '--json']);
     const [latest] = JSON.parse(stdout) as [unknown];
     expect(latest).toMatchObject({
-      ...{ id: deletionId, status: 'FAILURE', userId: listener.userId, attempts: 0 },
+      id: deletionId,
+      status: 'FAILURE',
+      userId: user.id,
+      attempts: 0,
       cause: 'ended by the operator ann',
     });
   });
@@ -74,7 +77,7 @@ describe('deletions list', () => {
 
 describe('deletions retry', () => {
   it('has a stuck record sent again as a new job, whatever the last one is doing', async () => {
-    const sends = () => listener.record(deletionId).then(({ send }) => send);
+    const sends = () => user.record(deletionId).then(({ send }) => send);
     await eventually(async () => expect(await sends()).toBe(1));
     const { code, stdout } = await deletions(['retry', String(deletionId)]);
     expect([code, stdout]).toEqual([0, `Deletion ${deletionId} will be sent again now.\n`]);
@@ -85,45 +88,45 @@ describe('deletions retry', () => {
   });
 
   it('twice is as good as once', async () => {
-    await eventually(async () => expect(await listener.record(deletionId)).toMatchObject({ send: 1 }));
+    await eventually(async () => expect(await user.record(deletionId)).toMatchObject({ send: 1 }));
     const outcomes = await Promise.all([1, 2].map(() => deletions(['retry', String(deletionId)])));
     expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
     world.relay.wake();
-    await eventually(async () => expect(await listener.record(deletionId)).toMatchObject({ send: 2 }));
+    await eventually(async () => expect(await user.record(deletionId)).toMatchObject({ send: 2 }));
   });
 });
 
 describe('deletions fail', () => {
   it('ends a record in FAILURE with everything as before, and says who did it', async () => {
-    const before = await listener.everything();
+    const before = await user.everything();
     const { code, stdout } = await deletions(['fail', String(deletionId)]);
     expect([code, stdout]).toEqual([0, `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`]);
-    expect(await listener.record(deletionId)).toMatchObject({
+    expect(await user.record(deletionId)).toMatchObject({
       status: 'FAILURE',
       cause: expect.stringMatching(/^ended by the operator ./) as string,
     });
-    expect(await listener.everything()).toEqual(before);
-    await world.service.process({ userId: listener.userId, deletionId });
-    expect(await listener.everything()).toEqual(before);
+    expect(await user.everything()).toEqual(before);
+    await world.service.process({ userId: user.id, deletionId });
+    expect(await user.everything()).toEqual(before);
   });
 
   it('lets the client ask again, for a new record that succeeds', async () => {
     await deletions(['fail', String(deletionId)]);
     const again = await request();
     expect(again).not.toBe(deletionId);
-    await world.service.process({ userId: listener.userId, deletionId: again });
-    expect(await listener.record(again)).toMatchObject({ status: 'SUCCESS' });
+    await world.service.process({ userId: user.id, deletionId: again });
+    expect(await user.record(again)).toMatchObject({ status: 'SUCCESS' });
   });
 });
 
 describe('what can not be done', () => {
   it.each(['retry', 'fail'])('is refused with exit code 1: %s of one that has ended', async (verb) => {
-    await world.service.process({ userId: listener.userId, deletionId });
-    const record = await listener.record(deletionId);
+    await world.service.process({ userId: user.id, deletionId });
+    const record = await user.record(deletionId);
     const { code, stdout, stderr } = await deletions([verb, String(deletionId)]);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(`deletion ${deletionId} ended in SUCCESS at `);
-    expect(await listener.record(deletionId)).toEqual(record);
+    expect(await user.record(deletionId)).toEqual(record);
   });
 
   it.each(['retry', 'fail'])('is refused with exit code 1: %s of one that is not there', async (verb) => {

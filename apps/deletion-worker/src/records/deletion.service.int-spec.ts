@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Listener } from '../testing/listener.js';
-import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import { StoredUser } from '../../testing/stored.user.js';
+import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
 let world: WorkerWorld;
-let listener: Listener;
+let user: StoredUser;
 let guid: string;
 let subscriptionId: number;
 
@@ -13,26 +13,26 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 beforeEach(async () => {
-  listener = new Listener(world.owner);
+  user = new StoredUser(world.owner);
   guid = randomUUID();
-  subscriptionId = await listener.subscribe(guid);
+  subscriptionId = await user.subscribe(guid);
 });
 
-async function request(of = guid, requestId?: string, userId = listener.userId): Promise<number> {
+async function request(of = guid, requestId?: string, userId = user.id): Promise<number> {
   return (await world.service.request({ userId, guid: of }, call(requestId))).deletionId;
 }
 
-const run = (deletionId: number) => world.service.process({ userId: listener.userId, deletionId });
+const run = (deletionId: number) => world.service.process({ userId: user.id, deletionId });
 
-async function status(deletionId: number, userId = listener.userId): Promise<string> {
+async function status(deletionId: number, userId = user.id): Promise<string> {
   return (await world.service.read({ userId, deletionId })).status;
 }
 
 describe('DELETE', () => {
   it('makes a PENDING record and leaves the subscription live with all it has', async () => {
-    const { clock, ...before } = await listener.everything();
+    const { clock, ...before } = await user.everything();
     expect(await status(await request())).toBe('PENDING');
-    const { clock: after, ...now } = await listener.everything();
+    const { clock: after, ...now } = await user.everything();
     expect(now).toEqual(before);
     expect(after > clock).toBe(true);
   });
@@ -51,22 +51,22 @@ describe('DELETE', () => {
 
   it('acts by any guid the subscription ever had', async () => {
     const former = randomUUID();
-    await listener.subscribe(randomUUID(), former);
+    await user.subscribe(randomUUID(), former);
     expect(await status(await request(former))).toBe('PENDING');
   });
 
   it("is not_found for something deleted, unknown or another user's, and moves no clock", async () => {
     await run(await request());
-    const { clock } = await listener.everything();
+    const { clock } = await user.everything();
     await expect(request()).rejects.toMatchObject({ code: 'not_found' });
     await expect(request(randomUUID())).rejects.toMatchObject({ code: 'not_found' });
     await expect(request(guid, undefined, randomUUID())).rejects.toMatchObject({ code: 'not_found' });
-    expect((await listener.everything()).clock).toEqual(clock);
+    expect((await user.everything()).clock).toEqual(clock);
   });
 
   it('makes a new record after FAILURE', async () => {
     const first = await request();
-    await listener.addAgain(subscriptionId);
+    await user.addAgain(subscriptionId);
     await run(first);
     const second = await request();
     expect(second).not.toBe(first);
@@ -76,12 +76,12 @@ describe('DELETE', () => {
 
   it('after the subscription was added again while PENDING makes a new record; the old one ends in FAILURE', async () => {
     const first = await request();
-    await listener.addAgain(subscriptionId);
+    await user.addAgain(subscriptionId);
     const second = await request();
     expect(second).not.toBe(first);
     expect([await status(first), await status(second)]).toEqual(['FAILURE', 'PENDING']);
     await run(first);
-    expect((await listener.everything()).episodes).toHaveLength(3);
+    expect((await user.everything()).episodes).toHaveLength(3);
     await run(second);
     expect(await status(second)).toBe('SUCCESS');
   });
@@ -98,10 +98,10 @@ describe('GET of a record', () => {
 describe('the cascade', () => {
   it('ends in SUCCESS with everything gone and a tombstone, all under one stamp of the clock', async () => {
     const deletionId = await request();
-    const before = (await listener.everything()).clock;
+    const before = (await user.everything()).clock;
     await run(deletionId);
     expect(await status(deletionId)).toBe('SUCCESS');
-    const { subscriptions, episodes, syncIds, clock } = await listener.everything();
+    const { subscriptions, episodes, syncIds, clock } = await user.everything();
     expect([episodes, syncIds]).toEqual([null, null]);
     expect(clock > before).toBe(true);
     const [tombstone] = subscriptions;
@@ -111,74 +111,74 @@ describe('the cascade', () => {
   });
 
   it("leaves the user's other subscriptions and their episodes alone", async () => {
-    const other = await listener.subscribe(randomUUID());
+    const other = await user.subscribe(randomUUID());
     await run(await request());
-    const { subscriptions, episodes } = await listener.everything();
+    const { subscriptions, episodes } = await user.everything();
     expect(subscriptions[1]).toMatchObject({ id: other, is_subscribed: true, deleted: null });
     expect(episodes?.map((episode) => episode['subscription_id'])).toEqual([other, other, other]);
   });
 
   it('deletes what was changed and uploaded while it was PENDING, too', async () => {
     const deletionId = await request();
-    await listener.listen(subscriptionId);
+    await user.addEpisodes(subscriptionId);
     await run(deletionId);
-    expect((await listener.everything()).episodes).toBeNull();
+    expect((await user.everything()).episodes).toBeNull();
   });
 
   it('takes effect once, however often its job is delivered', async () => {
     const deletionId = await request();
     await Promise.all(Array.from({ length: 5 }, () => run(deletionId)));
-    const after = await listener.everything();
+    const after = await user.everything();
     await run(deletionId);
-    expect(await listener.everything()).toEqual(after);
+    expect(await user.everything()).toEqual(after);
     expect(new Date(String(after.subscriptions[0]?.['deleted']))).toEqual(after.clock);
   });
 
   it('ends in FAILURE and changes nothing when the subscription was added again', async () => {
     const deletionId = await request();
-    await listener.addAgain(subscriptionId);
-    const before = await listener.everything();
+    await user.addAgain(subscriptionId);
+    const before = await user.everything();
     await run(deletionId);
     expect(await status(deletionId)).toBe('FAILURE');
-    expect(await listener.everything()).toEqual(before);
+    expect(await user.everything()).toEqual(before);
   });
 
   it('ends in FAILURE and changes nothing when it was merged into another, never following the alias', async () => {
     const deletionId = await request();
-    const survivor = await listener.subscribe(randomUUID());
-    await listener.merge(subscriptionId, survivor);
-    const before = await listener.everything();
+    const survivor = await user.subscribe(randomUUID());
+    await user.merge(subscriptionId, survivor);
+    const before = await user.everything();
     await run(deletionId);
     expect(await status(deletionId)).toBe('FAILURE');
-    expect(await listener.everything()).toEqual(before);
+    expect(await user.everything()).toEqual(before);
   });
 
   it('still deletes a subscription that absorbed another one meanwhile', async () => {
     const deletionId = await request();
-    await listener.merge(await listener.subscribe(randomUUID()), subscriptionId);
+    await user.merge(await user.subscribe(randomUUID()), subscriptionId);
     await run(deletionId);
-    expect([await status(deletionId), (await listener.everything()).episodes]).toEqual(['SUCCESS', null]);
+    expect([await status(deletionId), (await user.everything()).episodes]).toEqual(['SUCCESS', null]);
   });
 
   it.each(['SUCCESS', 'FAILURE'])('leaves a record that ended in %s as it is', async (final) => {
     const deletionId = await request();
-    if (final === 'FAILURE') await listener.addAgain(subscriptionId);
+    if (final === 'FAILURE') await user.addAgain(subscriptionId);
     await run(deletionId);
-    const record = await listener.record(deletionId);
+    const record = await user.record(deletionId);
     expect(record).toMatchObject({ status: final });
     await run(deletionId);
-    expect(await listener.record(deletionId)).toEqual(record);
+    expect(await user.record(deletionId)).toEqual(record);
   });
 
   it('does nothing for a record that is not there', async () => {
-    const before = await listener.everything();
+    const before = await user.everything();
     await run(Number.MAX_SAFE_INTEGER);
-    expect(await listener.everything()).toEqual(before);
+    expect(await user.everything()).toEqual(before);
   });
 
   it('rolls back as a whole: a fault on the way leaves the record PENDING and everything there', async () => {
     const deletionId = await request();
-    const before = await listener.everything();
+    const before = await user.everything();
     await world.owner.query(`
       CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no tombstones today'; END $$;
       CREATE TRIGGER no_tombstones BEFORE UPDATE ON subscription.subscriptions FOR EACH ROW EXECUTE FUNCTION public.fail()`);
@@ -188,7 +188,7 @@ describe('the cascade', () => {
       await world.owner.query('DROP FUNCTION public.fail() CASCADE');
     }
     expect(await status(deletionId)).toBe('PENDING');
-    expect(await listener.everything()).toEqual(before);
+    expect(await user.everything()).toEqual(before);
     await run(deletionId);
     expect(await status(deletionId)).toBe('SUCCESS');
   });

@@ -8,12 +8,12 @@ import { describe, expect, it } from 'vitest';
 import { createDataSource, Database } from '#database';
 import { DatabaseModule } from '#runtime/service';
 import { createDatabase, eventually } from '#testing';
-import { RedisGroup } from '../../../libs/transport/testing/redis.group.js';
-import { Listener } from '../testing/listener.js';
-import { call, log } from '../testing/worker.world.js';
-import { DeletionModule } from './deletion.module.js';
-import { DeletionService } from './deletion.service.js';
-import { deletionWorkerConfig } from './deletion-worker.config.js';
+import { RedisGroup } from '../../../../libs/transport/testing/redis.group.js';
+import { StoredUser } from '../../testing/stored.user.js';
+import { call, log } from '../../testing/worker.world.js';
+import { DeletionModule } from '../deletion.module.js';
+import { DeletionService } from '../records/deletion.service.js';
+import { deletionWorkerConfig } from '../deletion-worker.config.js';
 
 /** How long another server needs to be elected, and the queue to find it. */
 const failoverMs = 60_000;
@@ -30,7 +30,9 @@ async function openWorker(redis: Record<string, string>) {
   class WorkerModule {}
   const app = await NestFactory.createApplicationContext(WorkerModule, { logger: false });
   return {
-    ...{ owner, deletions: app.get(DeletionService), queue: app.get(Queue) },
+    owner,
+    deletions: app.get(DeletionService),
+    queue: app.get(Queue),
     close: async () => {
       await app.close();
       await dataSource.destroy();
@@ -52,7 +54,7 @@ describe('when a master of the queue is killed', { timeout: 150_000 }, () => {
         const killed = performance.now();
         await group.killMasterOf('{bull}');
         await eventually(() => worker.queue.resume(), { timeout: failoverMs });
-        const statuses = () => Promise.all(records.map(({ listener, id }) => listener.record(id)));
+        const statuses = () => Promise.all(records.map(({ user, id }) => user.record(id)));
         await eventually(
           async () => expect(new Set((await statuses()).map(({ status }) => status))).toEqual(new Set(['SUCCESS'])),
           { timeout: failoverMs, interval: 250 },
@@ -67,9 +69,9 @@ describe('when a master of the queue is killed', { timeout: 150_000 }, () => {
 });
 
 async function requestOne({ owner, deletions }: Awaited<ReturnType<typeof openWorker>>) {
-  const listener = new Listener(owner);
+  const user = new StoredUser(owner);
   const guid = randomUUID();
-  await listener.subscribe(guid);
-  const { deletionId } = await deletions.request({ userId: listener.userId, guid }, call());
-  return { listener, id: deletionId };
+  await user.subscribe(guid);
+  const { deletionId } = await deletions.request({ userId: user.id, guid }, call());
+  return { user, id: deletionId };
 }

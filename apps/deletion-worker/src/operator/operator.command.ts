@@ -2,12 +2,7 @@ import { parseArgs } from 'node:util';
 
 /** What an operator wants done with deletion records. */
 export type OperatorCommand =
-  | {
-      readonly verb: 'list';
-      readonly status: 'PENDING' | 'FAILURE';
-      readonly limit: number;
-      readonly json: boolean;
-    }
+  | { readonly verb: 'list'; readonly status: 'PENDING' | 'FAILURE'; readonly limit: number; readonly json: boolean }
   | { readonly verb: 'retry'; readonly deletionId: number }
   | { readonly verb: 'fail'; readonly deletionId: number; readonly operator: string | undefined };
 
@@ -32,7 +27,7 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
   fail: ['as'],
 };
 
-/** Reads a command line. @throws UsageError saying what is wrong, or nothing where only the usage is wanted. */
+/** Reads a command line. @throws UsageError with what is wrong; without a message where help was asked for. */
 export function readCommand(args: readonly string[]): OperatorCommand {
   const { values, positionals } = parsed(args);
   if (values.help) throw new UsageError();
@@ -53,10 +48,12 @@ export function readCommand(args: readonly string[]): OperatorCommand {
 }
 
 function parsed(args: readonly string[]) {
-  const flag = { type: 'boolean' } as const;
-  const text = { type: 'string' } as const;
   const options = {
-    ...{ pending: flag, failed: flag, json: flag, limit: text, as: text },
+    pending: { type: 'boolean' },
+    failed: { type: 'boolean' },
+    json: { type: 'boolean' },
+    limit: { type: 'string' },
+    as: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   } as const;
   try {

@@ -1,5 +1,5 @@
 import { type Bound, statement } from '#database';
-import type { DeletionQuotas } from './deletion-worker.config.js';
+import type { DeletionQuotas } from '../deletion-worker.config.js';
 
 /** How many rows beyond a quota one deletion removes at most, so that it holds the user's clock for a bounded time. */
 const forgottenAtOnce = 100;

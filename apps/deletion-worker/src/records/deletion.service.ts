@@ -7,26 +7,26 @@ import {
   type readDeletion,
   requestDeletion,
 } from '#contracts';
-import { Database, timeLimit, type Transaction } from '#database';
+import { Database, timeLimit, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
 import type { CallContext } from '#transport';
-import { DeletionRelay } from './deletion.relay.js';
+import { DeletionRelay } from '../queue/deletion.relay.js';
 import { type Ending, overtaken, stepFor } from './deletion.rule.js';
 import { beyondQuotas } from './quota.store.js';
-import { type DeletionQuotas, QUOTAS } from './deletion-worker.config.js';
-import { countEnding } from './deletion.metrics.js';
+import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
+import { countEnding } from '../queue/deletion.metrics.js';
 import {
-  cascaded,
+  cascade,
   claimDeletion,
-  ended,
-  endWithin,
+  endOf,
+  find,
   findRequestedDeletion,
   insertDeletion,
-  named,
+  type Named,
   readStatus,
 } from './deletion.store.js';
 
-/** How long one cascade may take, in milliseconds; it holds the user's clock meanwhile. */
+/** How long one cascade may take, in milliseconds. The user's other writes wait meanwhile. */
 export const cascadeLimitMs = 60_000;
 
 /**
@@ -34,9 +34,9 @@ export const cascadeLimitMs = 60_000;
  * - a record goes from PENDING to SUCCESS or FAILURE and stays there (deletion.rule, and triggers of the table);
  * - a subscription has at most one PENDING record (a unique index of the table);
  * - the cascade and SUCCESS are one transaction under the user's clock; whatever interrupts it leaves PENDING;
- * - of tombstones and of records that have ended a user has no more than their quotas, but for what one deletion can't
- *   remove at once: the oldest go, with the next one;
- * - a job is only a hint to look at a record: lost or doubled ones change nothing but the time it takes.
+ * - a user has no more tombstones and ended records than the quotas allow: each deletion removes the oldest ones, and
+ *   what it can't remove at once goes with the next deletion;
+ * - a job only names a record to work on: a lost or doubled one changes nothing but the time it takes.
  */
 @Injectable()
 export class DeletionService {
@@ -47,21 +47,21 @@ export class DeletionService {
   ) {}
 
   /**
-   * Records a request (DELETE /subscriptions/{guid}); one that is pending already is answered with its id.
+   * Accepts a deletion (DELETE /subscriptions/{guid}). Where one is PENDING already, the answer is that one's id.
    *
-   * @throws Failure `not_found` for no live subscription.
+   * @throws Failure `not_found` when the guid names no live subscription.
    */
   async request(
     request: RequestOf<typeof requestDeletion>,
     context: CallContext,
   ): Promise<ReplyOf<typeof requestDeletion>> {
     const { userId, guid } = request;
-    const write = {
+    const write: Write<Named> = {
       userId,
       pattern: requestDeletion.pattern,
       requestId: context.requestId,
       remainingMs: () => context.remainingMs(),
-      reads: named(userId, guid),
+      reads: [find, [userId, guid]],
     };
     const { correlationId } = context;
     const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
@@ -71,9 +71,10 @@ export class DeletionService {
       const [found] = transaction.found;
       if (!found) throw new Failure('not_found');
       if (found.deletionId !== null && !found.overtaken) return { deletionId: found.deletionId };
-      // The one that is pending lost to a later POST; this request is for what that POST made.
+      // A later POST won against the pending deletion, which ends here; this request is for what that POST made.
       if (found.deletionId !== null) {
-        lost = await endWithin(transaction, userId, found.deletionId, overtaken);
+        const [ended] = await transaction.query<{ age: number }>(...endOf(userId, found.deletionId, overtaken));
+        lost = ended?.age;
         const [forget, values] = beyondQuotas(userId, this.quotas).records;
         transaction.last(forget, values);
       }
@@ -84,7 +85,7 @@ export class DeletionService {
     return reply;
   }
 
-  /** Whatever the record has come to: a new one would not be kept. */
+  /** The answer is no longer stored: finds the deletion that was the answer. One made now would be rolled back. */
   private async answerAgain(transaction: Transaction, { userId, guid }: RequestOf<typeof requestDeletion>) {
     const deletionId = await findRequestedDeletion(transaction, userId, guid);
     if (deletionId === undefined) throw new Failure('not_found');
@@ -100,9 +101,9 @@ export class DeletionService {
   }
 
   /**
-   * Carries out a deletion, or ends it where a later write won.
+   * Carries out a deletion, or ends it in FAILURE where a later write won.
    *
-   * @returns how it ended; nothing for one that had ended before.
+   * @returns how it ended; undefined where there is no such record or it had ended before.
    */
   async process({ userId, deletionId }: Pick<DeletionJob, 'userId' | 'deletionId'>): Promise<Ending | undefined> {
     return this.database.inTransaction(timeLimit(cascadeLimitMs), async (session) => {
@@ -111,8 +112,8 @@ export class DeletionService {
       if (!claimed || step === 'leave') return undefined;
       const begun = performance.now();
       const forgotten = beyondQuotas(userId, this.quotas);
-      const last = [ended(userId, deletionId, step), forgotten.records];
-      if (step.status === 'SUCCESS') last.unshift(cascaded(userId, claimed.subscriptionId), forgotten.tombstones);
+      const last = [endOf(userId, deletionId, step), forgotten.records];
+      if (step.status === 'SUCCESS') last.unshift([cascade, [userId, claimed.subscriptionId]], forgotten.tombstones);
       await session.commit(...last);
       countEnding(step, claimed.age + (performance.now() - begun) / 1_000);
       return step;

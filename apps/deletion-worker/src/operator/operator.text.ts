@@ -14,7 +14,7 @@ export function tableOf(records: readonly ListedDeletion[]): string {
 
 function cells({ id, requested, sentAt, send, attempts, userId, subscriptionId, cause }: ListedDeletion): string[] {
   const numbers = [send, attempts].map(String);
-  // One line for each record, whatever a database says.
+  // The message of a fault may have several lines; a record has one.
   const why = (cause ?? '').replace(/\s+/g, ' ');
   return [String(id), requested, sentAt ?? '-', ...numbers, userId, String(subscriptionId), why];
 }

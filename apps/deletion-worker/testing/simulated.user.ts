@@ -17,10 +17,10 @@ export function episode(guid: string, name: string, position = 1, minute = 0) {
 }
 
 /** A user over HTTP, as the tests of deletions need one. */
-export class Subscriber {
+export class SimulatedUser {
   constructor(readonly device: Device) {}
 
-  get user(): string {
+  get id(): string {
     return this.device.user;
   }
 
@@ -31,7 +31,7 @@ export class Subscriber {
   }
 
   /** Adds a feed with three episodes, one of them under two names; a deletion can be held in their midst. */
-  async listen(feedUrl?: string): Promise<string> {
+  async subscribeWithEpisodes(feedUrl?: string): Promise<string> {
     const guid = await this.subscribe(feedUrl);
     const episodes = ['first', 'second', 'midway', 'first'].map((name) => ({
       ...episode(guid, name),
@@ -68,7 +68,7 @@ export class Subscriber {
     return { subscription: status, episodes: (body['episodes'] as Row[]).map((one) => String(one['title'])) };
   }
 
-  /** What is prepared is sent again when the machine is too busy, as every client does. */
+  /** For preparations: sends again while the machine is too busy, as a client does. */
   private async post(path: string, body: unknown): Promise<DeviceAnswer> {
     const key = randomUUID();
     return eventually(async () => {

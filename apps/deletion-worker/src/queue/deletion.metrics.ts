@@ -1,5 +1,5 @@
 import { Counter, Histogram } from 'prom-client';
-import type { Ending } from './deletion.rule.js';
+import type { Ending } from '../records/deletion.rule.js';
 
 const endings = new Counter({
   name: 'podcast_sync_deletions_total',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 
-const subscribed = `
+const insertSubscription = `
   WITH made AS (
     INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
     VALUES ($1, 'https://podcast.example/feed', $2, true, $3, $3, $3) RETURNING id
@@ -11,7 +11,7 @@ const subscribed = `
   )
   SELECT id::int FROM made`;
 
-const listened = `
+const insertEpisodes = `
   WITH made AS (
     INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
     SELECT $1, $2, $3, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example', 'https://p.example'
@@ -19,16 +19,32 @@ const listened = `
   )
   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made`;
 
-const everything = `
+/** All rows of a user but the deletion records. */
+export interface StoredRows {
+  subscriptions: Record<string, unknown>[];
+  guids: unknown;
+  episodes: Record<string, unknown>[] | null;
+  syncIds: unknown;
+  /** The user's latest stamp. */
+  clock: Date;
+}
+
+const selectEverything = `
   SELECT
     (SELECT json_agg(s ORDER BY s.id) FROM subscription.subscriptions s WHERE s.user_id = $1) AS subscriptions,
+    (SELECT json_agg(g ORDER BY g.guid) FROM subscription.guids g WHERE g.user_id = $1) AS guids,
     (SELECT json_agg(e ORDER BY e.id) FROM episode.episodes e WHERE e.user_id = $1) AS episodes,
     (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds",
     (SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1) AS clock`;
 
-/** A user as the other services leave their traces in the database. */
-export class Listener {
-  readonly userId = randomUUID();
+export async function rowsOf(owner: pg.Client | pg.Pool, userId: string): Promise<StoredRows> {
+  const { rows } = await owner.query<StoredRows>(selectEverything, [userId]);
+  return rows[0] as StoredRows;
+}
+
+/** A user whose rows are written straight into Postgres, as the other services would write them. */
+export class StoredUser {
+  readonly id = randomUUID();
 
   constructor(private readonly owner: pg.Client) {}
 
@@ -36,7 +52,7 @@ export class Listener {
   async stamp(): Promise<Date> {
     const { rows } = await this.owner.query<{ stamp: Date }>(
       'SELECT stamp FROM sync.begin_write($1, gen_random_uuid()::text)',
-      [this.userId],
+      [this.id],
     );
     return (rows[0] as { stamp: Date }).stamp;
   }
@@ -44,15 +60,15 @@ export class Listener {
   /** A live subscription with three episodes, each with an alias; its current guid first. */
   async subscribe(...guids: [string, ...string[]]): Promise<number> {
     const stamp = await this.stamp();
-    const { rows } = await this.owner.query<{ id: number }>(subscribed, [this.userId, guids[0], stamp, guids]);
+    const { rows } = await this.owner.query<{ id: number }>(insertSubscription, [this.id, guids[0], stamp, guids]);
     const { id } = rows[0] as { id: number };
-    await this.listen(id);
+    await this.addEpisodes(id);
     return id;
   }
 
   /** More episodes. */
-  async listen(subscriptionId: number, episodes = 3): Promise<void> {
-    await this.owner.query(listened, [this.userId, subscriptionId, await this.stamp(), episodes]);
+  async addEpisodes(subscriptionId: number, episodes = 3): Promise<void> {
+    await this.owner.query(insertEpisodes, [this.id, subscriptionId, await this.stamp(), episodes]);
   }
 
   /** Adds a subscription again, as POST does. */
@@ -60,7 +76,7 @@ export class Listener {
     await this.owner.query(
       `UPDATE subscription.subscriptions
        SET is_subscribed = true, deleted = NULL, subscription_changed = $3, added = $3, changed = $3 WHERE user_id = $1 AND id = $2`,
-      [this.userId, id, await this.stamp()],
+      [this.id, id, await this.stamp()],
     );
   }
 
@@ -69,34 +85,22 @@ export class Listener {
     const stamp = await this.stamp();
     await this.owner.query(
       'UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2',
-      [...[this.userId, from, into, stamp]],
+      [this.id, from, into, stamp],
     );
-    await this.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [
-      this.userId,
-      from,
-      into,
-      stamp,
-    ]);
+    await this.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [this.id, from, into, stamp]);
     await this.owner.query(
       'UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4 WHERE user_id = $1 AND id = $2',
-      [this.userId, from, into, stamp],
+      [this.id, from, into, stamp],
     );
   }
 
-  /** All that the user has, and the clock. */
-  async everything(): Promise<{
-    subscriptions: Record<string, unknown>[];
-    episodes: Record<string, unknown>[] | null;
-    syncIds: unknown;
-    clock: Date;
-  }> {
-    const { rows } = await this.owner.query(everything, [this.userId]);
-    return rows[0] as Awaited<ReturnType<Listener['everything']>>;
+  everything(): Promise<StoredRows> {
+    return rowsOf(this.owner, this.id);
   }
 
   async record(deletionId: number): Promise<Record<string, unknown>> {
     const { rows } = await this.owner.query('SELECT * FROM deletion.deletions WHERE user_id = $1 AND id = $2', [
-      this.userId,
+      this.id,
       deletionId,
     ]);
     return rows[0] as Record<string, unknown>;

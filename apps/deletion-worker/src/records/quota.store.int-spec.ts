@@ -1,26 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Listener } from '../testing/listener.js';
-import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import { StoredUser } from '../../testing/stored.user.js';
+import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
 let world: WorkerWorld;
-let listener: Listener;
+let user: StoredUser;
 
 beforeAll(async () => {
   world = await openWorker(undefined, { QUOTA_TOMBSTONES: 3, QUOTA_DELETION_RECORDS: 5 });
 });
 afterAll(() => world.close());
 beforeEach(() => {
-  listener = new Listener(world.owner);
+  user = new StoredUser(world.owner);
 });
 
 const request = async (guid: string, requestId?: string) =>
-  (await world.service.request({ userId: listener.userId, guid }, call(requestId))).deletionId;
+  (await world.service.request({ userId: user.id, guid }, call(requestId))).deletionId;
 
 /** Deletes a subscription. @returns the id of the record. */
-async function bury(guid: string): Promise<number> {
+async function deleteSubscription(guid: string): Promise<number> {
   const deletionId = await request(guid);
-  await world.service.process({ userId: listener.userId, deletionId });
+  await world.service.process({ userId: user.id, deletionId });
   return deletionId;
 }
 
@@ -28,7 +28,7 @@ async function bury(guid: string): Promise<number> {
 async function column(table: string, name: string): Promise<unknown[]> {
   const { rows } = await world.owner.query<{ value: unknown }>(
     `SELECT ${name} AS value FROM subscription.${table} WHERE user_id = $1 ORDER BY 1`,
-    [listener.userId],
+    [user.id],
   );
   return rows.map(({ value }) => value);
 }
@@ -37,21 +37,21 @@ describe('tombstones', () => {
   it('beyond the quota go, the oldest first, with their guids, URLs, guid changes and pointers; DELETE is never refused', async () => {
     const guids = Array.from({ length: 6 }, () => randomUUID());
     const ids: number[] = [];
-    for (const guid of guids) ids.push(await listener.subscribe(guid));
-    const pointer = await listener.subscribe(randomUUID());
-    await listener.merge(pointer, ids[0] as number);
+    for (const guid of guids) ids.push(await user.subscribe(guid));
+    const pointer = await user.subscribe(randomUUID());
+    await user.merge(pointer, ids[0] as number);
     for (const id of [...ids, pointer]) {
       await world.owner.query(`INSERT INTO subscription.former_guids VALUES ($1, $2, now(), gen_random_uuid())`, [
-        listener.userId,
+        user.id,
         id,
       ]);
       await world.owner.query(`INSERT INTO subscription.feed_urls VALUES ($1, sha256($2), $3)`, [
-        listener.userId,
+        user.id,
         Buffer.from(String(id)),
         id === pointer ? ids[0] : id,
       ]);
     }
-    for (const guid of guids.slice(0, 5)) await bury(guid);
+    for (const guid of guids.slice(0, 5)) await deleteSubscription(guid);
     const kept = ids.slice(2).map(String);
     expect(await column('subscriptions', 'id::text')).toEqual(kept.toSorted());
     for (const table of ['guids', 'feed_urls', 'former_guids'])
@@ -65,13 +65,13 @@ describe('tombstones', () => {
          (user_id, feed_url, guid, is_subscribed, subscription_changed, added, deleted, changed)
        SELECT $1, 'https://gone.example', gen_random_uuid(), false, t, t, t, t
        FROM generate_series(1, 150) n, LATERAL (SELECT 'epoch'::timestamptz + n * interval '1 day' AS t) x`,
-      [listener.userId],
+      [user.id],
     );
     const left = [];
     for (let n = 0; n < 3; n += 1) {
       const guid = randomUUID();
-      await listener.subscribe(guid);
-      await bury(guid);
+      await user.subscribe(guid);
+      await deleteSubscription(guid);
       left.push((await column('subscriptions', 'id')).length);
     }
     expect(left).toEqual([51, 3, 3]);
@@ -81,29 +81,27 @@ describe('tombstones', () => {
 describe('records that have ended', () => {
   it('beyond the quota go, the oldest first; those that are PENDING stay', async () => {
     const waiting = randomUUID();
-    await listener.subscribe(waiting);
+    await user.subscribe(waiting);
     const pending = await request(waiting);
     const ended: number[] = [];
     for (let n = 0; n < 7; n += 1) {
       const guid = randomUUID();
-      await listener.subscribe(guid);
-      ended.push(await bury(guid));
+      await user.subscribe(guid);
+      ended.push(await deleteSubscription(guid));
     }
-    for (const gone of ended.slice(0, 2)) expect(await listener.record(gone)).toBeUndefined();
-    for (const kept of ended.slice(2)) expect(await listener.record(kept)).toMatchObject({ status: 'SUCCESS' });
-    expect(await listener.record(pending)).toMatchObject({ status: 'PENDING' });
+    for (const gone of ended.slice(0, 2)) expect(await user.record(gone)).toBeUndefined();
+    for (const kept of ended.slice(2)) expect(await user.record(kept)).toMatchObject({ status: 'SUCCESS' });
+    expect(await user.record(pending)).toMatchObject({ status: 'PENDING' });
   });
 
   it('also go where requests were overtaken, and no worker came', async () => {
     const guid = randomUUID();
-    const id = await listener.subscribe(guid);
+    const id = await user.subscribe(guid);
     for (let n = 0; n < 8; n += 1) {
       await request(guid);
-      await listener.addAgain(id);
+      await user.addAgain(id);
     }
-    const { rows } = await world.owner.query('SELECT status FROM deletion.deletions WHERE user_id = $1', [
-      listener.userId,
-    ]);
+    const { rows } = await world.owner.query('SELECT status FROM deletion.deletions WHERE user_id = $1', [user.id]);
     // Those that had ended before the last one did, that one, and the one that is PENDING.
     expect(rows.length).toBeLessThanOrEqual(5 + 2);
   });
@@ -111,20 +109,18 @@ describe('records that have ended', () => {
 
 describe('a DELETE whose stored answer is gone', () => {
   const forget = () =>
-    world.owner.query('UPDATE sync.request SET answer = NULL, bytes = 0 WHERE user_id = $1', [listener.userId]);
+    world.owner.query('UPDATE sync.request SET answer = NULL, bytes = 0 WHERE user_id = $1', [user.id]);
 
   it('is answered with its own deletion, whatever has become of it, and makes none', async () => {
     const [guid, requestId] = [randomUUID(), randomUUID()];
-    await listener.subscribe(guid);
+    await user.subscribe(guid);
     const deletionId = await request(guid, requestId);
     await forget();
     expect(await request(guid, requestId)).toBe(deletionId);
-    await world.service.process({ userId: listener.userId, deletionId });
+    await world.service.process({ userId: user.id, deletionId });
     await forget();
     expect(await request(guid, requestId)).toBe(deletionId);
-    const { rows } = await world.owner.query('SELECT id::int FROM deletion.deletions WHERE user_id = $1', [
-      listener.userId,
-    ]);
+    const { rows } = await world.owner.query('SELECT id::int FROM deletion.deletions WHERE user_id = $1', [user.id]);
     expect(rows).toEqual([{ id: deletionId }]);
   });
 

@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AppProcess, AppStack, type Device, eventually } from '#testing';
+import { type AppProcess, AppStack, eventually } from '#testing';
+import { SimulatedUser } from '../../testing/simulated.user.js';
 
 let stack: AppStack;
-let gateway: AppProcess;
 let worker: AppProcess;
-let device: Device;
+let user: SimulatedUser;
 
 beforeAll(async () => {
   stack = await AppStack.open({ ownPostgres: true });
-  [gateway, , worker] = (await stack.start(['gateway', 'subscription', 'deletion-worker'], {
-    OPS_PORT: '0',
-  })) as [AppProcess, AppProcess, AppProcess];
-  device = await stack.device(gateway);
+  const apps = await stack.start(['gateway', 'subscription', 'deletion-worker'], { OPS_PORT: '0' });
+  worker = apps[2] as AppProcess;
+  user = new SimulatedUser(await stack.device(apps[0] as AppProcess));
 });
 afterAll(() => stack.close());
 
@@ -24,24 +23,6 @@ async function metric(name: string): Promise<number | undefined> {
   const line = (await scrape()).split('\n').find((one) => one.startsWith(`podcast_sync_deletion${name} `));
   return line === undefined ? undefined : Number(line.split(' ').at(-1));
 }
-
-async function subscribed(): Promise<string> {
-  const guid = randomUUID();
-  const subscriptions = [{ feed_url: `https://podcast.example/${guid}`, guid }];
-  await device.send('POST', '/subscriptions', { body: { subscriptions } });
-  return guid;
-}
-
-async function requested(guid: string): Promise<number> {
-  const { body } = await device.send<{ deletion_id: number }>('DELETE', `/subscriptions/${guid}`);
-  return body.deletion_id;
-}
-
-const ends = (deletionId: number, status: string) =>
-  eventually(
-    async () => expect((await device.send('GET', `/deletions/${deletionId}`)).body).toMatchObject({ status }),
-    { timeout: 20_000 },
-  );
 
 const show = (name: string, value: number) => eventually(async () => expect(await metric(name)).toBe(value));
 
@@ -54,7 +35,7 @@ describe('the metrics of the deletion worker', () => {
   });
 
   it('count deletions by outcome, with their durations and attempts', async () => {
-    for (let n = 0; n < 3; n++) await ends(await requested(await subscribed()), 'SUCCESS');
+    for (let n = 0; n < 3; n++) await user.ends(await user.delete(await user.subscribe()), 'SUCCESS');
     await show('s_total{outcome="success"}', 3);
     await show('s_total{outcome="failure"}', 0);
     await show('_duration_seconds_count{outcome="success"}', 3);
@@ -67,7 +48,7 @@ describe('the metrics of the deletion worker', () => {
   });
 
   it('show what waits and for how long, and that it has ended', async () => {
-    const guid = await subscribed();
+    const guid = await user.subscribe();
     const owner = new pg.Client({ connectionString: stack.postgres.url });
     await owner.connect();
     const { rowCount } = await owner.query(
@@ -81,14 +62,14 @@ describe('the metrics of the deletion worker', () => {
     const age = await metric('_oldest_pending_age_seconds');
     expect(age).toBeGreaterThanOrEqual(3_600);
     expect(age).toBeLessThan(3_660);
-    // A second look is due half a minute after the first.
+    // A record is due again half a minute after it was sent.
     expect(await metric('_relay_lag_seconds')).toBe(0);
     await eventually(async () => expect(await metric('s_pending')).toBe(0), { timeout: 25_000 });
     // The subscription was added after that request.
     await show('s_total{outcome="failure"}', 1);
   });
 
-  it('are told without the records while Postgres is away, and in full when it is back', async () => {
+  it('are served without the records while Postgres is away, and in full when it is back', async () => {
     await stack.postgresServer.stop();
     const text = await scrape();
     expect(text).toContain('podcast_sync_deletions_total{outcome="success"} 3');

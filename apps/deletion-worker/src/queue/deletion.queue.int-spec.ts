@@ -3,14 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { deletionQueue } from '#contracts';
 import { connectRedis, redisConfig } from '#runtime';
 import { eventually, startRedisServer, type TestServer } from '#testing';
-import { Listener } from '../testing/listener.js';
-import { call, log, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import { StoredUser } from '../../testing/stored.user.js';
+import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 import type { DeletionProcessor } from './deletion.processor.js';
-import { RequestSweep } from './request.sweep.js';
 
 let redis: TestServer;
 let world: WorkerWorld;
-let listener: Listener;
+let user: StoredUser;
 let subscriptionId: number;
 let guid: string;
 let processor: DeletionProcessor | undefined;
@@ -24,9 +23,9 @@ afterAll(async () => {
   await redis.dispose();
 });
 beforeEach(async () => {
-  listener = new Listener(world.owner);
+  user = new StoredUser(world.owner);
   guid = randomUUID();
-  subscriptionId = await listener.subscribe(guid);
+  subscriptionId = await user.subscribe(guid);
 });
 afterEach(async () => {
   await processor?.beforeApplicationShutdown();
@@ -37,7 +36,7 @@ afterEach(async () => {
 async function unsent(): Promise<number> {
   const { rows } = await world.owner.query<{ id: number }>(
     'INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, $3) RETURNING id::int',
-    [listener.userId, subscriptionId, await listener.stamp()],
+    [user.id, subscriptionId, await user.stamp()],
   );
   return (rows[0] as { id: number }).id;
 }
@@ -48,11 +47,11 @@ async function startWorker(): Promise<void> {
 }
 
 const ends = (deletionId: number, status: string) =>
-  eventually(async () => expect(await listener.record(deletionId)).toMatchObject({ status }), { timeout: 10_000 });
+  eventually(async () => expect(await user.record(deletionId)).toMatchObject({ status }), { timeout: 10_000 });
 const jobOf = (deletionId: number, send: number) => world.queue.getJob(`deletion-${deletionId}-${send}`);
 const wasSent = (deletionId: number, send: number) =>
   eventually(async () =>
-    expect(await listener.record(deletionId)).toMatchObject({ send, sent_at: expect.any(Date) as Date }),
+    expect(await user.record(deletionId)).toMatchObject({ send, sent_at: expect.any(Date) as Date }),
   );
 const longAgo = (deletionId: number) =>
   world.owner.query("UPDATE deletion.deletions SET sent_at = now() - interval '31 seconds' WHERE id = $1", [
@@ -61,15 +60,15 @@ const longAgo = (deletionId: number) =>
 
 describe('the relay', () => {
   it('sends a request at once', async () => {
-    const { deletionId } = await world.service.request({ userId: listener.userId, guid }, call());
+    const { deletionId } = await world.service.request({ userId: user.id, guid }, call());
     await wasSent(deletionId, 1);
-    expect((await jobOf(deletionId, 1))?.data).toMatchObject({ userId: listener.userId, deletionId });
+    expect((await jobOf(deletionId, 1))?.data).toMatchObject({ userId: user.id, deletionId });
   });
 
-  it('sends what was never sent, once, however many relays look', async () => {
+  it('sends what was never sent, once, however many relays poll', async () => {
     const deletionIds = [await unsent()];
     for (let n = 0; n < 10; n++) {
-      subscriptionId = await listener.subscribe(randomUUID());
+      subscriptionId = await user.subscribe(randomUUID());
       deletionIds.push(await unsent());
     }
     const relays = [world.relay, world.anotherRelay(), world.anotherRelay()];
@@ -84,7 +83,7 @@ describe('the relay', () => {
   it('leaves a record that another relay holds to that one, and sends the rest', async () => {
     const relay = world.anotherRelay();
     const held = await unsent();
-    subscriptionId = await listener.subscribe(randomUUID());
+    subscriptionId = await user.subscribe(randomUUID());
     const free = await unsent();
     await world.owner.query('BEGIN');
     await world.owner.query('SELECT 1 FROM deletion.deletions WHERE id = $1 FOR UPDATE', [held]);
@@ -116,10 +115,10 @@ describe('the relay', () => {
     await longAgo(deletionId);
     relay.wake();
     await eventually(async () => {
-      const { sent_at: sentAt } = await listener.record(deletionId);
+      const { sent_at: sentAt } = await user.record(deletionId);
       expect(Date.now() - (sentAt as Date).getTime()).toBeLessThan(20_000);
     });
-    expect(await listener.record(deletionId)).toMatchObject({ send: 1 });
+    expect(await user.record(deletionId)).toMatchObject({ send: 1 });
     expect(await jobOf(deletionId, 2)).toBeUndefined();
   });
 
@@ -135,10 +134,10 @@ describe('the relay', () => {
     await longAgo(deletionId);
     await startWorker();
     await eventually(async () => expect(await (await jobOf(deletionId, 1))?.getState()).toBe('failed'));
-    expect(await listener.record(deletionId)).toMatchObject({ status: 'PENDING' });
+    expect(await user.record(deletionId)).toMatchObject({ status: 'PENDING' });
     relay.wake();
     await ends(deletionId, 'SUCCESS');
-    expect(await listener.record(deletionId)).toMatchObject({ send: 2 });
+    expect(await user.record(deletionId)).toMatchObject({ send: 2 });
   });
 
   it('heals a relay that died between the record and its job', async () => {
@@ -175,9 +174,9 @@ describe('the relay', () => {
     try {
       relay.wake();
       const begun = performance.now();
-      expect(await world.service.request({ userId: listener.userId, guid }, call())).toEqual({ deletionId });
-      await world.service.process({ userId: listener.userId, deletionId });
-      expect(await listener.record(deletionId)).toMatchObject({ status: 'SUCCESS' });
+      expect(await world.service.request({ userId: user.id, guid }, call())).toEqual({ deletionId });
+      await world.service.process({ userId: user.id, deletionId });
+      expect(await user.record(deletionId)).toMatchObject({ status: 'SUCCESS' });
       const took = performance.now() - begun;
       console.log(`a request and its cascade, with Redis silent: ${took.toFixed()} ms`);
       // The relay gives Redis 5 s.
@@ -190,15 +189,15 @@ describe('the relay', () => {
   it('leaves a record unsent while Redis is away, and sends it afterwards', async () => {
     const relay = world.anotherRelay();
     await redis.stop();
-    const { deletionId } = await world.service.request({ userId: listener.userId, guid }, call());
+    const { deletionId } = await world.service.request({ userId: user.id, guid }, call());
     relay.wake();
     await relay.beforeApplicationShutdown();
-    expect(await listener.record(deletionId)).toMatchObject({ status: 'PENDING', send: 0, sent_at: null });
+    expect(await user.record(deletionId)).toMatchObject({ status: 'PENDING', send: 0, sent_at: null });
     await redis.start();
     const later = world.anotherRelay();
     await eventually(async () => {
       later.wake();
-      expect(await listener.record(deletionId)).toMatchObject({ send: 1 });
+      expect(await user.record(deletionId)).toMatchObject({ send: 1 });
     });
   });
 });
@@ -206,7 +205,7 @@ describe('the relay', () => {
 describe('the worker', () => {
   it('carries out what the relay sends, and a job that is delivered twice has one effect', async () => {
     const deletionId = await unsent();
-    const job = { userId: listener.userId, deletionId };
+    const job = { userId: user.id, deletionId };
     await world.queue.addBulk(
       ['a', 'b', 'c'].map((jobId) => ({ name: deletionQueue.name, data: job, opts: { jobId } })),
     );
@@ -216,9 +215,9 @@ describe('the worker', () => {
       const states = await Promise.all(['a', 'b', 'c'].map((jobId) => world.queue.getJobState(jobId)));
       expect(states).toEqual(['completed', 'completed', 'completed']);
     });
-    const { subscriptions, clock } = await listener.everything();
+    const { subscriptions, clock } = await user.everything();
     expect(new Date(String(subscriptions[0]?.['deleted']))).toEqual(clock);
-    expect(await listener.record(deletionId)).toMatchObject({ attempts: 0 });
+    expect(await user.record(deletionId)).toMatchObject({ attempts: 0 });
   });
 
   it('carries out everything although Redis was emptied', async () => {
@@ -243,7 +242,7 @@ describe('a fault of the cascade', () => {
       CREATE SEQUENCE public.faults; GRANT ALL ON SEQUENCE public.faults TO PUBLIC;
       CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
-        IF OLD.user_id = '${listener.userId}' AND nextval('public.faults') <= ${times} THEN ${how}; END IF;
+        IF OLD.user_id = '${user.id}' AND nextval('public.faults') <= ${times} THEN ${how}; END IF;
         RETURN OLD;
       END $$;
       CREATE TRIGGER fault BEFORE DELETE ON episode.episodes FOR EACH ROW EXECUTE FUNCTION public.fault()`);
@@ -255,7 +254,7 @@ describe('a fault of the cascade', () => {
 
   async function runs(): Promise<number> {
     const deletionId = await unsent();
-    const data = { userId: listener.userId, deletionId };
+    const data = { userId: user.id, deletionId };
     await world.queue.add(deletionQueue.name, data, { jobId: `fault-${deletionId}` });
     await startWorker();
     return deletionId;
@@ -265,53 +264,35 @@ describe('a fault of the cascade', () => {
     await breakCascade(conflict, 3);
     const deletionId = await runs();
     await ends(deletionId, 'SUCCESS');
-    expect(await listener.record(deletionId)).toMatchObject({ attempts: 3 });
+    expect(await user.record(deletionId)).toMatchObject({ attempts: 3 });
   });
 
   it('that passes but comes too often ends in FAILURE with nothing changed', async () => {
     await breakCascade(conflict, 1_000);
-    const before = await listener.everything();
+    const before = await user.everything();
     const deletionId = await runs();
     await ends(deletionId, 'FAILURE');
-    expect(await listener.record(deletionId)).toMatchObject({
+    expect(await user.record(deletionId)).toMatchObject({
       attempts: 5,
       cause: expect.stringContaining('conflict') as string,
     });
-    expect({ ...(await listener.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
+    expect({ ...(await user.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
     await eventually(async () => expect(await world.queue.getJobState(`fault-${deletionId}`)).toBe('failed'));
   });
 
   it('that can not heal ends in FAILURE at once', async () => {
     await breakCascade("RAISE EXCEPTION 'never'", 1_000);
-    const before = await listener.everything();
+    const before = await user.everything();
     const deletionId = await runs();
     await ends(deletionId, 'FAILURE');
-    expect(await listener.record(deletionId)).toMatchObject({ attempts: 0, cause: 'never' });
-    expect({ ...(await listener.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
+    expect(await user.record(deletionId)).toMatchObject({ attempts: 0, cause: 'never' });
+    expect({ ...(await user.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
   });
 
   it('that is the loss of Postgres is no attempt', async () => {
     await breakCascade('PERFORM pg_terminate_backend(pg_backend_pid())', 9);
     const deletionId = await runs();
     await ends(deletionId, 'SUCCESS');
-    expect(await listener.record(deletionId)).toMatchObject({ attempts: 0 });
+    expect(await user.record(deletionId)).toMatchObject({ attempts: 0 });
   });
-});
-
-it('the sweep removes the answers of writes that are older than an hour, and no others', async () => {
-  const age = (id: string, minutes: number) =>
-    world.owner.query(
-      "INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at) VALUES ($1, $2, 'p', now(), '{}', now() - $3 * interval '1 minute')",
-      [listener.userId, id, minutes],
-    );
-  await world.owner.query('DELETE FROM sync.request');
-  for (const [id, minutes] of Object.entries({ new: 0, kept: 59, old: 61, older: 10_000 })) await age(id, minutes);
-  await world.owner.query(
-    `INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at)
-     SELECT $1, 'many ' || n, 'p', now(), '{}', now() - interval '2 hours' FROM generate_series(1, 6000) n`,
-    [listener.userId],
-  );
-  await new RequestSweep(world.database, log).sweep();
-  const { rows } = await world.owner.query('SELECT request_id FROM sync.request ORDER BY 1');
-  expect(rows).toEqual([{ request_id: 'kept' }, { request_id: 'new' }]);
 });

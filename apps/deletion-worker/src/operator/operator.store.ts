@@ -1,7 +1,7 @@
 import type { DeletionStatus } from '#contracts';
 import { type Database, statement } from '#database';
-import type { Ending } from './deletion.rule.js';
-import { endAlone } from './deletion.store.js';
+import type { Ending } from '../records/deletion.rule.js';
+import { endAlone } from '../records/deletion.store.js';
 
 /** A record as operators see it. */
 export interface ListedDeletion {
@@ -36,7 +36,7 @@ const retry = statement(
   "UPDATE deletion.deletions d SET sent_at = NULL WHERE d.id = $1 AND d.status = 'PENDING' RETURNING d.id",
 );
 
-/** Found among the few that wait, however many have ended. */
+/** By an index of PENDING records alone: quick, however many have ended. */
 const findPending = statement(
   'deletion.find_pending',
   `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1 AND d.status = 'PENDING'`,
@@ -53,7 +53,7 @@ export function listDeletions(
   return database.read<ListedDeletion>(status === 'PENDING' ? listPending : listFailed, [limit]);
 }
 
-/** Makes a PENDING record due: the next relay that looks sends it as a new job. @returns whether there was one. */
+/** Makes a PENDING record due: the next relay that polls sends it as a new job. @returns whether there was one. */
 export async function makeDue(database: Database, deletionId: number): Promise<boolean> {
   return (await database.change(retry, [deletionId])).length > 0;
 }
@@ -64,7 +64,7 @@ export async function endByOperator(database: Database, deletionId: number, endi
   return found !== undefined && (await endAlone(database, found.userId, found.id, ending)) !== undefined;
 }
 
-/** Looks at all records: for an answer to a person only. */
+/** Reads all records of all users, as no index begins with the id: only to tell a person why nothing was done. */
 export async function findDeletion(database: Database, deletionId: number): Promise<ListedDeletion | undefined> {
   const [found] = await database.read<ListedDeletion>(find, [deletionId]);
   return found;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Listener } from '../testing/listener.js';
-import { call, openWorker, type WorkerWorld } from '../testing/worker.world.js';
+import { StoredUser } from '../../testing/stored.user.js';
+import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
 const size = process.env.TEST_FULL ? 100_000 : 10_000;
 
@@ -12,7 +12,10 @@ let other: pg.Client;
 
 beforeAll(async () => {
   world = await openWorker();
-  [watcher, other] = [1, 2].map(() => new pg.Client({ connectionString: world.workerUrl })) as [pg.Client, pg.Client];
+  [watcher, other] = [1, 2].map(() => new pg.Client({ connectionString: world.urls.deletion })) as [
+    pg.Client,
+    pg.Client,
+  ];
   await Promise.all([watcher.connect(), other.connect()]);
 });
 afterAll(async () => {
@@ -25,16 +28,16 @@ const seen = `SELECT (SELECT count(*)::int FROM episode.episodes WHERE user_id =
   (SELECT status FROM deletion.deletions WHERE user_id = $1) AS status`;
 
 it(`a deletion of ${size} episodes shows itself to readers whole or not at all, and holds up no other user`, async () => {
-  const listener = new Listener(world.owner);
+  const user = new StoredUser(world.owner);
   const guid = randomUUID();
-  const subscriptionId = await listener.subscribe(guid);
-  await listener.listen(subscriptionId, size - 3);
-  const { deletionId } = await world.service.request({ userId: listener.userId, guid }, call());
+  const subscriptionId = await user.subscribe(guid);
+  await user.addEpisodes(subscriptionId, size - 3);
+  const { deletionId } = await world.service.request({ userId: user.id, guid }, call());
 
   const done = new AbortController();
   const states = new Set<string>();
   const watch = async () => {
-    while (!done.signal.aborted) states.add(JSON.stringify((await watcher.query(seen, [listener.userId])).rows[0]));
+    while (!done.signal.aborted) states.add(JSON.stringify((await watcher.query(seen, [user.id])).rows[0]));
   };
   let slowest = 0;
   const write = async () => {
@@ -47,10 +50,10 @@ it(`a deletion of ${size} episodes shows itself to readers whole or not at all, 
   };
   const beside = Promise.all([watch(), write()]);
   const begun = performance.now();
-  await world.service.process({ userId: listener.userId, deletionId });
+  await world.service.process({ userId: user.id, deletionId });
   const took = performance.now() - begun;
-  // The reader's next look sees the end.
-  states.add(JSON.stringify((await world.owner.query(seen, [listener.userId])).rows[0]));
+  // The next read sees the end.
+  states.add(JSON.stringify((await world.owner.query(seen, [user.id])).rows[0]));
   done.abort();
   await beside;
   console.log(`${size} episodes: ${took.toFixed()} ms, slowest write of another user ${slowest.toFixed()} ms`);

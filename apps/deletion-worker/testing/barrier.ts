@@ -2,51 +2,51 @@ import pg from 'pg';
 import { eventually } from '#testing';
 
 /**
- * Where a deletion can be held: `requested`, DELETE has written its record and is about to commit; `claimed`, the worker
- * has the job, the clock and the record, and has written nothing; `midway`, some episodes are deleted and some are not
- * (the one with this title is next); `finished`, all is done but the commit.
+ * Where a deletion can be held: `requested`, DELETE has written its record and is about to commit; `claimed`, the
+ * worker has the job, the clock and the record, and has written nothing; `midway`, some episodes are deleted and some
+ * are not (the one with this title is next); `finished`, all is done but the commit.
  */
 export type Moment = 'requested' | 'claimed' | 'midway' | 'finished';
 
 const key = "hashtext(TG_ARGV[0] || ' ' || %s.user_id)";
 const pass = (row: 'OLD' | 'NEW') => `PERFORM pg_advisory_xact_lock_shared(${key.replace('%s', row)}); RETURN ${row};`;
 
-/** Triggers of the test that wait for a lock which nobody holds unless a {@link Gate} is closed. */
-export const gates = `
-  CREATE FUNCTION public.gate_of_new() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${pass('NEW')} END $$;
-  CREATE FUNCTION public.gate_of_old() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${pass('OLD')} END $$;
-  CREATE FUNCTION public.gate_of_claim() RETURNS trigger LANGUAGE plpgsql AS $$
+/** Triggers of the test that wait for a lock which nobody holds unless a {@link Barrier} is closed. */
+export const barriers = `
+  CREATE FUNCTION public.barrier_of_new() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${pass('NEW')} END $$;
+  CREATE FUNCTION public.barrier_of_old() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${pass('OLD')} END $$;
+  CREATE FUNCTION public.barrier_of_claim() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
     -- The clock advances first in every write; in a cascade, while the record is PENDING and the worker has it locked.
     IF current_query() LIKE '%DELETE FROM episode.episodes%' THEN ${pass('NEW')} END IF;
     RETURN NEW;
   END $$;
-  CREATE CONSTRAINT TRIGGER gate_requested AFTER INSERT ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
-    FOR EACH ROW EXECUTE FUNCTION public.gate_of_new('requested');
-  CREATE TRIGGER gate_claimed BEFORE UPDATE ON sync.user_clock
-    FOR EACH ROW EXECUTE FUNCTION public.gate_of_claim('claimed');
-  CREATE TRIGGER gate_midway BEFORE DELETE ON episode.episodes
-    FOR EACH ROW WHEN (OLD.title = 'midway') EXECUTE FUNCTION public.gate_of_old('midway');
-  CREATE CONSTRAINT TRIGGER gate_finished AFTER UPDATE ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
-    FOR EACH ROW WHEN (NEW.status = 'SUCCESS') EXECUTE FUNCTION public.gate_of_new('finished')`;
+  CREATE CONSTRAINT TRIGGER barrier_requested AFTER INSERT ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION public.barrier_of_new('requested');
+  CREATE TRIGGER barrier_claimed BEFORE UPDATE ON sync.user_clock
+    FOR EACH ROW EXECUTE FUNCTION public.barrier_of_claim('claimed');
+  CREATE TRIGGER barrier_midway BEFORE DELETE ON episode.episodes
+    FOR EACH ROW WHEN (OLD.title = 'midway') EXECUTE FUNCTION public.barrier_of_old('midway');
+  CREATE CONSTRAINT TRIGGER barrier_finished AFTER UPDATE ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.status = 'SUCCESS') EXECUTE FUNCTION public.barrier_of_new('finished')`;
 
 /** Holds whatever one user's deletion does at one moment, until it is opened or its connection is lost. */
-export class Gate {
+export class Barrier {
   private constructor(
     private readonly client: pg.Client,
     private readonly pid: number,
   ) {}
 
-  static async close(ownerUrl: string, moment: Moment, userId: string): Promise<Gate> {
+  static async close(ownerUrl: string, moment: Moment, userId: string): Promise<Barrier> {
     const client = new pg.Client({ connectionString: ownerUrl });
-    // Postgres may be killed while a gate is closed, which opens it.
+    // Postgres may be killed while a barrier is closed, which opens it.
     client.on('error', () => {});
     await client.connect();
     const { rows } = await client.query<{ pid: number }>(
       'SELECT pg_backend_pid() AS pid, pg_advisory_lock(hashtext($1))',
       [`${moment} ${userId}`],
     );
-    return new Gate(client, (rows[0] as { pid: number }).pid);
+    return new Barrier(client, (rows[0] as { pid: number }).pid);
   }
 
   /** Waits until something is held. @returns the Postgres processes that stand here. */
@@ -57,14 +57,14 @@ export class Gate {
           'SELECT pid FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)) AND wait_event = $2',
           [this.pid, 'advisory'],
         );
-        if (rows.length === 0) throw new Error('nothing has reached the gate');
+        if (rows.length === 0) throw new Error('nothing has reached the barrier');
         return rows.map((row) => row.pid);
       },
       { timeout },
     );
   }
 
-  /** Lets go on what is held. */
+  /** Lets whatever is held go on. */
   async open(): Promise<void> {
     await this.client.end().catch(() => undefined);
   }

@@ -4,11 +4,11 @@ import { pino } from 'pino';
 import { expect, inject, it } from 'vitest';
 import { connectRedis, redisConfig } from '#runtime';
 import { eventually, TcpProxy } from '#testing';
-import { Listener } from '../testing/listener.js';
-import { call, log, openWorker } from '../testing/worker.world.js';
+import { StoredUser } from '../../testing/stored.user.js';
+import { call, log, openWorker } from '../../testing/worker.world.js';
 import { QueueConnections } from './queue.connections.js';
 
-it('a password that the queue refuses is an error for an operator, told once and without the password', async () => {
+it('a password that the queue refuses is an error for an operator, logged once and without the password', async () => {
   const { host } = new URL(inject('servers').redisUrl);
   const config = redisConfig.parse({ REDIS_URL: `redis://:not-the-password@${host}` });
   const logged: Record<string, unknown>[] = [];
@@ -31,7 +31,7 @@ it('a queue whose connection is lost as it opens takes jobs as soon as there is 
     connection.once('ready', () => proxy.cut());
     return connection;
   }, log);
-  const queue = connections.watch(new Queue(randomUUID(), connections.adding));
+  const queue = connections.watch(new Queue(randomUUID(), connections.forQueue));
   try {
     await eventually(() => queue.add('one', {}));
   } finally {
@@ -43,23 +43,23 @@ it('a queue whose connection is lost as it opens takes jobs as soon as there is 
 it('a worker goes on when its connections were lost with commands that had no answer yet', async () => {
   const proxy = await TcpProxy.to(inject('servers').redisUrl);
   const world = await openWorker(proxy.url);
-  const listener = new Listener(world.owner);
+  const user = new StoredUser(world.owner);
   const deletions: number[] = [];
   const request = async () => {
     const guid = randomUUID();
-    await listener.subscribe(guid);
-    const { deletionId } = await world.service.request({ userId: listener.userId, guid }, call());
+    await user.subscribe(guid);
+    const { deletionId } = await world.service.request({ userId: user.id, guid }, call());
     return deletions.push(deletionId);
   };
   const ended = async (id: number) => {
     world.relay.wake();
-    expect(await listener.record(id)).toMatchObject({ status: 'SUCCESS' });
+    expect(await user.record(id)).toMatchObject({ status: 'SUCCESS' });
   };
   const processor = world.processor();
   try {
     await request();
     await world.owner.query('BEGIN');
-    await world.owner.query('SELECT FROM sync.user_clock WHERE user_id = $1 FOR UPDATE', [listener.userId]);
+    await world.owner.query('SELECT FROM sync.user_clock WHERE user_id = $1 FOR UPDATE', [user.id]);
     await processor.onApplicationBootstrap();
     await eventually(async () => expect(await world.queue.getActiveCount()).toBe(1));
     proxy.hold();

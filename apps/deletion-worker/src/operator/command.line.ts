@@ -6,7 +6,7 @@ import { type OperatorCommand, readCommand, usage, UsageError } from './operator
 import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.store.js';
 import { tableOf } from './operator.text.js';
 
-/** The operators' command: looks at deletions, and has a stuck one sent again or ended. */
+/** The operators' command line: lists deletions, sends a stuck one again or ends it. */
 async function main(): Promise<void> {
   const command = readCommand(process.argv.slice(2));
   const config = loadConfig(databaseConfig);
@@ -42,16 +42,16 @@ async function carryOut(database: Database, command: OperatorCommand): Promise<s
 }
 
 /** The command was understood and can't be done. */
-class Refusal extends Error {}
+class CommandFailed extends Error {}
 
-async function notPending(database: Database, deletionId: number): Promise<Refusal> {
+async function notPending(database: Database, deletionId: number): Promise<CommandFailed> {
   const found = await findDeletion(database, deletionId);
-  if (!found) return new Refusal(`there is no deletion ${deletionId}`);
+  if (!found) return new CommandFailed(`there is no deletion ${deletionId}`);
   const cause = found.cause ? `: ${found.cause}` : '';
-  return new Refusal(`deletion ${deletionId} ended in ${found.status} at ${String(found.finished)}${cause}`);
+  return new CommandFailed(`deletion ${deletionId} ended in ${found.status} at ${String(found.finished)}${cause}`);
 }
 
-/** Some containers run as a number that no account has. */
+/** The name of the account that runs this. In some containers there is none, only a number. */
 function accountName(): string {
   try {
     return userInfo().username;
@@ -70,7 +70,7 @@ const whereItLooks =
 function explained(error: unknown): [number, string] {
   if (error instanceof UsageError) return [2, error.message ? `deletions: ${error.message}\n\n${usage}` : usage];
   if (error instanceof ConfigurationError) return [78, `deletions: ${error.message}\n${whereItLooks}`];
-  if (error instanceof Refusal) return [1, `deletions: ${error.message}`];
+  if (error instanceof CommandFailed) return [1, `deletions: ${error.message}`];
   const cause = (error instanceof Failure ? error.cause : error) as { code?: string; message?: string } | undefined;
   if (waited.test(cause?.code ?? '')) return [1, 'deletions: it is being carried out just now; look again in a minute'];
   const why = cause?.message || cause?.code || String(error);

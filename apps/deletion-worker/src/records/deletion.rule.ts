@@ -1,5 +1,5 @@
 import type { DeletionStatus } from '#contracts';
-import type { FaultKind } from './fault.rule.js';
+import type { FaultKind } from '../queue/fault.rule.js';
 
 /**
  * Which state may follow which: PENDING is the first, SUCCESS and FAILURE are final (docs/interface.md,
@@ -11,48 +11,48 @@ export const transitions = {
   FAILURE: [],
 } as const satisfies Record<DeletionStatus, readonly DeletionStatus[]>;
 
-/** How a deletion ends; a failure says why, to operators. */
+/** How a deletion ends. The cause of a FAILURE is for operators; clients are not shown it. */
 export type Ending =
   { readonly status: 'SUCCESS'; readonly cause?: undefined } | { readonly status: 'FAILURE'; readonly cause: string };
 
-/** What a worker does with a record: nothing, the cascade and then SUCCESS, or FAILURE. */
+/** What a worker does with a record: `leave` it as it is, end it in SUCCESS with the cascade, or end it in FAILURE. */
 export type Step = 'leave' | Ending;
 
-/** The states that a record may be in to become another: what the statement that ends one goes by. */
+/** The states from which a record may become `status`. The statement that ends records changes no others. */
 export function statesBefore(status: DeletionStatus): DeletionStatus[] {
   const states = Object.keys(transitions) as DeletionStatus[];
   return states.filter((state) => (transitions[state] as readonly DeletionStatus[]).includes(status));
 }
 
-/** Whether nothing follows a state. */
+/** Whether a record in this state never changes again. */
 export function isFinal(status: DeletionStatus): boolean {
   return transitions[status].length === 0;
 }
 
-/** Why a deletion fails that a later write won against. */
+/** How a deletion ends when a later write of the user won against it. */
 export const overtaken: Ending = {
   status: 'FAILURE',
   cause: 'the subscription was added again, merged or deleted since the request',
 };
 
 /**
- * What a worker that holds a record's lock does.
+ * What a worker does with a record that it has locked.
  *
- * @param stands whether the subscription still is what the request was for.
+ * @param stands whether the subscription still is what the request was for: live, not merged, not added again since.
  */
 export function stepFor({ status, stands }: { status: DeletionStatus; stands: boolean }): Step {
   if (isFinal(status)) return 'leave';
   return stands ? { status: 'SUCCESS' } : overtaken;
 }
 
-/** Attempts that fail for a passing reason before a deletion ends in FAILURE. */
+/** With so many attempts that failed for a passing reason a deletion ends in FAILURE. */
 export const maxAttempts = 5;
 
 /**
- * What a failed attempt means for its record: that Postgres is away is no attempt, a passing fault may come less than
- * {@link maxAttempts} times, a lasting one never heals.
+ * What a failed attempt means for its record. While Postgres is away it waits; after a passing fault it is tried again,
+ * until that was the {@link maxAttempts}th; a lasting fault ends it.
  *
- * @param attempts how many have failed for a passing reason, this one included.
+ * @param attempts how many attempts have failed for a passing reason, this one included.
  */
 export function stepAfterFault(kind: FaultKind, attempts: number, cause: string): Step {
   if (kind === 'away') return 'leave';

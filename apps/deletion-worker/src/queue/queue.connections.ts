@@ -6,7 +6,7 @@ type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<ty
 
 /**
  * The queue's connections to Redis: one for adding jobs, which fails at once when Redis is away, and one for working,
- * which waits for jobs as long as it takes. They are let go last.
+ * which waits for jobs as long as it takes. They are closed after everything that uses them.
  */
 @Injectable()
 export class QueueConnections implements OnApplicationShutdown {
@@ -19,33 +19,34 @@ export class QueueConnections implements OnApplicationShutdown {
     this.worker = connect({
       maxRetriesPerRequest: null,
       enableOfflineQueue: true,
-      // What had no answer when a connection was lost is sent again: a worker that waits for an answer which can't come
-      // takes no job any more. A job that was taken twice thereby is found as stalled.
+      // Commands that had no answer when the connection was lost are sent again: else the worker would wait for ever
+      // and take no more jobs. A job that was taken twice because of this is found as stalled.
       autoResendUnfulfilledCommands: true,
       // Longer than the worker ever waits for a job in one command, which is 10 s.
       socketTimeout: 15_000,
     });
     this.producer.once('ready', () => void warnOfEviction(this.producer, log, 'the deletion queue'));
-    this.reportRefusals(log);
+    this.reportAccessDenied(log);
     for (const connection of [this.producer, this.worker]) {
       connection.on('error', (error: Error) => log.debug({ err: error }, "the queue's Redis can't be reached"));
     }
   }
 
-  /** Of the queue that jobs are added to. */
-  get adding(): QueueBaseOptions {
-    // BullMQ asks for the server's version once, and where that one command fails, every later one of the queue does.
+  /** What the queue that jobs are added to has to be given. */
+  get forQueue(): QueueBaseOptions {
+    // BullMQ asks for the server's version once, and if that command fails, so does every later one of the queue.
     return { connection: this.producer, skipVersionCheck: true };
   }
 
-  /** Of the worker that takes them. */
-  get working(): QueueBaseOptions {
-    // Here that command is sent again until it is answered; without the version, retries would wait whole seconds.
+  /** What the worker that takes them has to be given. */
+  get forWorker(): QueueBaseOptions {
+    // Here the version is asked for: this connection sends commands again until they are answered. Without the version
+    // BullMQ would wait for whole seconds, and start delayed retries late.
     return { connection: this.worker };
   }
 
-  /** Says once per outage what nobody but an operator can end. */
-  private reportRefusals(log: Log): void {
+  /** Logs once per outage that Redis denies access, which only an operator can end. */
+  private reportAccessDenied(log: Log): void {
     const access = new Condition<'granted' | 'denied'>('granted');
     const failed = (error: Error) => {
       if (!isAccessDenied(error) || !access.becomes('denied')) return;
@@ -61,7 +62,7 @@ export class QueueConnections implements OnApplicationShutdown {
     this.producer.on('ready', () => access.becomes('granted'));
   }
 
-  /** Closes a queue with the connections; its errors are the connections' and reported there. */
+  /** Closes a queue together with the connections. Its errors are ignored: the connections report the same ones. */
   watch(queue: Queue): Queue {
     queue.on('error', () => undefined);
     this.queues.push(queue);
@@ -69,7 +70,7 @@ export class QueueConnections implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    // A queue waits for a connection that is on its way; what is closed first, it need not wait for.
+    // Connections first: a queue that is closed waits for a connection that is still being made.
     for (const connection of [this.producer, this.worker]) connection.disconnect();
     await Promise.all(this.queues.map((queue) => queue.close()));
   }

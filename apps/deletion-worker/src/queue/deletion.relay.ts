@@ -4,15 +4,15 @@ import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
-import { type Taken, takeAgainLost, takeDue } from './deletion.store.js';
+import { type Taken, takeAgainLost, takeDue } from '../records/deletion.store.js';
 
-/** How often the table is looked at without being woken, in milliseconds. */
+/** How often a relay polls the table without being woken, in milliseconds. */
 const pollMs = 2_000;
-/** A record that was sent or looked at this long ago and is not finished is looked at again, in milliseconds. */
+/** How long after a record was last sent or checked its job is checked again, in milliseconds. */
 export const resendAfterMs = 30_000;
-/** Records per look. */
+/** Records per poll. */
 const batchSize = 100;
-/** How long Redis may take for one look, in milliseconds. */
+/** How long Redis may take for one answer, in milliseconds. */
 const redisLimitMs = 5_000;
 
 /** In these states a job will still be worked on. */
@@ -26,12 +26,12 @@ export const LOG = Symbol('log');
  * - a record is taken, and the number of its next job committed, before the job is added: no other relay sends it too,
  *   no two jobs share an id, and no lock of Postgres is held while Redis is asked;
  * - whatever fails after that leaves a record whose job is missing, which is taken again when its time is up;
- * - a record whose last job is still under way gets no other one, unless an operator wants it (`sent_at` none).
+ * - a record whose last job is still under way gets no other one, unless an operator wants it, who clears `sent_at`.
  */
 @Injectable()
 export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private looking: Promise<void> | undefined;
-  private again = false;
+  private polling: Promise<void> | undefined;
+  private pollAgain = false;
   private stopped = false;
   private readonly condition = new Condition<'working' | 'failing'>('working');
   private timer: NodeJS.Timeout | undefined;
@@ -50,21 +50,21 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
     clearInterval(this.timer);
-    await this.looking;
+    await this.polling;
   }
 
-  /** Looks for records to send, now; a wake-up during a look makes one more. */
+  /** Polls now. When it is called during a poll, another poll follows. */
   wake(): void {
-    this.again = true;
-    // On behalf of many requests, not of the one that woke it.
-    this.looking ??= context.with(ROOT_CONTEXT, () => this.look()).finally(() => (this.looking = undefined));
+    this.pollAgain = true;
+    // A poll serves many requests: its spans do not belong to the trace of the one that woke it.
+    this.polling ??= context.with(ROOT_CONTEXT, () => this.poll()).finally(() => (this.polling = undefined));
   }
 
-  private async look(): Promise<void> {
-    while (this.again && !this.stopped) {
-      this.again = false;
+  private async poll(): Promise<void> {
+    while (this.pollAgain && !this.stopped) {
+      this.pollAgain = false;
       try {
-        if ((await this.sendDue()) === batchSize) this.again = true;
+        if ((await this.sendDue()) === batchSize) this.pollAgain = true;
         if (this.condition.becomes('working')) this.log.info('deletions reach the queue again');
       } catch (error) {
         // The poll tries again, and nothing is lost meanwhile.
@@ -75,7 +75,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   private async sendDue(): Promise<number> {
-    // While Redis is away nothing is taken, so that all can be sent as soon as it is back.
+    // Any answer will do: while Redis is away nothing is taken, so that all can be sent as soon as it is back.
     await inTime(this.queue.getJobState('any'));
     const taken = await takeDue(this.database, batchSize, resendAfterMs);
     if (taken.length > 0) await this.send(taken);
@@ -101,7 +101,7 @@ function jobId({ deletionId, send }: Taken): string {
   return `deletion-${deletionId}-${send}`;
 }
 
-/** Ends a wait for Redis: a queue that was never connected waits for ever. */
+/** Rejects when Redis takes too long: a queue that was never connected would wait for ever. */
 function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   return withTimeLimit(answer, redisLimitMs, () => new Error(`Redis did not answer within ${redisLimitMs} ms`));
 }

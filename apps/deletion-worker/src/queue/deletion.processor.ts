@@ -6,22 +6,22 @@ import { Condition, inSpan, type Log, traceOf } from '#runtime';
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
 import { LOG } from './deletion.relay.js';
-import { DeletionService } from './deletion.service.js';
+import { DeletionService } from '../records/deletion.service.js';
 import { attempts, countEnding, stalledJobs } from './deletion.metrics.js';
-import { stepAfterFault } from './deletion.rule.js';
-import { addAttempt, endAlone } from './deletion.store.js';
+import { stepAfterFault } from '../records/deletion.rule.js';
+import { addAttempt, endAlone } from '../records/deletion.store.js';
 import { faultKind } from './fault.rule.js';
 
 /** How long a closing worker waits for Redis once its jobs have ended, in milliseconds. */
-export const farewellMs = 2_000;
+export const drainGraceMs = 2_000;
 
 /** The worker's options, as a token for injection. */
 export const WORKER_OPTIONS = Symbol('worker options');
 
 /**
- * Takes jobs from the queue. A fault that passes leaves the record PENDING and the job to be tried again; one that
- * does not, or has come too often, ends the record in FAILURE, in a transaction of its own. That Postgres is away is
- * no attempt, and while it is, no job is taken.
+ * Takes jobs from the queue. After a passing fault the record stays PENDING and the job is tried again; a lasting
+ * fault, or one too many, ends the record in FAILURE, in a transaction of its own. While Postgres is away no job is
+ * taken, and a job that fails because of it does not count as an attempt.
  */
 @Injectable()
 export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -51,12 +51,12 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   async beforeApplicationShutdown(): Promise<void> {
     const closed = this.worker?.close();
     await Promise.allSettled(this.running);
-    // The rest is said to Redis, which may be away.
-    await Promise.race([closed, setTimeout(farewellMs, undefined, { ref: false })]);
+    // What is left to wait for are commands to Redis, which may be away.
+    await Promise.race([closed, setTimeout(drainGraceMs, undefined, { ref: false })]);
   }
 
   private async takeJobs(isTaking: boolean): Promise<void> {
-    // What runs is not waited for: it may hang on the very Postgres that went away.
+    // pause(true) does not wait for jobs that run: they may hang on the very Postgres that went away.
     await (isTaking ? this.worker?.resume() : this.worker?.pause(true));
   }
 
@@ -83,13 +83,13 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     }
   }
 
-  /** Decides what a failed attempt means; throws what the job should end with. */
+  /** Decides what a failed attempt means. @throws the error, so that BullMQ tries again, or UnrecoverableError. */
   private async settle({ userId, deletionId }: DeletionJob, error: unknown, requestId?: string): Promise<never> {
     const kind = faultKind(error);
     attempts.inc({ result: kind });
-    // One that has ended meanwhile has no attempts to count, and nothing to settle.
+    // Where the record has ended meanwhile there are none to count: with 0 it is left as it is.
     const counted = kind === 'passing' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
-    const step = stepAfterFault(kind, counted, trueCause(error));
+    const step = stepAfterFault(kind, counted, rootCauseOf(error));
     if (step === 'leave') throw error;
     const age = await endAlone(this.database, userId, deletionId, step);
     if (age !== undefined) {
@@ -100,7 +100,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   }
 }
 
-function trueCause(error: unknown): string {
+function rootCauseOf(error: unknown): string {
   let deepest = error as Error;
   while (deepest.cause instanceof Error) deepest = deepest.cause;
   return String(deepest.message ?? deepest);

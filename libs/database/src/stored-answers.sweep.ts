@@ -1,14 +1,15 @@
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { Database, statement } from '#database';
-import type { Log } from '#runtime';
-import { LOG } from './deletion.relay.js';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import type { Logger } from 'pino';
+import type { Database } from './database.js';
+import { statement } from './statement.js';
 
 /** How often answers that nobody can ask for any more are removed, in milliseconds. */
 const sweepMs = 60_000;
-/** Rows per statement: small enough to hold nothing up. */
+/** Rows per statement: few enough that each one is over soon. */
 const batchSize = 5_000;
 
-export const sweep = statement(
+/** $1 how many rows at most. A row that someone else has locked is left to the next sweep. */
+export const sweepStoredAnswers = statement(
   'sync.sweep_requests',
   `WITH old AS (
      SELECT user_id, request_id FROM sync.request
@@ -19,15 +20,17 @@ export const sweep = statement(
    SELECT count(*) AS removed FROM gone`,
 );
 
-/** Removes the answers of writes that are older than an hour, for all services. */
-@Injectable()
-export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
+/**
+ * Removes the stored answers of writes that are older than an hour, of all services, once a minute. One app provides it
+ * (the deletion worker); Nest starts and stops it with that app.
+ */
+export class StoredAnswerSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private sweeping: Promise<void> | undefined;
 
   constructor(
-    @Inject(Database) private readonly database: Database,
-    @Inject(LOG) private readonly log: Log,
+    private readonly database: Database,
+    private readonly log: Pick<Logger, 'warn'>,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -41,11 +44,11 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
     await this.sweeping;
   }
 
-  /** Removes all that are old now. */
+  /** Removes all answers that are old now. */
   async sweep(): Promise<void> {
     try {
       for (let removed = batchSize; removed === batchSize;) {
-        const [row] = await this.database.change<{ removed: number }>(sweep, [batchSize]);
+        const [row] = await this.database.change<{ removed: number }>(sweepStoredAnswers, [batchSize]);
         removed = row?.removed ?? 0;
       }
     } catch (error) {

@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationB
 import { Database, statement } from '#database';
 import { withTimeLimit } from '#runtime';
 import { Gauge, register } from 'prom-client';
-import { resendAfterMs } from './deletion.relay.js';
+import { resendAfterMs } from '../queue/deletion.relay.js';
 
 /** How long a scrape waits for Postgres, in milliseconds. */
 const scrapeLimitMs = 1_000;
@@ -13,7 +13,7 @@ interface Pending {
   relayLag: number;
 }
 
-const look = statement(
+const selectPending = statement(
   'deletion.pending',
   `SELECT count(*)::int AS pending,
      coalesce(greatest(extract(epoch FROM now() - min(requested)), 0), 0)::float8 AS "oldestAge",
@@ -37,22 +37,21 @@ const gauges: Record<keyof Pending, { name: string; help: string }> = {
   },
 };
 
-/** Metrics that are read from the records at each scrape. While Postgres is away they are left out, and the rest is told. */
+/** Metrics that are read from the records at each scrape. They alone are left out while Postgres is away. */
 @Injectable()
 export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private looking: Promise<Pending | undefined> | undefined;
+  private polling: Promise<Pending | undefined> | undefined;
 
   constructor(@Inject(Database) private readonly database: Database) {}
 
   onApplicationBootstrap(): void {
     for (const key of ['pending', 'oldestAge', 'relayLag'] as const) {
       const collect = async () => {
-        const found = await this.look();
+        const found = await this.poll();
         if (found) gauge.set(found[key]);
         else gauge.remove();
       };
-      const gauge = new Gauge({ ...gauges[key], collect, registers: [] });
-      register.registerMetric(gauge);
+      const gauge = new Gauge({ ...gauges[key], collect });
     }
   }
 
@@ -60,14 +59,14 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
     for (const { name } of Object.values(gauges)) register.removeSingleMetric(name);
   }
 
-  /** One statement for all gauges of a scrape. */
-  private look(): Promise<Pending | undefined> {
-    this.looking ??= this.read().finally(() => (this.looking = undefined));
-    return this.looking;
+  /** All gauges of a scrape share one statement. */
+  private poll(): Promise<Pending | undefined> {
+    this.polling ??= this.read().finally(() => (this.polling = undefined));
+    return this.polling;
   }
 
   private async read(): Promise<Pending | undefined> {
-    const rows = this.database.read<Pending>(look, [resendAfterMs]);
+    const rows = this.database.read<Pending>(selectPending, [resendAfterMs]);
     const [found] = await withTimeLimit(rows, scrapeLimitMs).catch(() => []);
     return found;
   }
