@@ -130,6 +130,19 @@ it.each(['EdDSA', 'ES256', 'RS256'])('signatures by %s are accepted', async (alg
 });
 
 describe('a token that was verified', () => {
+  it('is verified once for all requests that come together', async () => {
+    const verify = vi.spyOn(crypto.subtle, 'verify');
+    try {
+      const credential = await token();
+      const callers = await Promise.all(Array.from({ length: 100 }, () => read(credential)));
+      expect(new Set(callers.map(({ userId }) => userId)).size).toBe(1);
+      await read(credential);
+      expect(verify).toHaveBeenCalledTimes(1);
+    } finally {
+      verify.mockRestore();
+    }
+  });
+
   it('is not remembered beyond its end', async () => {
     const exp = Math.floor(Date.now() / 1_000) + 60;
     const credential = await token({ exp });

@@ -38,12 +38,14 @@ const cacheSize = 10_000;
  * Checks bearer tokens (docs/interface.md, "Credential").
  * - A token is checked with the keys of the issuer that it names, and with no others.
  * - A verified token is remembered by its hash, never beyond its `exp` and never beyond a change of its issuer's keys,
- *   so a polling client costs one verification an hour and not one a request.
+ *   so a polling client costs one verification an hour and not one a request. Requests that come together share one.
  */
 export class Authenticator {
   private readonly issuers: ReadonlyMap<string, IssuerKeys>;
   private readonly aliases: ReadonlyMap<string, string>;
   private readonly verified = new Map<string, Verified>();
+  /** Verifications that are under way, by the hash of their token. */
+  private readonly verifying = new Map<string, Promise<Verified>>();
 
   /** @throws ConfigurationError when a key set in a file can't be used. */
   constructor(
@@ -77,16 +79,22 @@ export class Authenticator {
   private async callerOf(token: string): Promise<Caller> {
     const hash = digest('sha256', token, 'base64');
     const known = this.verified.get(hash);
-    this.verified.delete(hash);
     const holds = known && known.expires > Date.now() && known.version === known.keys.version();
-    const caller = holds ? known : await this.verify(token);
+    const caller = holds ? known : await this.verifyOnce(hash, token);
     // What was used last is forgotten last.
+    this.verified.delete(hash);
     this.verified.set(hash, caller);
     for (const oldest of this.verified.keys()) {
       if (this.verified.size <= cacheSize) break;
       this.verified.delete(oldest);
     }
     return caller;
+  }
+
+  private verifyOnce(hash: string, token: string): Promise<Verified> {
+    const begun = this.verifying.get(hash) ?? this.verify(token).finally(() => this.verifying.delete(hash));
+    this.verifying.set(hash, begun);
+    return begun;
   }
 
   private async verify(token: string): Promise<Verified> {

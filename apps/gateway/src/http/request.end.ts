@@ -38,7 +38,8 @@ export function tellEnds(fastify: FastifyInstance): void {
     }
     const controller = new AbortController();
     const end = () => {
-      if (open.delete(end)) controller.abort();
+      // With a reason of its own, as the usual one is an exception with a stack, made for each request.
+      if (open.delete(end)) controller.abort('the request has ended');
     };
     open.add(end);
     reply.raw.once('close', end);
