@@ -29,8 +29,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   private readonly running = new Set<Promise<void>>();
 
   constructor(
-    @Inject(DeletionService) private readonly deletions: DeletionService,
-    @Inject(Database) private readonly database: Database,
+    private readonly deletions: DeletionService,
+    private readonly database: Database,
     @Inject(WORKER_OPTIONS) private readonly options: WorkerOptions,
     @Inject(LOG) private readonly log: Log,
   ) {}

@@ -26,7 +26,7 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
   private sweeping: Promise<void> | undefined;
 
   constructor(
-    @Inject(Database) private readonly database: Database,
+    private readonly database: Database,
     @Inject(LOG) private readonly log: Log,
   ) {}
 

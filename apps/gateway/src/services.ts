@@ -24,7 +24,7 @@ export class Services {
   private readonly writes: UserLimiter;
 
   constructor(
-    @Inject(StreamClient) private readonly client: StreamClient,
+    private readonly client: StreamClient,
     @Inject(CONFIG) config: GatewayConfig,
   ) {
     const { MAX_WAITING_PER_USER: waiting, MAX_CALLS: waitingInAll } = config;

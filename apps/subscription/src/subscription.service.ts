@@ -30,7 +30,7 @@ import { applyPatch } from './update.rule.js';
 @Injectable()
 export class SubscriptionService {
   constructor(
-    @Inject(Database) private readonly database: Database,
+    private readonly database: Database,
     @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
   ) {}
 

@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Param, Req } from '@nestjs/common';
+import { Controller, Get, Param, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type DeletionStatus, readDeletion } from '#contracts';
 import type { FastifyRequest } from 'fastify';
@@ -21,7 +21,7 @@ const deletionId = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().posi
 @ApiTags('Deletions')
 @Controller({ path: prefixes.map((prefix) => `${prefix}/deletions`) })
 export class DeletionController {
-  constructor(@Inject(Services) private readonly services: Services) {}
+  constructor(private readonly services: Services) {}
 
   @Get(':id')
   @Operation('Reads a deletion record', { status: 200, schema: deletionSchema }, [404, 405])

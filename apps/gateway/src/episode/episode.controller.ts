@@ -17,8 +17,8 @@ import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 @Controller({ path: prefixes.map((prefix) => `${prefix}/episodes`) })
 export class EpisodeController {
   constructor(
-    @Inject(Services) private readonly services: Services,
-    @Inject(ListResponder) private readonly lists: ListResponder,
+    private readonly services: Services,
+    private readonly lists: ListResponder,
     @Inject(CONFIG) private readonly config: GatewayConfig,
   ) {}
 

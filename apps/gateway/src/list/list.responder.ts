@@ -23,7 +23,7 @@ const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 export class ListResponder {
   constructor(
     @Inject(CONFIG) private readonly config: GatewayConfig,
-    @Inject(Services) private readonly services: Services,
+    private readonly services: Services,
   ) {}
 
   async answer(

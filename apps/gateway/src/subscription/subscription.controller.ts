@@ -27,8 +27,8 @@ import { deletionAcceptedSchema, subscribeSchema, subscriptionPageSchema, update
 @Controller({ path: prefixes.map((prefix) => `${prefix}/subscriptions`) })
 export class SubscriptionController {
   constructor(
-    @Inject(Services) private readonly services: Services,
-    @Inject(ListResponder) private readonly lists: ListResponder,
+    private readonly services: Services,
+    private readonly lists: ListResponder,
     @Inject(CONFIG) private readonly config: GatewayConfig,
   ) {}
 
