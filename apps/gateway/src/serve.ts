@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
@@ -49,6 +50,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
     logger: nestLogger(log),
     bodyParser: false,
   });
+  app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
   const document = createOpenApi(app);
   SwaggerModule.setup('docs', app, document, { raw: false });
   const fastify = adapter.getInstance();

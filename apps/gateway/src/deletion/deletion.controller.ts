@@ -3,7 +3,6 @@ import { ApiTags } from '@nestjs/swagger';
 import { type DeletionStatus, readDeletion } from '#contracts';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { prefixes } from '../http/routes.js';
 import { Operation } from '../openapi.decorators.js';
 import { Services } from '../services.js';
 import { deletionSchema } from '../wire.schemas.js';
@@ -19,7 +18,7 @@ const deletionId = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().posi
 
 /** /deletions (docs/interface.md, "Deletion"). */
 @ApiTags('Deletions')
-@Controller({ path: prefixes.map((prefix) => `${prefix}/deletions`) })
+@Controller('deletions')
 export class DeletionController {
   constructor(private readonly services: Services) {}
 

@@ -5,7 +5,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { episodeEntries } from '../http/batch.js';
-import { prefixes } from '../http/routes.js';
 import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
@@ -14,7 +13,7 @@ import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 
 /** /episodes (docs/interface.md, "Episodes"). */
 @ApiTags('Episodes')
-@Controller({ path: prefixes.map((prefix) => `${prefix}/episodes`) })
+@Controller('episodes')
 export class EpisodeController {
   constructor(
     private readonly services: Services,

@@ -9,9 +9,6 @@ const routes: readonly (readonly [path: string, methods: readonly string[]])[] =
 /** What is served without a credential, and only read. */
 const open = /^\/(openapi\.json|docs(\/.*)?|\.well-known\/jwks\.json)$/;
 
-/** The prefixes under which the interface is served. */
-export const prefixes = ['', 'v1'] as const;
-
 const readOnly = ['GET', 'HEAD'];
 
 /** Whether a request needs no credential. */

@@ -15,7 +15,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { subscriptionEntries } from '../http/batch.js';
-import { prefixes } from '../http/routes.js';
 import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
@@ -24,7 +23,7 @@ import { deletionAcceptedSchema, subscribeSchema, subscriptionPageSchema, update
 
 /** /subscriptions (docs/interface.md, "Subscriptions"). */
 @ApiTags('Subscriptions')
-@Controller({ path: prefixes.map((prefix) => `${prefix}/subscriptions`) })
+@Controller('subscriptions')
 export class SubscriptionController {
   constructor(
     private readonly services: Services,
