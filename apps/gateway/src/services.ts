@@ -5,6 +5,7 @@ import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
+import { userIdOf } from './auth/user-id.decorator.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { UserLimiter } from './user.limiter.js';
 
@@ -42,12 +43,6 @@ export class Services {
     });
   }
 
-  /** The user that the request's credential names. */
-  userId(request: FastifyRequest): string {
-    if (!request.caller) throw new Failure('unauthorized');
-    return request.caller.userId;
-  }
-
   /**
    * Calls the service that answers a contract.
    *
@@ -67,7 +62,7 @@ export class Services {
       );
     const bytes = contract.write ? (request.bodyBytes ?? 0) : answerBytes;
     const limited = {
-      userId: this.userId(request),
+      userId: userIdOf(request),
       bytes,
       budgetMs: contract.deadlineMs,
       ended: request.ended ?? never,

@@ -3,6 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { type DeletionStatus, readDeletion } from '#contracts';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { UserId } from '../auth/user-id.decorator.js';
 import { Operation } from '../openapi.decorators.js';
 import { Services } from '../services.js';
 import { deletionSchema } from '../wire.schemas.js';
@@ -24,8 +25,11 @@ export class DeletionController {
 
   @Get(':id')
   @Operation('Reads a deletion record', { status: 200, schema: deletionSchema }, [404, 405])
-  async read(@Req() request: FastifyRequest, @Param('id', { schema: deletionId }) id: number) {
-    const userId = this.services.userId(request);
+  async read(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Param('id', { schema: deletionId }) id: number,
+  ) {
     const { status } = await this.services.call(readDeletion, request, { userId, deletionId: id });
     return { deletion_id: id, status, message: messages[status] };
   }

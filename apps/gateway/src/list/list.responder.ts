@@ -28,11 +28,11 @@ export class ListResponder {
 
   async answer(
     contract: typeof listSubscriptions | typeof listEpisodes,
+    userId: string,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
     const array = arrays[contract.pattern as keyof typeof arrays];
-    const userId = this.services.userId(request);
     // A request may name the whole URL (RFC 9112, 3.2.2); what counts is its path.
     const { pathname, search } = new URL(request.url, 'http://ignored');
     const url = new URL(`${linkBase(request, this.config)}${pathname}${search}`);
