@@ -17,7 +17,7 @@ const prefix = '{bull}';
 /** The whole deletion lifecycle: records, queue, cascade, recovery. */
 @Module({})
 export class DeletionModule {
-  static with(config: DeletionWorkerConfig, log: Log): DynamicModule {
+  static forRoot(config: DeletionWorkerConfig, log: Log): DynamicModule {
     const redis = queueRedis(config);
     const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
     const queueOptions: QueueOptions = {

@@ -30,12 +30,8 @@ function requestsPerUser(config: GatewayConfig): number {
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   const authenticator = new Authenticator(config, log);
-  const client = new StreamClient({
-    connect: () => connectRedis(config),
-    log,
-    services,
-    maxInFlight: config.MAX_CALLS,
-  });
+  const connect = () => connectRedis(config);
+  const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
   traceCalls(client);
   let hasConnected = false;
   // Rejects only when it is closed before.
@@ -46,18 +42,14 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   const limits = new RateLimits(config, log);
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
   const adapter = await createFastify(config, new Gate(authenticator, limits, held, log), log);
-  const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(config, client, log), adapter, {
+  const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.forRoot(config, client, log), adapter, {
     logger: nestLogger(log),
     bodyParser: false,
   });
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
-  const document = createOpenApi(app);
-  SwaggerModule.setup('docs', app, document, { raw: false });
-  const fastify = adapter.getInstance();
+  serveOpenPaths(app, authenticator);
   watchClient(() => client.counters);
   watchHeldBytes(() => held.held);
-  fastify.get('/openapi.json', () => document);
-  if (authenticator.keySet()) fastify.get('/.well-known/jwks.json', () => authenticator.keySet());
   await app.listen(config.PORT, config.HOST);
   const { port } = app.getHttpServer().address() as AddressInfo;
   const redis = Promise.all([connected, limits.opened()]);
@@ -73,4 +65,13 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
       limits.close();
     },
   };
+}
+
+/** Serves what needs no credential: the description of the interface, its reference page, and the keys kept in files. */
+function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator): void {
+  const document = createOpenApi(app);
+  SwaggerModule.setup('docs', app, document, { raw: false });
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.get('/openapi.json', () => document);
+  if (authenticator.keySet()) fastify.get('/.well-known/jwks.json', () => authenticator.keySet());
 }

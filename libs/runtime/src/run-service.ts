@@ -32,7 +32,7 @@ export type ServiceConfig = z.output<typeof serviceConfig>;
 /** Provides the {@link Database} to the modules of a service. */
 @Module({})
 export class DatabaseModule {
-  static of(database: Database): DynamicModule {
+  static forRoot(database: Database): DynamicModule {
     return {
       module: DatabaseModule,
       global: true,
@@ -68,7 +68,7 @@ export function runService<Schema extends z.ZodObject>(
       maxInFlight: config.MAX_IN_FLIGHT,
       handled: handlerMetrics(),
     });
-    const root: DynamicModule = { module: ServiceModule, imports: [DatabaseModule.of(database), module(values, log)] };
+    const root: DynamicModule = { module: ServiceModule, imports: [DatabaseModule.forRoot(database), module(values, log)] };
     const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });
     traceHandlers(strategy);
     watchReplica(() => strategy.counters);
