@@ -11,8 +11,8 @@ import { Authenticator } from './auth/authenticator.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
 import { HeldBytes } from './held.bytes.js';
+import { Admission } from './http/admission.js';
 import { createFastify } from './http/fastify.js';
-import { Gate } from './http/gate.js';
 import { RateLimits } from './http/rate.limits.js';
 import { createOpenApi } from './openapi.js';
 
@@ -41,7 +41,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   );
   const limits = new RateLimits(config, log);
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
-  const adapter = await createFastify(config, new Gate(authenticator, limits, held, log), log);
+  const adapter = await createFastify(config, new Admission(authenticator, limits, held, log), log);
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.forRoot(config, client, log), adapter, {
     logger: nestLogger(log),
     bodyParser: false,

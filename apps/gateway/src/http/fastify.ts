@@ -8,8 +8,8 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onSen
 import type { Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
 import type { Hold } from '../held.bytes.js';
+import type { Admission } from './admission.js';
 import { answerBrokenHttp, answerOddities } from './broken.http.js';
-import type { Gate } from './gate.js';
 import { readBody, readJson, turnFor } from './json.body.js';
 import { tellEnds } from './request.end.js';
 import { recordRequests, requestId } from './request.record.js';
@@ -55,10 +55,10 @@ const compression = {
 const largestCompressed = 524_288;
 
 /**
- * The HTTP server, before Nest has its first look at a request: {@link Gate}, and only then the body. Whatever arrives
- * is answered with the interface's error body.
+ * The HTTP server in front of Nest's router: first {@link Admission}, then the body. Every error it answers has the
+ * interface's error body.
  */
-export async function createFastify(config: GatewayConfig, gate: Gate, log: Log): Promise<FastifyAdapter> {
+export async function createFastify(config: GatewayConfig, admission: Admission, log: Log): Promise<FastifyAdapter> {
   const protect = securityHeaders(config);
   const adapter = new FastifyAdapter({
     ...limits(config),
@@ -71,7 +71,7 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // No hook sees such a request.
       protect(request, reply.header('x-request-id', request.id));
-      void gate.refuse(request, reply);
+      void admission.refuse(request, reply);
     },
   });
   const fastify = adapter.getInstance();
@@ -101,7 +101,7 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
     });
   }
   // After CORS, so that a browser can read a refusal, and preflights need no credential.
-  fastify.after(() => fastify.addHook('onRequest', (request, reply) => gate.pass(request, reply)));
+  fastify.after(() => fastify.addHook('onRequest', (request, reply) => admission.admit(request, reply)));
   fastify.addHook('onSend', async (request, _reply, payload) => {
     // What the plugin takes as a client's own wish.
     if (Buffer.isBuffer(payload) && payload.length > largestCompressed) request.headers['x-no-compression'] = 'large';
@@ -151,7 +151,7 @@ function limits(config: GatewayConfig) {
     // A connection on which nothing moves; longer than any answer takes.
     connectionTimeout: requestTimeout + 30_000,
     http: {
-      // A request without a Host is answered by the gate, with the interface's body.
+      // A request without a Host is answered by the admission check, with the interface's body.
       requireHostHeader: false,
       maxHeaderSize: config.MAX_HEADER_BYTES,
       headersTimeout: Math.min(config.HEAD_SECONDS * 1_000, requestTimeout),
