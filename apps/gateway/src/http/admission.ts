@@ -5,7 +5,7 @@ import { Refusal } from '../auth/refusal.js';
 import type { HeldBytes } from '../held.bytes.js';
 import { answerFor, send } from './answers.js';
 import { type ErrorAnswer, failureAnswers, httpAnswers } from './failure.responses.js';
-import { FairStart } from './fair.start.js';
+import { FairScheduler } from './fair.scheduler.js';
 import type { RateLimits } from './rate.limits.js';
 import { isOpen, methodsOf } from './routes.js';
 
@@ -15,7 +15,7 @@ import { isOpen, methodsOf } from './routes.js';
  */
 export class Admission {
   private readonly refused = refusalMetrics();
-  private readonly start = new FairStart();
+  private readonly scheduler = new FairScheduler();
 
   constructor(
     private readonly authenticator: Authenticator,
@@ -54,7 +54,7 @@ export class Admission {
       // Fastify runs no hook for a path that can't be decoded; such a request holds nothing.
       if (!request.ended) return undefined;
       request.hold = this.held.forRequest(request.caller.userId, request.ended);
-      await this.start.enter(request.caller.userId);
+      await this.scheduler.begin(request.caller.userId);
       return undefined;
     } catch (error) {
       const log = this.log.child({ requestId: request.id });
