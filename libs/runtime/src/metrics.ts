@@ -28,7 +28,7 @@ export function httpMetrics(): (route: string, method: string, status: number, s
 }
 
 /** Credentials that the gateway did not accept, by reason. */
-export function refusalMetrics(): (reason: string) => void {
+export function authenticationFailureMetrics(): (reason: string) => void {
   const refused = new Counter({
     name: 'podcast_sync_refused_credentials_total',
     help: 'Credentials that were missing or not accepted, by reason.',

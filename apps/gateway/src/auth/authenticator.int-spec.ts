@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key.provider.js';
 import { gatewayConfig } from '../gateway.config.js';
 import { Authenticator } from './authenticator.js';
-import { Refusal } from './refusal.js';
+import { AuthenticationFailure } from './authentication.failure.js';
 
 const [first, second] = ['https://id.example', 'https://other.example'];
 let directory: string;
@@ -49,7 +49,7 @@ const token = (claims: JWTPayload = {}, header = {}, key = one) =>
 /** Why a credential was refused. */
 async function reason(refused: Promise<unknown>): Promise<string> {
   const error = await refused.catch((caught: unknown) => caught);
-  if (!(error instanceof Refusal)) throw new Error(`not refused: ${String(error)}`);
+  if (!(error instanceof AuthenticationFailure)) throw new Error(`not refused: ${String(error)}`);
   return error.reason;
 }
 

@@ -5,7 +5,7 @@ import { decodeJwt, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } fro
 import type { GatewayConfig } from '../gateway.config.js';
 import { FileKeys } from './file.keys.js';
 import type { IssuerKeys } from './issuer.keys.js';
-import { Refusal, type RefusalReason } from './refusal.js';
+import { AuthenticationFailure, type AuthenticationFailureReason } from './authentication.failure.js';
 import { discoverKeySet, RemoteKeys } from './remote.keys.js';
 import { type TrustedIssuer, trustedIssuers } from './trusted.issuers.js';
 import { issuerAliases, userId } from './user-id.rule.js';
@@ -63,14 +63,14 @@ export class Authenticator {
   /**
    * Names the caller of a request.
    *
-   * @throws Refusal; Failure `unavailable` when the provider's keys can't be had.
+   * @throws AuthenticationFailure; Failure `unavailable` when the provider's keys can't be had.
    */
   async authenticate(authorization: string | undefined, scope: Scope): Promise<Caller> {
-    if (authorization === undefined) throw new Refusal('missing');
+    if (authorization === undefined) throw new AuthenticationFailure('missing');
     const token = /^bearer +([\w.~+/-]+=*)$/i.exec(authorization)?.[1];
-    if (token === undefined) throw new Refusal('malformed');
+    if (token === undefined) throw new AuthenticationFailure('malformed');
     const caller = await this.callerOf(token);
-    if (caller.scopes && !caller.scopes.has(scope)) throw new Refusal('scope');
+    if (caller.scopes && !caller.scopes.has(scope)) throw new AuthenticationFailure('scope');
     return caller;
   }
 
@@ -92,11 +92,11 @@ export class Authenticator {
   private async verify(token: string): Promise<Verified> {
     const issuer = claimedIssuer(token);
     const keys = this.issuers.get(issuer);
-    if (!keys) throw new Refusal('issuer');
+    if (!keys) throw new AuthenticationFailure('issuer');
     const version = keys.version();
     const { sub, exp, scope } = await this.payload(token, issuer, keys);
     // Two subjects that differ in half a character only would be one once they are bytes.
-    if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new Refusal('claims');
+    if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new AuthenticationFailure('claims');
     return {
       userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
       scopes: scopes(scope),
@@ -118,7 +118,7 @@ export class Authenticator {
       return payload;
     } catch (error) {
       if (error instanceof Failure) throw error;
-      throw new Refusal(reasonOf(error), { cause: error });
+      throw new AuthenticationFailure(reasonOf(error), { cause: error });
     }
   }
 }
@@ -135,11 +135,11 @@ function claimedIssuer(token: string): string {
   try {
     return String(decodeJwt(token).iss);
   } catch (error) {
-    throw new Refusal('malformed', { cause: error });
+    throw new AuthenticationFailure('malformed', { cause: error });
   }
 }
 
-const reasons: Readonly<Record<string, RefusalReason>> = {
+const reasons: Readonly<Record<string, AuthenticationFailureReason>> = {
   ERR_JOSE_ALG_NOT_ALLOWED: 'algorithm',
   ERR_JWKS_NO_MATCHING_KEY: 'key',
   ERR_JWKS_MULTIPLE_MATCHING_KEYS: 'key',
@@ -147,9 +147,13 @@ const reasons: Readonly<Record<string, RefusalReason>> = {
   ERR_JWT_EXPIRED: 'expired',
   ERR_JWT_CLAIM_VALIDATION_FAILED: 'claims',
 };
-const claimReasons: Readonly<Record<string, RefusalReason>> = { aud: 'audience', iss: 'issuer', nbf: 'not_yet_valid' };
+const claimReasons: Readonly<Record<string, AuthenticationFailureReason>> = {
+  aud: 'audience',
+  iss: 'issuer',
+  nbf: 'not_yet_valid',
+};
 
-function reasonOf(error: unknown): RefusalReason {
+function reasonOf(error: unknown): AuthenticationFailureReason {
   if (error instanceof errors.JWTClaimValidationFailed) return claimReasons[error.claim] ?? 'claims';
   // What is no error of jose's is a key that can't be used, e.g. a short one of RSA.
   return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';

@@ -1,7 +1,7 @@
-import { type Log, refusalMetrics } from '#runtime';
+import { authenticationFailureMetrics, type Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.js';
-import { Refusal } from '../auth/refusal.js';
+import { AuthenticationFailure } from '../auth/authentication.failure.js';
 import type { HeldBytes } from '../held.bytes.js';
 import { answerFor, send } from './answers.js';
 import { type ErrorAnswer, failureAnswers, httpAnswers } from './failure.responses.js';
@@ -14,7 +14,7 @@ import { isOpen, methodsOf } from './routes.js';
  * the credential, the rate limit of the user, what the user's requests hold already, and whether the route exists.
  */
 export class Admission {
-  private readonly refused = refusalMetrics();
+  private readonly refused = authenticationFailureMetrics();
   private readonly scheduler = new FairScheduler();
 
   constructor(
@@ -68,7 +68,7 @@ export class Admission {
     try {
       return await this.authenticator.authenticate(request.headers.authorization, scope);
     } catch (error) {
-      if (error instanceof Refusal) {
+      if (error instanceof AuthenticationFailure) {
         const { reason, cause } = error;
         this.refused(reason);
         // The code of the cause alone: its message could quote the token.

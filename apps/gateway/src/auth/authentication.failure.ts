@@ -1,7 +1,7 @@
 import { Failure } from '#contracts';
 
 /** Why a credential is not accepted, for the operator; outside all of them are the same 401. */
-export type RefusalReason =
+export type AuthenticationFailureReason =
   | 'missing'
   | 'malformed'
   | 'issuer'
@@ -15,12 +15,12 @@ export type RefusalReason =
   | 'scope';
 
 /** A credential that is missing or can't be accepted. */
-export class Refusal extends Failure {
+export class AuthenticationFailure extends Failure {
   constructor(
-    readonly reason: RefusalReason,
+    readonly reason: AuthenticationFailureReason,
     options?: ErrorOptions,
   ) {
     super('unauthorized', undefined, options);
-    this.name = 'Refusal';
+    this.name = 'AuthenticationFailure';
   }
 }
