@@ -9,7 +9,7 @@ export interface Listing {
   readonly backward: Statement;
   /** The page at which a walk with `since` begins; $4 rows to skip. */
   readonly changed: Statement;
-  /** Pages beside it; $4 boundary id, $5 and $6 the span of the walk. */
+  /** Pages beside it; $4 boundary id, $5 and $6 the walk's range of ids. */
   readonly changedForward: Statement;
   readonly changedBackward: Statement;
 }
@@ -64,9 +64,9 @@ export function listing(name: string, parts: ListParts): Listing {
     ), matches AS MATERIALIZED (
       SELECT ${row}.id FROM ${matching} WHERE (SELECT clock FROM head) > $2 AND ${match}
     ), page AS (${items('SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4')})
-    SELECT head.*, span.*, page.*
+    SELECT head.*, matched.*, page.*
     FROM head
-    CROSS JOIN (SELECT count(*) AS total, min(id) AS "firstMatch", max(id) AS "lastMatch" FROM matches) span
+    CROSS JOIN (SELECT count(*) AS total, min(id) AS "firstMatch", max(id) AS "lastMatch" FROM matches) matched
     LEFT JOIN page ON true
     ORDER BY page.id`;
   // Within the span, and in the order of ids: no index knows this form of the column, else Postgres may pass over all
@@ -94,15 +94,18 @@ type Head = { clock: string; total?: number; firstMatch?: number; lastMatch?: nu
 
 /** The statement for a page, and its values. */
 function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
-  const { userId, since, perPage, position, total, span } = request;
+  const { userId, since, perPage, position, total, span: idRange } = request;
   const values = [userId, since ?? '-infinity', perPage + 1];
   const backward = position.from === 'before';
   if (position.from === 'page') {
     const skip = Math.min((position.page - 1) * perPage, largestId);
     return since === undefined ? [list.forward, [...values, 0, skip, null]] : [list.changed, [...values, skip]];
   }
-  if (since !== undefined && span)
-    return [backward ? list.changedBackward : list.changedForward, [...values, position.id, span.first, span.last]];
+  if (since !== undefined && idRange)
+    return [
+      backward ? list.changedBackward : list.changedForward,
+      [...values, position.id, idRange.first, idRange.last],
+    ];
   return [backward ? list.backward : list.forward, [...values, position.id, 0, total ?? null]];
 }
 

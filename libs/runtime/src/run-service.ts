@@ -68,7 +68,10 @@ export function runService<Schema extends z.ZodObject>(
       maxInFlight: config.MAX_IN_FLIGHT,
       handled: handlerMetrics(),
     });
-    const root: DynamicModule = { module: ServiceModule, imports: [DatabaseModule.forRoot(database), module(values, log)] };
+    const root: DynamicModule = {
+      module: ServiceModule,
+      imports: [DatabaseModule.forRoot(database), module(values, log)],
+    };
     const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });
     traceHandlers(strategy);
     watchReplica(() => strategy.counters);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import type { Span } from '#contracts';
+import type { IdRange } from '#contracts';
 
 /** The end of the year 9999, the last that a stamp can show. */
 const lastStamp = 253_402_300_799_999;
@@ -23,8 +23,8 @@ export interface Cursor {
   syncTimestamp: string;
   /** The total that the first page counted. */
   total: number;
-  /** Of a walk with `since`: between which row ids the matches lay. */
-  span?: Span | undefined;
+  /** Of a walk with `since`: see {@link IdRange}. */
+  idRange?: IdRange | undefined;
 }
 
 /** What a cursor is good for: one user's one list with one `since`. */
@@ -40,8 +40,14 @@ export interface CursorScope {
  * bound to the user.
  */
 export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
-  const { direction, boundary, syncTimestamp, total, span } = cursor;
-  const parts = [direction, boundary, Date.parse(syncTimestamp), total, ...(span ? [span.first, span.last] : [])];
+  const { direction, boundary, syncTimestamp, total, idRange } = cursor;
+  const parts = [
+    direction,
+    boundary,
+    Date.parse(syncTimestamp),
+    total,
+    ...(idRange ? [idRange.first, idRange.last] : []),
+  ];
   const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');
   return `${payload}.${check(payload, scope)}`;
 }
@@ -53,8 +59,14 @@ export function decodeCursor(text: string, scope: CursorScope): Cursor | undefin
   const parsed = cursorSchema.safeParse(json(Buffer.from(payload, 'base64url').toString('utf8')));
   if (!parsed.success) return undefined;
   const [direction, boundary, syncTimestamp, total, first, last] = parsed.data;
-  const span = first !== undefined && last !== undefined ? { first, last } : undefined;
-  return { direction, boundary, syncTimestamp: new Date(syncTimestamp).toISOString(), total, ...(span && { span }) };
+  const idRange = first !== undefined && last !== undefined ? { first, last } : undefined;
+  return {
+    direction,
+    boundary,
+    syncTimestamp: new Date(syncTimestamp).toISOString(),
+    total,
+    ...(idRange && { idRange }),
+  };
 }
 
 function json(text: string): unknown {

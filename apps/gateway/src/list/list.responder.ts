@@ -50,7 +50,7 @@ export class ListResponder {
         maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
         position: position(query),
         ...(since !== undefined && { since }),
-        ...(cursor && { total: cursor.total, span: cursor.span }),
+        ...(cursor && { total: cursor.total, span: cursor.idRange }),
         ...(known !== undefined && { knownClock: known }),
       },
       Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES),
@@ -65,8 +65,8 @@ export class ListResponder {
     });
     if (found.unchanged || request.headers['if-none-match']?.trim() === '*') return void reply.code(304);
     const { total, items, firstId, lastId, more } = found;
-    const span = cursor ? cursor.span : found.span;
-    const links = neighbours({ page, perPage, cursor, total, span, syncTimestamp, firstId, lastId, more });
+    const idRange = cursor ? cursor.idRange : found.span;
+    const links = neighbours({ page, perPage, cursor, total, idRange, syncTimestamp, firstId, lastId, more });
     const link = (neighbour: Neighbour) => {
       const place = encodeCursor(neighbour.cursor, { userId, list: array, since });
       return `${url.origin}${url.pathname}${sent.with({ page: String(neighbour.page), cursor: place })}`;

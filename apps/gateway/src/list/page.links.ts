@@ -1,4 +1,4 @@
-import type { Span } from '#contracts';
+import type { IdRange } from '#contracts';
 import type { Cursor } from './cursor.js';
 
 /** What decides a page's neighbours. */
@@ -8,7 +8,7 @@ export interface PageFacts {
   cursor: Cursor | undefined;
   total: number;
   /** Of a walk with `since`. */
-  span: Span | undefined;
+  idRange: IdRange | undefined;
   syncTimestamp: string;
   firstId: number | undefined;
   lastId: number | undefined;
@@ -30,8 +30,8 @@ const end = Number.MAX_SAFE_INTEGER;
  * side; a page past the end has the last one before it.
  */
 export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
-  const { page, cursor, total, span, syncTimestamp, more } = facts;
-  const walk = { syncTimestamp, total, ...(span && { span }) };
+  const { page, cursor, total, idRange, syncTimestamp, more } = facts;
+  const walk = { syncTimestamp, total, ...(idRange && { idRange }) };
   const firstId = facts.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : end);
   const lastId = facts.lastId ?? (cursor ? Math.max(cursor.boundary - 1, 0) : 0);
   const after = { page: page + 1, cursor: { direction: 'after' as const, boundary: lastId, ...walk } };
