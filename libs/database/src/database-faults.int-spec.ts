@@ -6,7 +6,7 @@ import { createDataSource } from './data-source.js';
 import { Database, type Transaction } from './database.js';
 import type { Session } from './session.js';
 import { statement } from './statement.js';
-import { timeLimit } from './turns.js';
+import { timeLimit } from './user.queue.js';
 
 /** A Postgres of its own, to be made silent and stopped. */
 let server: Awaited<ReturnType<typeof startPostgresServer>>;

@@ -7,7 +7,7 @@ import { bind, Session } from './session.js';
 import { SharedReads } from './shared.reads.js';
 import { inStatementSpan } from './statement.span.js';
 import { type Bound, statement, type Statement } from './statement.js';
-import { Turns } from './turns.js';
+import { UserQueue } from './user.queue.js';
 
 /** One write on behalf of one user. */
 export interface Write<Found extends object = object> {
@@ -90,7 +90,7 @@ export class Database {
   readonly availability = new Availability(() => this.missing());
   private readonly pool: Pool;
   private readonly reads: SharedReads;
-  private readonly turns = new Turns();
+  private readonly queue = new UserQueue();
 
   constructor(
     readonly dataSource: DataSource,
@@ -175,8 +175,8 @@ export class Database {
       if (reply instanceof Failed) throw new Failure(reply.code);
       return reply;
     };
-    // Writes of one user would wait for one another anyway: here they do it without a connection each.
-    return this.turns.take(write.userId, write.remainingMs, () => this.inTransaction(write.remainingMs, begin));
+    // Postgres would let writes of one user wait for one another anyway (the clock's lock), each with a connection of its own.
+    return this.queue.run(write.userId, write.remainingMs, () => this.inTransaction(write.remainingMs, begin));
   }
 
   /**
