@@ -45,8 +45,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     });
     this.worker.on('active', () => (away = false));
     this.worker.on('stalled', () => stalledJobs.inc());
-    this.database.availability.onChange((isThere) => void this.takeJobs(isThere));
-    if (!this.database.availability.isThere) await this.takeJobs(false);
+    this.database.availability.onChange((isAvailable) => void this.takeJobs(isAvailable));
+    if (!this.database.availability.isAvailable) await this.takeJobs(false);
   }
 
   async beforeApplicationShutdown(): Promise<void> {

@@ -147,15 +147,15 @@ describe('a write', () => {
 describe('availability', () => {
   it('is lost with Postgres without a statement, is looked after meanwhile, and comes back by itself', async () => {
     const { availability } = database;
-    await availability.there();
+    await availability.whenAvailable();
     await write();
     const changes: boolean[] = [];
-    availability.onChange((isThere) => changes.push(isThere));
+    availability.onChange((isAvailable) => changes.push(isAvailable));
     await server.stop();
-    await eventually(() => expect(availability.isThere).toBe(false));
+    await eventually(() => expect(availability.isAvailable).toBe(false));
     expect(availability.missing).toEqual([expect.stringMatching(/^Postgres: /)]);
     await server.start();
-    await availability.there();
+    await availability.whenAvailable();
     expect([changes, availability.missing]).toEqual([[false, true], []]);
     await eventually(() => write());
   });
@@ -163,7 +163,7 @@ describe('availability', () => {
   it('is not lost with one connection of several, nor with a statement that took too long', async () => {
     const { availability } = database;
     const changes: boolean[] = [];
-    availability.onChange((isThere) => changes.push(isThere));
+    availability.onChange((isAvailable) => changes.push(isAvailable));
     const [backend] = await database.read<{ pid: number }>(backendPid, []);
     process.kill(Number(backend?.pid), 'SIGTERM');
     const slow = statement('test.slow', 'SELECT pg_sleep(60)');

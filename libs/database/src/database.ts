@@ -106,7 +106,7 @@ export class Database {
       if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
     });
     // Of one that nobody uses.
-    this.pool.on('error', () => this.availability.doubt());
+    this.pool.on('error', () => this.availability.suspect());
   }
 
   /**
@@ -225,7 +225,7 @@ export class Database {
     const state = typeof code === 'string' ? code : '';
     const words = typeof message === 'string' ? message : '';
     const isLost = connectionLost.test(state) || connectionGone.test(words);
-    if (doubtful.test(state) || (isLost && !poolIsBusy.test(words))) this.availability.doubt();
+    if (doubtful.test(state) || (isLost && !poolIsBusy.test(words))) this.availability.suspect();
     const passes = isLost || passing.test(state);
     return passes ? new Failure('unavailable', undefined, { cause: error }) : error;
   }

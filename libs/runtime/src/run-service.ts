@@ -78,12 +78,12 @@ export function runService<Schema extends z.ZodObject>(
     watchPool(() => database.connections);
     let status = '';
     strategy.status.subscribe((now) => (status = now));
-    database.availability.onChange((isThere) => {
-      if (isThere) log.info('Postgres is there again: this replica takes requests');
+    database.availability.onChange((isAvailable) => {
+      if (isAvailable) log.info('Postgres is there again: this replica takes requests');
       else log.warn({ missing: database.availability.missing }, 'this replica leaves requests to others');
-      strategy.takeRequests(isThere);
+      strategy.takeRequests(isAvailable);
     });
-    strategy.takeRequests(database.availability.isThere);
+    strategy.takeRequests(database.availability.isAvailable);
     await nest.listen();
     return {
       missing: async () => [
@@ -131,7 +131,7 @@ async function openDatabase(app: string, config: ServiceConfig, log: Log, waitFo
   const missing = await availability.check();
   if (missing.length > 0) log.warn({ missing }, 'waiting for Postgres');
   waitFor(() => availability.check());
-  await availability.there();
+  await availability.whenAvailable();
   return database;
 }
 
