@@ -2,7 +2,7 @@ import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
-import { turnSocket } from './turn.socket.js';
+import { corkedSocket } from './corked.socket.js';
 
 export interface DatabaseOptions {
   url: string;
@@ -68,7 +68,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     poolErrorHandler: () => undefined,
     extra: {
       types,
-      stream: turnSocket,
+      stream: corkedSocket,
       pipeline: true,
       ...(!pooled && { statement_timeout: statementTimeoutMs }),
       query_timeout: queryTimeoutMs,

@@ -185,7 +185,7 @@ describe('availability', () => {
   });
 });
 
-describe('reads that come in one turn', () => {
+describe('reads that come in one tick', () => {
   it('share connections, four to each', async () => {
     const rows = await Promise.all(Array.from({ length: 9 }, () => database.read<{ pid: number }>(backendPid, [])));
     const pids = rows.flat().map(({ pid }) => pid);
