@@ -83,36 +83,44 @@ export async function createFastify(config: GatewayConfig, admission: Admission,
   trackEnds(fastify);
   recordRequests(fastify, log);
   closeConnections(fastify);
+  parseBodies(fastify, config.MAX_BODY_BYTES);
+  fastify.addHook('onRequest', async (request, reply) => protect(request, reply));
+  if (config.CORS_ORIGINS) allowOrigins(fastify, config.CORS_ORIGINS);
+  // After CORS, so that a browser can read a refusal, and preflights need no credential.
+  fastify.after(() => fastify.addHook('onRequest', (request, reply) => admission.admit(request, reply)));
+  await compressAnswers(fastify);
+  return adapter;
+}
+
+/** Reads bodies as JSON and as nothing else. Their bytes are counted before they are copied or parsed. */
+function parseBodies(fastify: FastifyInstance, limit: number): void {
   fastify.removeAllContentTypeParsers();
-  // Bytes are counted before they are copied or parsed.
   fastify.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
     if (!request.hold) throw new Failure('unauthorized');
-    const declared = Number(request.headers['content-length'] ?? 0);
-    const body = await readBody(payload, declared, config.MAX_BODY_BYTES, request.hold);
+    const body = await readBody(payload, Number(request.headers['content-length'] ?? 0), limit, request.hold);
     request.bodyBytes = body.length;
     await waitToParse(body);
     return readJson(body);
   });
-  fastify.addHook('onRequest', async (request, reply) => protect(request, reply));
-  if (config.CORS_ORIGINS) {
-    const origin = config.CORS_ORIGINS;
-    fastify.register(cors, () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
-      use(null, { ...corsOptions, origin, preflight: isPreflight(request) });
-    });
-  }
-  // After CORS, so that a browser can read a refusal, and preflights need no credential.
-  fastify.after(() => fastify.addHook('onRequest', (request, reply) => admission.admit(request, reply)));
+}
+
+function allowOrigins(fastify: FastifyInstance, origin: string[]): void {
+  fastify.register(cors, () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
+    use(null, { ...corsOptions, origin, preflight: isPreflight(request) });
+  });
+}
+
+/** To be called before routes are added: the plugin sets up each one as it is added. */
+async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   fastify.addHook('onSend', async (request, _reply, payload) => {
     // By this header a client declines compression, and the plugin skips it.
     if (Buffer.isBuffer(payload) && payload.length > largestCompressed) request.headers['x-no-compression'] = 'large';
     return payload;
   });
-  // Before any route is added: the plugin sets up each one as it is added.
   await fastify.register(compress, compression);
   fastify.addHook('onRoute', (route) => {
     if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], withoutLength].flat();
   });
-  return adapter;
 }
 
 /**
