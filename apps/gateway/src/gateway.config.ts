@@ -95,7 +95,7 @@ export const gatewayConfig = z
     MAX_EPISODE_ENTRIES: integer(1, 10_000).default(250).describe('Entries in one batch of episodes.'),
     MAX_BODY_BYTES: integer(1_024, 67_108_864).default(2_097_152).describe('Bytes in one request body.'),
     MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Rows on one page.'),
-    // Less than the transport carries in one reply.
+    // At most what the transport carries in one reply.
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
       .describe('Bytes in one answer: a start whose other limits could pass it is refused.'),
@@ -131,9 +131,9 @@ export const gatewayConfig = z
   });
 export type GatewayConfig = z.output<typeof gatewayConfig>;
 
-/** The largest episode as a client is shown it, without what JSON has to escape; names, times and statuses take the rest. */
+/** Bytes of the largest episode in an answer, escapes aside: its texts at their limits; names, times and statuses. */
 export const episodeBytes = 2 * textLimits.url + textLimits.episodeGuid + textLimits.title + 1_024;
-/** What the verdict on a subscription adds to the URL that its request has brought. */
+/** Bytes that the verdict on a subscription adds to its URL, which came with the request. */
 const subscribedBytes = 400;
 
 /** Which limits could make an answer larger than it may be. */

@@ -11,7 +11,7 @@ import { ListResponder } from './list/list.responder.js';
 import { Services } from './services.js';
 import { SubscriptionController } from './subscription/subscription.controller.js';
 
-/** Authentication, validation, routing, and the one table from failures to HTTP. */
+/** Handlers, validation and error answers; the credential was checked before (http/admission.ts). */
 @Module({})
 export class GatewayModule {
   static forRoot(config: GatewayConfig, client: StreamClient, log: Log): DynamicModule {

@@ -16,17 +16,17 @@ import { createFastify } from './http/fastify.js';
 import { RateLimits } from './http/rate.limits.js';
 import { createOpenApi } from './openapi.js';
 
-/** How long a start that listens already waits for Redis before it says that it serves, in milliseconds. */
+/** How long a start waits for Redis before it reports that it serves, in milliseconds. */
 const redisLimitMs = 2_000;
 
-/** As many requests of one user as may run and wait, reads and writes. */
+/** How many requests of one user may run and wait, reads and writes together. */
 function requestsPerUser(config: GatewayConfig): number {
   return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + 2 * config.MAX_WAITING_PER_USER;
 }
 
 /**
- * Starts the gateway; it serves from here on until it is stopped. Without Redis that is 503 for everybody, and it is not
- * ready before it has reached Redis once: afterwards it is the one to say 503, whatever is away.
+ * Starts the gateway. It serves until it is stopped; without Redis it answers 503 to everybody. It is unready until it
+ * has reached Redis once, and ready from then on: whatever is away, no other gateway could do better than answer 503.
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   const authenticator = new Authenticator(config, log);
@@ -34,7 +34,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
   traceCalls(client);
   let hasConnected = false;
-  // Rejects only when it is closed before.
+  // Rejects only when the client is closed first.
   const connected = client.connect().then(
     () => void (hasConnected = true),
     () => {},
@@ -58,7 +58,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
     facts: { port },
     missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
     stop: async () => {
-      // Unready and serving, as a balancer still sends requests here until it has looked again.
+      // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
       await setTimeout(config.DRAIN_SECONDS * 1_000);
       await app.close();
       await client.close();
@@ -67,7 +67,9 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   };
 }
 
-/** Serves what needs no credential: the description of the interface, its reference page, and the keys kept in files. */
+/**
+ * Serves what needs no credential: the description of the interface, its reference page, and the keys kept in files.
+ */
 function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator): void {
   const document = createOpenApi(app);
   SwaggerModule.setup('docs', app, document, { raw: false });

@@ -12,12 +12,12 @@ import { UserLimiter } from './user.limiter.js';
 /** What a client may send as `Idempotency-Key`. */
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 
-/** The end of a request of which none is told. */
+/** For requests whose end is not tracked. */
 const never = new AbortController().signal;
 
 /**
- * Calls the services on behalf of an HTTP request. Of one user only so much runs and waits at the same time, reads apart
- * from writes, so that others find the services free.
+ * Calls the services on behalf of an HTTP request. Limits how much of one user runs and waits at the same time, reads
+ * apart from writes, so that the services stay free for others.
  */
 @Injectable()
 export class Services {
@@ -68,13 +68,13 @@ export class Services {
       ended: request.ended ?? never,
     };
     const reply = await (contract.write ? this.writes : this.reads).run(limited, send);
-    // What a write has done is told, however much is held.
+    // A write has taken effect, so its answer is sent however much is held.
     request.hold?.(jsonBytes(reply), contract.write);
     return reply;
   }
 }
 
-/** What an answer that is no list takes at most, about. */
+/** About the most bytes of an answer that is no list. */
 const smallAnswer = 16_384;
 
 /** The bytes of JSON in a reply, which are nearly all of it. */
@@ -84,7 +84,9 @@ function jsonBytes(reply: unknown): number {
   return Object.values(reply).reduce<number>((sum, part) => sum + (part instanceof JsonText ? part.text.length : 0), 0);
 }
 
-/** The client's key, apart from ids of our own, so that nobody can ask for another request's answer. */
+/**
+ * The id of a write. The prefix keeps clients' keys apart from ids made here, so that no key can name another request.
+ */
 function writeId(request: FastifyRequest): string {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return `request ${randomUUID()}`;

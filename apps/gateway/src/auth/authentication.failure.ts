@@ -1,6 +1,6 @@
 import { Failure } from '#contracts';
 
-/** Why a credential is not accepted, for the operator; outside all of them are the same 401. */
+/** Why a credential is not accepted, for the operator; clients get the same 401 for all of them. */
 export type AuthenticationFailureReason =
   | 'missing'
   | 'malformed'

@@ -13,14 +13,14 @@ import { issuerAliases, userId } from './user-id.rule.js';
 /** What a credential allows. */
 export type Scope = 'read:subscriptions' | 'write:subscriptions';
 
-/** Who asks, as far as anything behind the gateway needs to know. */
+/** The authenticated user of a request. */
 export interface Caller {
   userId: string;
-  /** `undefined`: everything, as the token names no scope. */
+  /** `undefined` where the token names no scope, which allows everything. */
   scopes: ReadonlySet<string> | undefined;
 }
 
-/** A caller whose token was verified, with the keys of that time. */
+/** A caller whose token was verified, and the version of the keys that verified it. */
 interface Verified extends Caller {
   expires: number;
   keys: IssuerKeys;
@@ -80,7 +80,7 @@ export class Authenticator {
     this.verified.delete(hash);
     const holds = known && known.expires > Date.now() && known.version === known.keys.version();
     const caller = holds ? known : await this.verify(token);
-    // What was used last is forgotten last.
+    // Inserted anew, so that the least recently used one is the first to be dropped.
     this.verified.set(hash, caller);
     for (const oldest of this.verified.keys()) {
       if (this.verified.size <= cacheSize) break;
@@ -95,7 +95,7 @@ export class Authenticator {
     if (!keys) throw new AuthenticationFailure('issuer');
     const version = keys.version();
     const { sub, exp, scope } = await this.payload(token, issuer, keys);
-    // Two subjects that differ in half a character only would be one once they are bytes.
+    // In UTF-8 all lone surrogates are the same bytes, so subjects that differ in one only would be the same user.
     if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new AuthenticationFailure('claims');
     return {
       userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
@@ -130,7 +130,7 @@ function keysOf({ issuer, keys }: TrustedIssuer, config: GatewayConfig, log: Log
   return new RemoteKeys(issuer, async () => keys.url, log);
 }
 
-/** The issuer that a token names, which nothing proves yet: it only says whose keys have to. */
+/** The issuer that a token names. Not verified yet: it only selects the keys that have to verify it. */
 function claimedIssuer(token: string): string {
   try {
     return String(decodeJwt(token).iss);
@@ -155,7 +155,7 @@ const claimReasons: Readonly<Record<string, AuthenticationFailureReason>> = {
 
 function reasonOf(error: unknown): AuthenticationFailureReason {
   if (error instanceof errors.JWTClaimValidationFailed) return claimReasons[error.claim] ?? 'claims';
-  // What is no error of jose's is a key that can't be used, e.g. a short one of RSA.
+  // An error that is none of jose's comes from a key that can't be used, e.g. an RSA key that is too short.
   return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';
 }
 

@@ -14,10 +14,10 @@ const cursorSchema = z.tuple([
   z.int().optional(),
 ]);
 
-/** Where a linked walk goes on, and what its first page fixed. */
+/** Where a walk by links continues, and what its first page determined. */
 export interface Cursor {
   direction: 'after' | 'before';
-  /** Row id beside which the page starts. */
+  /** The row id after or before which the page starts. */
   boundary: number;
   /** The `Sync-Timestamp` of the walk's first page. */
   syncTimestamp: string;
@@ -27,7 +27,7 @@ export interface Cursor {
   idRange?: IdRange | undefined;
 }
 
-/** What a cursor is good for: one user's one list with one `since`. */
+/** What a cursor is valid for: one user, one list, one `since`. */
 export interface CursorScope {
   userId: string;
   list: string;
@@ -35,9 +35,9 @@ export interface CursorScope {
 }
 
 /**
- * Writes a cursor for a link. Its check value ties it to its scope, so that one that was altered or belongs elsewhere
- * counts as not sent. It is no secret: whoever makes one up reads nothing but their own list, as every statement is
- * bound to the user.
+ * Writes a cursor for a link. Its check value ties it to its scope: a cursor that was altered, or is of another scope,
+ * counts as not sent. It is no secret: whoever forges one reads nothing but their own list, as every statement is bound
+ * to the user.
  */
 export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
   const { direction, boundary, syncTimestamp, total, idRange } = cursor;

@@ -13,9 +13,7 @@ import { QueryString } from './query.string.js';
 /** The lists of the interface and the name of each one's array. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
 
-/**
- * The most that an envelope takes beside its items: two links, which repeat the URL in another encoding, and numbers.
- */
+/** The most bytes of an envelope without its items: two links, which repeat the URL percent-encoded, and numbers. */
 const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
 /** Answers the two lists: query, headers, envelope and links (docs/interface.md, "Lists"). */
@@ -33,7 +31,7 @@ export class ListResponder {
     reply: FastifyReply,
   ): Promise<unknown> {
     const array = arrays[contract.pattern as keyof typeof arrays];
-    // A request may name the whole URL (RFC 9112, 3.2.2); what counts is its path.
+    // The target may be a whole URL (RFC 9112, 3.2.2), of which only path and query count.
     const { pathname, search } = new URL(request.url, 'http://ignored');
     const url = new URL(`${linkBase(request, this.config)}${pathname}${search}`);
     const sent = new QueryString(url.search, listParameters);

@@ -1,13 +1,13 @@
 import type { IdRange } from '#contracts';
 import type { Cursor } from './cursor.js';
 
-/** What decides a page's neighbours. */
+/** What determines the neighbours of a page. */
 export interface PageFacts {
   page: number;
   perPage: number;
   cursor: Cursor | undefined;
   total: number;
-  /** Of a walk with `since`. */
+  /** Of a walk with `since` only. */
   idRange: IdRange | undefined;
   syncTimestamp: string;
   firstId: number | undefined;
@@ -16,13 +16,13 @@ export interface PageFacts {
   more: boolean;
 }
 
-/** A neighbour: its number, which is a label, and its place, which decides. */
+/** A neighbour of a page. Its cursor says where it starts; its number is a label only. */
 export interface Neighbour {
   page: number;
   cursor: Cursor;
 }
 
-/** A place after every row. */
+/** A boundary after every row. */
 const end = Number.MAX_SAFE_INTEGER;
 
 /**
