@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { JsonText, type listEpisodes, type listSubscriptions, type Position } from '#contracts';
+import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions, type Position } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
 import { Services } from '../services.js';
@@ -31,28 +31,19 @@ export class ListResponder {
     reply: FastifyReply,
   ): Promise<unknown> {
     const array = arrays[contract.pattern as keyof typeof arrays];
-    // The target may be a whole URL (RFC 9112, 3.2.2), of which only path and query count.
-    const { pathname, search } = new URL(request.url, 'http://ignored');
-    const url = new URL(`${linkBase(request, this.config)}${pathname}${search}`);
+    const url = this.urlOf(request);
     const sent = new QueryString(url.search, listParameters);
     const query = readListQuery(sent, { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE });
     const { since, page, perPage, cursor, ignored } = query;
     const identity: ListIdentity = { userId, url: url.href, effective: [since, page, perPage, cursor] };
-    const known = knownClock(request.headers['if-none-match'], identity);
-    const found = await this.services.call(
-      contract,
-      request,
-      {
-        userId,
-        perPage,
-        maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
-        position: position(query),
-        ...(since !== undefined && { since }),
-        ...(cursor && { total: cursor.total, span: cursor.idRange }),
-        ...(known !== undefined && { knownClock: known }),
-      },
-      Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES),
-    );
+    const payload: ListRequest = {
+      userId,
+      ...requested(query),
+      maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
+      knownClock: knownClock(request.headers['if-none-match'], identity),
+    };
+    const answerBytes = Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES);
+    const found = await this.services.call(contract, request, payload, answerBytes);
     const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
     void reply.headers({
       etag: listETag(found.clock, identity),
@@ -65,17 +56,26 @@ export class ListResponder {
     const { total, items, firstId, lastId, more } = found;
     const idRange = cursor ? cursor.idRange : found.span;
     const links = neighbours({ page, perPage, cursor, total, idRange, syncTimestamp, firstId, lastId, more });
-    const link = (neighbour: Neighbour) => {
-      const place = encodeCursor(neighbour.cursor, { userId, list: array, since });
-      return `${url.origin}${url.pathname}${sent.with({ page: String(neighbour.page), cursor: place })}`;
+    const link = (to: Neighbour) => {
+      const start = encodeCursor(to.cursor, { userId, list: array, since });
+      return `${url.origin}${url.pathname}${sent.with({ page: String(to.page), cursor: start })}`;
     };
     const next = links.next && link(links.next);
     const previous = links.previous && link(links.previous);
     const envelope = JSON.stringify({ total, page, per_page: perPage, next, previous });
     return JsonText.concat(`${envelope.slice(0, -1)},"${array}":`, items, '}');
   }
+
+  /** The URL of the request with the base of its links. */
+  private urlOf(request: FastifyRequest): URL {
+    // The target may be a whole URL (RFC 9112, 3.2.2), of which only path and query count.
+    const { pathname, search } = new URL(request.url, 'http://ignored');
+    return new URL(`${linkBase(request, this.config)}${pathname}${search}`);
+  }
 }
 
-function position({ cursor, page }: ListQuery): Position {
-  return cursor ? { from: cursor.direction, id: cursor.boundary } : { from: 'page', page };
+/** What the service needs of a query. */
+function requested({ since, page, perPage, cursor }: ListQuery) {
+  const position: Position = cursor ? { from: cursor.direction, id: cursor.boundary } : { from: 'page', page };
+  return { since, perPage, position, total: cursor?.total, span: cursor?.idRange };
 }
