@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Left, Room } from './room.js';
+import { type Remaining, RemainingQuota } from './remaining.quota.js';
 
 /** A subscription as it is stored; a tombstone has `deleted`. Times are stamps. */
 export interface SubscriptionRow {
@@ -23,7 +23,7 @@ export interface Loaded {
   urls: [urlSha256: string, subscriptionId: number][];
   newIds: number[];
   /** What the quotas leave. */
-  left: Left;
+  left: Remaining;
 }
 
 /** What a write changes, as sets. */
@@ -47,7 +47,7 @@ export function urlKey(feedUrl: string): string {
  */
 export class KnownSubscriptions {
   /** What is left of the user's quotas; what is done here is counted, and never refused. */
-  readonly room: Room;
+  readonly quota: RemainingQuota;
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, number>;
   private readonly urls: Map<string, number>;
@@ -65,7 +65,7 @@ export class KnownSubscriptions {
     this.rows = new Map(loaded.rows.map((row) => [row.id, { ...row }]));
     this.guids = new Map(loaded.guids);
     this.urls = new Map(loaded.urls);
-    this.room = new Room(loaded.left);
+    this.quota = new RemainingQuota(loaded.left);
   }
 
   byGuid(guid: string): SubscriptionRow | undefined {
@@ -92,7 +92,7 @@ export class KnownSubscriptions {
       mergedInto: null,
       mergedAt: null,
     };
-    this.room.take('live');
+    this.quota.take('live');
     this.rows.set(id, row);
     this.created.add(id);
     this.changedRows.add(id);
@@ -103,7 +103,7 @@ export class KnownSubscriptions {
 
   /** Subscribes by POST: revives a tombstone and wins over a deletion that is still pending. */
   add(row: SubscriptionRow): void {
-    if (row.deleted !== null) this.room.take('live');
+    if (row.deleted !== null) this.quota.take('live');
     row.added = this.stamp;
     row.deleted = null;
     this.setSubscribed(row, true);
@@ -134,7 +134,7 @@ export class KnownSubscriptions {
   /** Makes a guid the current one; the one before stays a name and is remembered with its time. */
   changeGuid(row: SubscriptionRow, guid: string): void {
     if (this.wouldReplace(row, guid)) {
-      this.room.take('guidChanges');
+      this.quota.take('guidChanges');
       this.formerGuids.set(row.id, row.guid);
     }
     row.guid = guid;
@@ -144,22 +144,22 @@ export class KnownSubscriptions {
   }
 
   nameGuid(row: SubscriptionRow, guid: string): void {
-    if (!this.guids.has(guid)) this.room.take('guids');
+    if (!this.guids.has(guid)) this.quota.take('guids');
     this.guids.set(guid, row.id);
     this.changedGuids.add(guid);
   }
 
   nameUrl(row: SubscriptionRow, feedUrl: string): void {
     const key = urlKey(feedUrl);
-    if (!this.urls.has(key)) this.room.take('urls');
+    if (!this.urls.has(key)) this.quota.take('urls');
     this.urls.set(key, row.id);
     this.changedUrls.add(key);
   }
 
   /** Merges a subscription into another, which owns all its names from now on; it stays as a pointer. */
   merge(from: SubscriptionRow, into: SubscriptionRow): void {
-    if (from.deleted === null) this.room.take('live', -1);
-    this.room.take('pointers');
+    if (from.deleted === null) this.quota.take('live', -1);
+    this.quota.take('pointers');
     from.mergedInto = into.id;
     from.mergedAt = this.stamp;
     this.changedRows.add(from.id);

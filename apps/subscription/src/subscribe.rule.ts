@@ -32,7 +32,7 @@ interface Meaning {
   guid?: 'current' | 'alias';
 }
 
-const noRoom = {
+const limitReached = {
   code: 'limit_reached',
   message: 'You have as many subscriptions, or names of them, as you may',
 } as const;
@@ -69,17 +69,17 @@ export function applyBatch(known: KnownSubscriptions, entries: readonly JudgedEn
   return { success, failure };
 }
 
-function applyEntry(known: KnownSubscriptions, entry: UsableEntry): SubscriptionRow | typeof noRoom {
+function applyEntry(known: KnownSubscriptions, entry: UsableEntry): SubscriptionRow | typeof limitReached {
   const { feedUrl, guid } = entry;
   const meaning = entry.guidWasSent ? follow(known, feedUrl, guid) : find(known, feedUrl, guid);
   const { row = undefined } = meaning;
-  const hasRoom = known.room.has({
+  const isAllowed = known.quota.allows({
     live: row && row.deleted === null ? 0 : 1,
     guids: (row && !meaning.guid) || known.byGuid(guid) ? 0 : 1,
     urls: (row && !meaning.url) || known.byUrl(feedUrl) ? 0 : 1,
     guidChanges: row && meaning.guid === 'current' && known.wouldReplace(row, guid) ? 1 : 0,
   });
-  if (!hasRoom) return noRoom;
+  if (!isAllowed) return limitReached;
   if (!row) return known.create(feedUrl, guid);
   if (meaning.url === 'current') known.moveTo(row, feedUrl);
   if (meaning.url === 'alias') known.nameUrl(row, feedUrl);

@@ -73,7 +73,7 @@ export class SubscriptionService {
       const row = known.byGuid(guid);
       if (!row || row.deleted !== null) throw new Failure('not_found');
       const answer = applyPatch(known, row, patch, transaction.stamp);
-      if (known.room.isExceeded) throw new Failure('invalid');
+      if (known.quota.isExceeded) throw new Failure('invalid');
       await saveChanges(transaction, userId, known.changes(), this.quotas);
       return JsonText.of(answer);
     });

@@ -1,5 +1,5 @@
 import { type Changes, KnownSubscriptions, type SubscriptionRow, urlKey } from '../src/known-subscriptions.js';
-import type { Left } from '../src/room.js';
+import type { Remaining } from '../src/remaining.quota.js';
 
 /** A stamp before every other, and the stamp of the write. */
 export const earlier = '2026-01-01T00:00:00.000Z';
@@ -23,7 +23,7 @@ export function world(...described: Described[]): KnownSubscriptions {
 }
 
 /** The same where the quotas leave only so many. */
-export function worldWith(left: Partial<Left>, ...described: Described[]): KnownSubscriptions {
+export function worldWith(left: Partial<Remaining>, ...described: Described[]): KnownSubscriptions {
   const rows = described.map(({ urls, guids, ...row }) => ({
     feedUrl: urls[0],
     guid: guids[0],
