@@ -14,7 +14,7 @@ export const subscriptionConfig = z.object({
 });
 export type SubscriptionConfig = z.output<typeof subscriptionConfig>;
 
-/** How many of what one user may have. */
+/** The quotas of one user. */
 export type SubscriptionQuotas = Pick<
   SubscriptionConfig,
   'QUOTA_LIVE_SUBSCRIPTIONS' | 'QUOTA_SUBSCRIPTION_NAMES' | 'QUOTA_SYNC_ID_ALIASES'

@@ -24,7 +24,7 @@ import { applyPatch } from './update.rule.js';
  * The subscriptions of users. Invariants:
  * - one guid and one URL belong to at most one subscription of a user (primary keys of `guids` and `feed_urls`);
  * - a write of any size is a fixed number of statements, under the user's clock;
- * - nobody has more than their quotas, but for what they had when those were made smaller;
+ * - nobody gets more than their quotas allow;
  * - rules are pure functions over what one statement read; one statement writes what they changed.
  */
 @Injectable()
@@ -57,7 +57,7 @@ export class SubscriptionService {
   /**
    * Changes one subscription (PATCH /subscriptions/{guid}).
    *
-   * @throws Failure `invalid` for an unusable URL, nothing to change or no room for it, `not_found` for no live subscription.
+   * @throws Failure `invalid` for a bad URL, nothing to change or beyond a quota; `not_found` for no live subscription.
    */
   async update(request: RequestOf<typeof updateSubscription>, context: CallContext): Promise<JsonText<Updated>> {
     const { userId, guid, ...patch } = request;

@@ -22,7 +22,7 @@ export function world(...described: Described[]): KnownSubscriptions {
   return worldWith({}, ...described);
 }
 
-/** The same where the quotas leave only so many. */
+/** The same, with less left of some quotas. */
 export function worldWith(left: Partial<Remaining>, ...described: Described[]): KnownSubscriptions {
   const rows = described.map(({ urls, guids, ...row }) => ({
     feedUrl: urls[0],
@@ -50,7 +50,7 @@ export function worldWith(left: Partial<Remaining>, ...described: Described[]): 
   );
 }
 
-/** A row as the write leaves it; `undefined` when it leaves it alone. */
+/** A row as the write changed it; `undefined` where it did not. */
 export function changedRow(known: KnownSubscriptions, id: number): Changes['rows'][number] | undefined {
   return known.changes().rows.find((row) => row.id === id);
 }
