@@ -4,7 +4,7 @@ import { jsonOf } from './json.text.js';
 /** A time stamp inside the system: UTC with milliseconds, `2023-02-23T14:00:00.000Z`. */
 export const stampSchema = z.iso.datetime({ precision: 3 });
 
-/** Where a page starts: by number, or beside a row of the page that linked to it. */
+/** Where a page starts: by its number, or after or before a row of the page that linked to it. */
 export const positionSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('page'), page: z.int().min(1) }),
   z.object({ from: z.literal('after'), id: z.int() }),
@@ -29,12 +29,12 @@ export const listRequestSchema = z.object({
   total: z.int().optional(),
   /** The {@link IdRange} that the walk's first page found. */
   span: idRangeSchema.optional(),
-  /** The clock the caller's copy was made at: if it still stands, the answer is `unchanged` and no row is read. */
+  /** The user's clock in the caller's copy: if it has not advanced, the answer is `unchanged` and no row is read. */
   knownClock: stampSchema.optional(),
 });
 export type ListRequest = z.output<typeof listRequestSchema>;
 
-/** What both lists answer; clock, rows and total come from one snapshot. The items are as a client is shown them. */
+/** What both lists answer. Clock, rows and total come from one snapshot; the items are as the client gets them. */
 export function listReplySchema<Item extends z.ZodType>(item: Item) {
   return z.discriminatedUnion('unchanged', [
     z.object({ unchanged: z.literal(true), clock: stampSchema }),
