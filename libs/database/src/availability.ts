@@ -1,15 +1,15 @@
 /** How long Postgres may take to answer a poll, in milliseconds. */
 const pollLimitMs = 2_000;
 
-/** The pause between two polls while Postgres is away, in milliseconds; a random half of it is added, so that replicas do not poll in step. */
+/** The least pause between two polls while Postgres is away, in milliseconds; at random up to half as much again. */
 const pauseMs = 1_000;
 
 /**
  * A failure detector for Postgres: whether it answers this process and has every migration that this build knows.
  *
  * Invariants:
- * - While it is available nothing is polled. A statement that fails as if it were not ({@link suspect}) causes one poll,
- *   which decides: one lost connection of many is no outage.
+ * - While it is available nothing is polled. A statement that fails as if it were not ({@link suspect}) causes one
+ *   poll, which decides: one lost connection of many is no outage.
  * - While it is away it is polled about once a second until it is available again.
  * - There is one poll at a time. Listeners are notified of changes only, in the order of the changes.
  */
@@ -86,7 +86,7 @@ export class Availability {
   }
 }
 
-/** The message of the deepest cause, or its code where it has none, as the error for a host with several addresses has. */
+/** The message of the deepest cause; its code where that is empty, as for a host with several addresses. */
 function reasonOf(error: unknown): string {
   let deepest = error as Error & { code?: string };
   while (deepest.cause instanceof Error) deepest = deepest.cause;

@@ -1,8 +1,8 @@
 import { Socket } from 'node:net';
 
 /**
- * A socket that sends everything written to it in one tick of the event loop together: the statements at either end of a
- * transaction then reach Postgres in one packet, and wake its process up once.
+ * A socket that sends everything written to it in one tick of the event loop together: the statements at either end of
+ * a transaction then reach Postgres in one packet, and wake its process up once.
  */
 export function corkedSocket(): Socket {
   const socket = new Socket();
