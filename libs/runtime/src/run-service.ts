@@ -44,9 +44,9 @@ export class DatabaseModule {
 
 /**
  * Runs a replica of a service as a process.
- * - Nothing of it exists before Postgres answers and has every migration: no request is read, no heartbeat is told.
- * - While Postgres is away for this replica it leaves requests to others, and comes back by itself.
- * - Stopping it, requests that were begun are answered before Postgres is let go.
+ * - It reads no request and sends no heartbeat before Postgres answers and has every migration.
+ * - While it can't reach Postgres it leaves requests to other replicas, and resumes by itself.
+ * - When it stops, requests that have begun are answered before the connections to Postgres are closed.
  *
  * @param module makes the service's module.
  * @param opsRoutes makes the service's own routes on the ops port, from the started app.
@@ -88,7 +88,7 @@ export function runService<Schema extends z.ZodObject>(
     return {
       missing: async () => [
         ...(status === 'connected' ? [] : [`Redis: ${status}`]),
-        // A pool without a free connection is busy, and no sign that Postgres is away.
+        // Without a free connection a check would have to wait: the pool is busy, not Postgres away.
         ...(database.connections.waiting > 0 ? database.availability.missing : await database.availability.check()),
       ],
       opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),
@@ -101,7 +101,7 @@ export function runService<Schema extends z.ZodObject>(
   });
 }
 
-/** How long to wait before Postgres is tried again, in milliseconds. */
+/** The pause between two attempts to connect to Postgres, in milliseconds. */
 const retryMs = 1_000;
 
 /** Connects to Postgres and waits until it has every migration, for as long as both take. */
@@ -120,7 +120,7 @@ async function openDatabase(app: string, config: ServiceConfig, log: Log, waitFo
     } catch (error) {
       const { message, code = '' } = error as Error & { code?: string };
       const reason = message || code;
-      // Once for each reason: it may be put right at either end.
+      // Logged once for each reason, as the operator may correct one after the other.
       if (reason !== trouble) log.error({ err: error }, 'Postgres is not to be had; trying on');
       trouble = reason;
       await delay(retryMs);

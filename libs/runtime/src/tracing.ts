@@ -11,7 +11,7 @@ import {
 import type { CallContext, StreamClient, StreamServer } from '#transport';
 import { z } from 'zod';
 
-/** Traces by OpenTelemetry. The exporter reads further standard variables by itself, e.g. OTEL_EXPORTER_OTLP_HEADERS. */
+/** Tracing by OpenTelemetry. The exporter itself reads further standard variables, e.g. OTEL_EXPORTER_OTLP_HEADERS. */
 export const tracingConfig = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/ })
@@ -36,9 +36,9 @@ const tracer = trace.getTracer('podcast-sync');
 const flushLimitMs = 2_000;
 
 /**
- * Starts sending traces where the configuration says so. Off, the SDK is not even loaded, and spans cost next to nothing.
+ * Starts sending traces where configured. Otherwise the SDK is not even loaded, and spans cost next to nothing.
  *
- * @returns sends what is left and ends; never rejects, as a collector that is away is no fault of the app's.
+ * @returns a function that sends the remaining spans and ends; never rejects, as a missing collector is no fault here.
  */
 export async function startTracing(
   app: string,
@@ -84,13 +84,13 @@ export function traceHeaders(): TraceHeaders {
   return headers;
 }
 
-/** Begins a span that {@link endSpan} ends, for what begins and ends in different places. */
+/** Begins a span that the caller ends, for work that begins and ends in different places. */
 export function beginSpan(name: string, kind: SpanKind, parent: Context): { span: Span; context: Context } {
   const span = tracer.startSpan(name, { kind }, parent);
   return { span, context: trace.setSpan(parent, span) };
 }
 
-/** Runs something as a span; what it throws marks the span as failed. */
+/** Runs a function as a span, which counts as failed where the function throws. */
 export function inSpan<Result>(
   name: string,
   kind: SpanKind,
