@@ -70,7 +70,7 @@ const fixed: readonly JsonBytes[] = [
   text(`{${Array.from({ length: 10_000 }, (_, index) => `"k${index}":0`).join(',')}}`),
 ];
 
-/** A value where another one was meant. */
+/** A value that does not belong where it stands. */
 export const hostileValue: fc.Arbitrary<JsonBytes> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...fixed) },
   { weight: 3, arbitrary: fc.constantFrom(...texts).map((value) => text(JSON.stringify(value))) },

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { hostileValue, spoilt, treacherousNames } from './hostile.json.js';
 import type { RawRequest } from './raw.http.js';
 
-/** What the requests are made of: a credential that is good, and a subscription that is there. */
+/** What requests are made of: a valid credential and an existing subscription. */
 export interface HostileWorld {
   readonly token: string;
   readonly guid: string;
@@ -47,7 +47,7 @@ const json = 'Content-Type: application/json';
 const bearer = ({ token }: HostileWorld) => `Authorization: Bearer ${token}`;
 
 const status = { value: true, timestamp: '2023-02-23T14:00:00Z' };
-/** A good body of each write. */
+/** A valid body of each write. */
 function documents(guid: string): [method: string, path: string, document: unknown][] {
   const feed_url = 'https://feeds.example/1.xml';
   const episode = {
@@ -74,7 +74,7 @@ function bodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   return fc.oneof(...writes);
 }
 
-/** On every operation, also on those that take none. */
+/** Any bytes as a body, on every operation, also on those that take none. */
 function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   const operation = fc.constantFrom(
     ...documents(world.guid),
@@ -103,7 +103,7 @@ const starts = ['', '/', '/v1/', '//', '/subscriptions/', '/v1/subscriptions/', 
 const parameters = ['', ...'since page per_page cursor since[] page[a] __proto__ %zz'.split(' ')];
 const parameterValues = ['', '9'.repeat(300), ...'-1 0 1e9 NaN 2023-02-23T14:00:00+01:00 null 1,2'.split(' ')];
 
-/** Every method on every path, and on what is nearly one. */
+/** Every method on every path, and on invalid ones. */
 function paths(world: HostileWorld): fc.Arbitrary<RawRequest> {
   const segment = fc.oneof(
     fc.constantFrom(...knownSegments, world.guid),
@@ -142,7 +142,7 @@ const asked = [
   ['DELETE', '/subscriptions/x'],
   ['GET', '/openapi.json'],
 ] as const;
-/** With these a request may have no end: a body that never comes, another protocol, a connection that stays. */
+/** Headers by which a request may never end: a missing body, another protocol, a connection that stays open. */
 const endless = /^(transfer-encoding|content-length|upgrade|expect|connection)/i;
 
 function headers(world: HostileWorld): fc.Arbitrary<RawRequest> {

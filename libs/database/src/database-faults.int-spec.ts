@@ -78,15 +78,15 @@ describe('a write', () => {
     const proxy = await TcpProxy.to(server.urls.episode);
     const dataSource = await createDataSource({ url: proxy.url, poolSize: 2 }).initialize();
     const through = new Database(dataSource);
-    // A login waits at the gate with its last answer still to come.
+    // By this trigger a login waits just before its last answer.
     await owner.query(`
       CREATE FUNCTION public.gate() RETURNS event_trigger LANGUAGE plpgsql AS $$
         BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;
       CREATE EVENT TRIGGER gate ON login EXECUTE FUNCTION public.gate();
       SELECT pg_advisory_lock(1)`);
-    const unheard: unknown[] = [];
-    const hear = (error: unknown) => void unheard.push(error);
-    process.on('uncaughtException', hear);
+    const unhandled: unknown[] = [];
+    const collect = (error: unknown) => void unhandled.push(error);
+    process.on('uncaughtException', collect);
     try {
       const attempts = Promise.all([1, 2].map(() => through.inTransaction(timeLimit(5_000), reads)).map(settled));
       const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'";
@@ -104,9 +104,9 @@ describe('a write', () => {
       await owner.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
       proxy.release();
       expect(await attempts).toContainEqual(expect.objectContaining({ code: 'unavailable' }));
-      expect(unheard).toEqual([]);
+      expect(unhandled).toEqual([]);
     } finally {
-      process.off('uncaughtException', hear);
+      process.off('uncaughtException', collect);
       await owner.query('SELECT pg_advisory_unlock_all(); DROP EVENT TRIGGER gate; DROP FUNCTION public.gate');
       await owner.end();
       proxy.release();

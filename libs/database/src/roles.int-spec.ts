@@ -170,7 +170,7 @@ describe('the login of', () => {
        WHERE p.prosecdef AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
     );
     expect(definers).toEqual([
-      // What triggers run nobody can call.
+      // Functions of triggers can be called by nobody.
       ...['episode.count_added()', 'episode.count_removed()'].map((name) => ({
         ...{ name, search: expect.stringContaining('search_path=pg_catalog, pg_temp'), granted: null },
       })),

@@ -3,7 +3,7 @@ import { timeLimit, UserQueue } from './user.queue.js';
 
 const ages = () => 60_000;
 
-/** Something that ends when it is told to. */
+/** A run that ends on demand. */
 function held() {
   let end: () => void = () => undefined;
   const run = new Promise<void>((resolve) => (end = resolve));

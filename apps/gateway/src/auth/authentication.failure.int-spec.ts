@@ -28,7 +28,7 @@ async function gateway(keySetFile: string, variables: Record<string, string> = {
   return started;
 }
 
-/** Asks for what no gateway has: 404 tells that the credential was accepted. */
+/** Asks for a path that does not exist: 404 means that the credential was accepted. */
 const ask = (at: AppProcess, authorization?: string) =>
   fetch(`http://127.0.0.1:${String(at.facts['port'])}/nothing`, { headers: authorization ? { authorization } : {} });
 

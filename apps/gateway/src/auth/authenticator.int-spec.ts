@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** As a secret is changed: whole, by another file. */
+/** Replaces the file as a whole, as a secret is replaced. */
 function writeKeys(name: string, ...keys: JWK[]): string {
   const file = join(directory, name);
   writeFileSync(`${file}.new`, JSON.stringify(keySet(...keys)));

@@ -32,7 +32,7 @@ function started(variables: Record<string, string>): Promise<AppProcess> {
   });
 }
 
-/** One that ends with its test. */
+/** A gateway that is stopped after its test. */
 async function gateway(variables: Record<string, string>): Promise<AppProcess> {
   const one = await started(variables);
   gateways.push(one);

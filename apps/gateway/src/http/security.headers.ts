@@ -18,7 +18,7 @@ const open = {
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
 };
 
-/** Sets the headers by which browsers and caches are told to be careful. */
+/** Sets the security headers of an answer. */
 export function securityHeaders(config: GatewayConfig): (request: FastifyRequest, reply: FastifyReply) => void {
   // Only a public URL with TLS allows the promise that TLS is always there.
   const transport = config.PUBLIC_URL?.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' };
