@@ -142,7 +142,7 @@ describe('a call that has to wait', () => {
     expect(world.limiter.users).toBe(0);
   });
 
-  it('never starts when its turn comes before its timer, in a process that was held up', async () => {
+  it('never starts when it could before its timer ends, in a process that was held up', async () => {
     const { limiter } = new World({ running: 1 });
     const ended = new AbortController().signal;
     let end = () => {};
