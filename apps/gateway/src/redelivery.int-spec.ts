@@ -41,29 +41,37 @@ const position = async (device: Device) => {
 
 const cases: readonly Case[] = [
   {
-    ...{ write: 'POST /subscriptions', app: 'subscription' },
+    write: 'POST /subscriptions',
+    app: 'subscription',
     send: (device, _guid, key) => post(device, key),
     other: (device, guid) => patch(device, guid, false),
-    ...{ read: isSubscribed, stands: false },
+    read: isSubscribed,
+    stands: false,
   },
   {
-    ...{ write: 'PATCH /subscriptions/{guid}', app: 'subscription' },
+    write: 'PATCH /subscriptions/{guid}',
+    app: 'subscription',
     send: (device, guid, key) => patch(device, guid, false, key),
     other: (device) => post(device),
-    ...{ read: isSubscribed, stands: true },
+    read: isSubscribed,
+    stands: true,
   },
   {
-    ...{ write: 'POST /episodes', app: 'episode' },
+    write: 'POST /episodes',
+    app: 'episode',
     send: (device, guid, key) => upload(device, guid, 40, key),
     other: (device, guid) => upload(device, guid, 90),
-    ...{ read: position, stands: 90 },
+    read: position,
+    stands: 90,
   },
   {
-    ...{ write: 'DELETE /subscriptions/{guid}, after SUCCESS', app: 'deletion-worker' },
+    write: 'DELETE /subscriptions/{guid}, after SUCCESS',
+    app: 'deletion-worker',
     send: (device, guid, key) => device.send('DELETE', `/subscriptions/${guid}`, { key }),
     done: "SELECT FROM deletion.deletions WHERE user_id = $1 AND status = 'SUCCESS'",
     other: (device) => post(device),
-    ...{ read: isSubscribed, stands: true },
+    read: isSubscribed,
+    stands: true,
   },
 ];
 

@@ -51,14 +51,19 @@ const status = { value: true, timestamp: '2023-02-23T14:00:00Z' };
 function documents(guid: string): [method: string, path: string, document: unknown][] {
   const feed_url = 'https://feeds.example/1.xml';
   const episode = {
-    ...{ podcast_guid: guid, sync_id: '5c1f0a4e-6c0f-4d5e-9b6e-2f1f8c3f7a10', episode_guid: 'e', title: 't' },
-    ...{
-      publish_date: '2023-02-23T14:00:00Z',
-      enclosure_url: 'https://m.example/1',
-      episode_url: 'https://e.example/1',
-    },
-    ...{ playback_position: { value: 1, timestamp: '2023-02-23T14:00' }, played_status: status, new_status: status },
-    ...{ download_status: status, favorite_status: status, temporary_id: 'x' },
+    podcast_guid: guid,
+    sync_id: '5c1f0a4e-6c0f-4d5e-9b6e-2f1f8c3f7a10',
+    episode_guid: 'e',
+    title: 't',
+    publish_date: '2023-02-23T14:00:00Z',
+    enclosure_url: 'https://m.example/1',
+    episode_url: 'https://e.example/1',
+    playback_position: { value: 1, timestamp: '2023-02-23T14:00' },
+    played_status: status,
+    new_status: status,
+    download_status: status,
+    favorite_status: status,
+    temporary_id: 'x',
   };
   return [
     ['POST', '/subscriptions', { subscriptions: [{ feed_url }, { feed_url, guid }] }],
@@ -78,8 +83,11 @@ function bodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
 function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   const operation = fc.constantFrom(
     ...documents(world.guid),
-    ...[['GET', '/subscriptions'] as const, ['GET', '/episodes'] as const, ['GET', '/deletions/1'] as const],
-    ...[['GET', `/subscriptions/${world.guid}`] as const, ['DELETE', '/subscriptions/x'] as const],
+    ['GET', '/subscriptions'] as const,
+    ['GET', '/episodes'] as const,
+    ['GET', '/deletions/1'] as const,
+    ['GET', `/subscriptions/${world.guid}`] as const,
+    ['DELETE', '/subscriptions/x'] as const,
   );
   const types = ['application/json', 'text/plain', 'application/json; charset=utf-16', ''];
   const type = fc.constantFrom(...types.map((name) => `Content-Type: ${name}`));
@@ -130,7 +138,10 @@ const fieldNames = [
   ...'traceparent tracestate X-Request-Id X-HTTP-Method-Override'.split(' '),
 ];
 const fieldValues = [
-  ...['', 'a b', 'a\tb', 'x'.repeat(3_000)],
+  '',
+  'a b',
+  'a\tb',
+  'x'.repeat(3_000),
   ...'* W/"x" " ,,, gzip;q=x br identity;q=0 \xff 00-0-0-00 chunked h2c application/json {} bytes=0- ['.split(' '),
   ...'::1 256.1.1.1 evil.example:99999'.split(' '),
 ];

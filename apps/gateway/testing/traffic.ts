@@ -83,8 +83,12 @@ class SimulatedUser {
     const answer = await this.send('POST', '/episodes', {
       episodes: [
         {
-          ...{ podcast_guid: this.podcast, episode_guid: 'one', title: 'One', publish_date: '2026-01-01T00:00:00Z' },
-          ...{ enclosure_url: `${this.feed(0)}/1.mp3`, episode_url: `${this.feed(0)}/1` },
+          podcast_guid: this.podcast,
+          episode_guid: 'one',
+          title: 'One',
+          publish_date: '2026-01-01T00:00:00Z',
+          enclosure_url: `${this.feed(0)}/1.mp3`,
+          episode_url: `${this.feed(0)}/1`,
           playback_position: {
             value: position,
             timestamp: new Date(Date.UTC(2026, 0, 2) + position * 1_000).toISOString(),

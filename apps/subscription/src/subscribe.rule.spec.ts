@@ -166,7 +166,11 @@ describe('a subscription that is found', () => {
     const known = world({ id: 1, urls: [u], guids: [A], deleted: earlier, isSubscribed: false });
     post(known, { feedUrl: u });
     expect(changedRow(known, 1)).toMatchObject({
-      ...{ isSubscribed: true, deleted: null, subscriptionChanged: now, added: now, changed: now },
+      isSubscribed: true,
+      deleted: null,
+      subscriptionChanged: now,
+      added: now,
+      changed: now,
     });
   });
 

@@ -91,7 +91,9 @@ export class SubscriptionService {
     const { feedUrl, isSubscribed, subscriptionChanged, guidChanged, attached } = row;
     const renamed = guidChanged !== null && guidChanged > attached ? guidChanged : attached;
     return JsonText.of({
-      ...{ feed_url: feedUrl, guid: request.guid, is_subscribed: isSubscribed },
+      feed_url: feedUrl,
+      guid: request.guid,
+      is_subscribed: isSubscribed,
       subscription_changed: subscriptionChanged,
       ...(row.guid !== request.guid && { new_guid: row.guid, guid_changed: renamed }),
     });

@@ -62,7 +62,11 @@ describe('PATCH', () => {
 
   it('answers all fields that were sent', () => {
     expect(patch({ newFeedUrl: w, newGuid: D, isSubscribed: false }, X).answer).toEqual({
-      ...{ new_feed_url: w, new_guid: D, is_subscribed: false, subscription_changed: now, guid_changed: now },
+      new_feed_url: w,
+      new_guid: D,
+      is_subscribed: false,
+      subscription_changed: now,
+      guid_changed: now,
     });
   });
 
@@ -125,7 +129,8 @@ describe('PATCH that merges', () => {
 
   it('is not stamped as subscribed if it was already', () => {
     expect(patch({ newGuid: B }, X, { ...Y, isSubscribed: false }).row).toMatchObject({
-      ...{ isSubscribed: true, subscriptionChanged: earlier },
+      isSubscribed: true,
+      subscriptionChanged: earlier,
     });
   });
 

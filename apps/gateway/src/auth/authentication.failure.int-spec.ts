@@ -20,8 +20,12 @@ afterAll(async () => {
 
 async function gateway(keySetFile: string, variables: Record<string, string> = {}): Promise<AppProcess> {
   const started = await AppProcess.start('gateway', {
-    ...{ PORT: '0', OPS_PORT: '0', REDIS_URL: inject('servers').redisUrl, AUTH_JWKS_FILE: keySetFile },
-    ...{ AUTH_ISSUER: TokenIssuer.issuer, AUTH_AUDIENCE: TokenIssuer.audience },
+    PORT: '0',
+    OPS_PORT: '0',
+    REDIS_URL: inject('servers').redisUrl,
+    AUTH_JWKS_FILE: keySetFile,
+    AUTH_ISSUER: TokenIssuer.issuer,
+    AUTH_AUDIENCE: TokenIssuer.audience,
     ...variables,
   });
   gateways.push(started);

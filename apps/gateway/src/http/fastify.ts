@@ -31,7 +31,13 @@ const corsOptions = {
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
   allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
   exposedHeaders: [
-    ...['Sync-Timestamp', 'ETag', 'Ignored-Parameters', 'Retry-After', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'],
+    'Sync-Timestamp',
+    'ETag',
+    'Ignored-Parameters',
+    'Retry-After',
+    'X-Request-Id',
+    'RateLimit',
+    'RateLimit-Policy',
   ],
   maxAge: 600,
 };
