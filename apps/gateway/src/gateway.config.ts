@@ -5,6 +5,9 @@ import { trustedIssuers } from './auth/trusted.issuers.js';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
+/** Values separated by commas. */
+const list = z.string().transform((text) => text.split(',').map((value) => value.trim()));
+
 /** `requests/seconds`, e.g. 600/60. */
 const rateLimit = z
   .string()
@@ -35,9 +38,7 @@ export const gatewayConfig = z
       .transform(withoutSlashes)
       .optional()
       .describe('Base of the links in pages. Not set: as the request was addressed.'),
-    AUTH_ISSUER: z
-      .string()
-      .transform((list) => list.split(',').map((issuer) => issuer.trim()))
+    AUTH_ISSUER: list
       .pipe(z.array(z.string().min(1)))
       .describe('The `iss` that tokens must carry; `iss,…` for several issuers.'),
     AUTH_AUDIENCE: z.string().min(1).describe('The `aud` that tokens must carry.'),
@@ -69,15 +70,11 @@ export const gatewayConfig = z
       .regex(/^[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*$/, 'must look like new-issuer=first-issuer,…')
       .optional()
       .describe('Issuers under a new name: `new=first,…`, so that users stay who they are when a provider moves.'),
-    CORS_ORIGINS: z
-      .string()
-      .transform((list) => list.split(',').map((origin) => origin.trim()))
+    CORS_ORIGINS: list
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe('Web origins that may call: `https://app.example,…`. Not set: none.'),
-    TRUSTED_PROXIES: z
-      .string()
-      .transform((list) => list.split(',').map((proxy) => proxy.trim()))
+    TRUSTED_PROXIES: list
       .pipe(z.array(network))
       .optional()
       .describe(

@@ -67,9 +67,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   };
 }
 
-/**
- * Serves what needs no credential: the description of the interface, its reference page, and the keys kept in files.
- */
+/** Serves what needs no credential: the API description, its reference page, and the keys that are kept in files. */
 function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator): void {
   const document = createOpenApi(app);
   SwaggerModule.setup('docs', app, document, { raw: false });

@@ -29,18 +29,10 @@ export class Services {
     @Inject(CONFIG) config: GatewayConfig,
   ) {
     const { MAX_WAITING_PER_USER: waiting, MAX_CALLS: waitingInAll } = config;
-    this.reads = new UserLimiter({
-      running: config.MAX_READS_PER_USER,
-      runningBytes: config.MAX_ANSWER_BYTES,
-      waiting,
-      waitingInAll,
-    });
-    this.writes = new UserLimiter({
-      running: config.MAX_WRITES_PER_USER,
-      runningBytes: config.MAX_BODY_BYTES,
-      waiting,
-      waitingInAll,
-    });
+    const limiter = (running: number, runningBytes: number) =>
+      new UserLimiter({ running, runningBytes, waiting, waitingInAll });
+    this.reads = limiter(config.MAX_READS_PER_USER, config.MAX_ANSWER_BYTES);
+    this.writes = limiter(config.MAX_WRITES_PER_USER, config.MAX_BODY_BYTES);
   }
 
   /**
@@ -84,9 +76,7 @@ function jsonBytes(reply: unknown): number {
   return Object.values(reply).reduce<number>((sum, part) => sum + (part instanceof JsonText ? part.text.length : 0), 0);
 }
 
-/**
- * The id of a write. The prefix keeps clients' keys apart from ids made here, so that no key can name another request.
- */
+/** The id of a write. By the prefix a client's key can't be the id of another request, which is made here. */
 function writeId(request: FastifyRequest): string {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return `request ${randomUUID()}`;

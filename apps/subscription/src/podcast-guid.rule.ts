@@ -4,9 +4,8 @@ import { createHash } from 'node:crypto';
 const podcastNamespace = Buffer.from('ead4c236bf5858c6a2c6a6b28d128cb6', 'hex');
 
 /**
- * The guid of a feed that declares none: UUIDv5 of its URL without scheme and without trailing slashes (podcast
- * namespace, `podcast:guid`; docs/interface.md, "Guids"). Not by the package `uuid`, which takes ten times as long for
- * a long URL.
+ * The guid of a feed that declares none: UUIDv5 of its URL without scheme and trailing slashes (podcast namespace,
+ * `podcast:guid`; docs/interface.md, "Guids"). The package `uuid` would take ten times as long for a long URL.
  */
 export function podcastGuid(feedUrl: string): string {
   const name = withoutTrailingSlashes(feedUrl.replace(/^[a-z][a-z\d+.-]*:\/\//i, ''));

@@ -20,10 +20,7 @@ export const failureSchema = z.object({
 });
 export type FailureData = z.output<typeof failureSchema>;
 
-/**
- * A failure that the caller sees. Anything else that is thrown is logged where it happens, and `internal` to the
- * caller.
- */
+/** A failure that the caller sees. Anything else that is thrown is logged and `internal` to the caller. */
 export class Failure extends Error {
   constructor(
     readonly code: FailureCode,

@@ -1,9 +1,6 @@
 import { z } from 'zod';
 
-/**
- * A value as JSON, serialized once by the service that owns the data. It is passed on to the client as text; nothing in
- * between parses it.
- */
+/** A value that the service which owns it has serialized to JSON; on its way to the client nothing parses it. */
 export class JsonText<Value = unknown> {
   /** Exists for the compiler only. */
   declare private readonly value: Value;

@@ -118,9 +118,7 @@ export class Database {
     return this.alone(query, () => this.reads.read<Row>(bind(query, values, this.prepared)));
   }
 
-  /**
-   * Runs one statement by itself that changes or locks something, and commits it. @throws Failure like {@link read}.
-   */
+  /** Runs one statement that changes or locks something, by itself, and commits it. @throws like {@link read}. */
   async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.alone(query, () => this.pool.query<Row>(bind(query, values, this.prepared)));
   }

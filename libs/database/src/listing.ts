@@ -94,18 +94,15 @@ type Head = { clock: string; total?: number; firstMatch?: number; lastMatch?: nu
 
 /** The statement for a page, and its values. */
 function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
-  const { userId, since, perPage, position, total, span: idRange } = request;
+  const { userId, since, perPage, position, total, span: range } = request;
   const values = [userId, since ?? '-infinity', perPage + 1];
   const backward = position.from === 'before';
   if (position.from === 'page') {
     const skip = Math.min((position.page - 1) * perPage, largestId);
     return since === undefined ? [list.forward, [...values, 0, skip, null]] : [list.changed, [...values, skip]];
   }
-  if (since !== undefined && idRange)
-    return [
-      backward ? list.changedBackward : list.changedForward,
-      [...values, position.id, idRange.first, idRange.last],
-    ];
+  if (since !== undefined && range)
+    return [backward ? list.changedBackward : list.changedForward, [...values, position.id, range.first, range.last]];
   return [backward ? list.backward : list.forward, [...values, position.id, 0, total ?? null]];
 }
 

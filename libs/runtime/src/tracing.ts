@@ -27,9 +27,6 @@ export const tracingConfig = z.object({
 });
 export type TracingConfig = z.output<typeof tracingConfig>;
 
-/** Headers that carry a trace: W3C `traceparent` and `tracestate`. */
-export type TraceHeaders = Record<string, string>;
-
 const tracer = trace.getTracer('podcast-sync');
 
 /** How long a stopping process waits for its last spans to be sent, in milliseconds. */
@@ -77,9 +74,9 @@ export function traceOf(headers: Readonly<Record<string, unknown>>): Context {
   return propagation.extract(ROOT_CONTEXT, headers);
 }
 
-/** The current trace as headers; none where there is no trace. */
-export function traceHeaders(): TraceHeaders {
-  const headers: TraceHeaders = {};
+/** The current trace as headers, W3C `traceparent` and `tracestate`; none where there is no trace. */
+export function traceHeaders(): Record<string, string> {
+  const headers: Record<string, string> = {};
   propagation.inject(context.active(), headers);
   return headers;
 }

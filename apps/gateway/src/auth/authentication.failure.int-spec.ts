@@ -6,7 +6,7 @@ import { AppProcess, eventually } from '#testing';
 import type { JWTPayload } from 'jose';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { keySet, newKey, sign } from '../../testing/key.provider.js';
-import type { AuthenticationFailureReason } from './authentication.failure.js';
+import type { FailureReason } from './authentication.failure.js';
 
 let keys: string;
 const gateways: AppProcess[] = [];
@@ -37,9 +37,7 @@ const ask = (at: AppProcess, authorization?: string) =>
   fetch(`http://127.0.0.1:${String(at.facts['port'])}/nothing`, { headers: authorization ? { authorization } : {} });
 
 /** For each reason a credential that is refused for it. */
-async function refusedCredentials(
-  keySetFile: string,
-): Promise<Record<AuthenticationFailureReason, string | undefined>> {
+async function refusedCredentials(keySetFile: string): Promise<Record<FailureReason, string | undefined>> {
   const [key, stranger] = [await newKey('ours'), await newKey('strange')];
   writeFileSync(keySetFile, JSON.stringify(keySet(key)));
   const bearer = async (claims: JWTPayload, header = {}, by = key) =>

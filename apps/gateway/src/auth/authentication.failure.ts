@@ -1,7 +1,7 @@
 import { Failure } from '#contracts';
 
 /** Why a credential is not accepted, for the operator; clients get the same 401 for all of them. */
-export type AuthenticationFailureReason =
+export type FailureReason =
   | 'missing'
   | 'malformed'
   | 'issuer'
@@ -17,7 +17,7 @@ export type AuthenticationFailureReason =
 /** A credential that is missing or can't be accepted. */
 export class AuthenticationFailure extends Failure {
   constructor(
-    readonly reason: AuthenticationFailureReason,
+    readonly reason: FailureReason,
     options?: ErrorOptions,
   ) {
     super('unauthorized', undefined, options);

@@ -5,7 +5,7 @@ import { decodeJwt, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } fro
 import type { GatewayConfig } from '../gateway.config.js';
 import { FileKeys } from './file.keys.js';
 import type { IssuerKeys } from './issuer.keys.js';
-import { AuthenticationFailure, type AuthenticationFailureReason } from './authentication.failure.js';
+import { AuthenticationFailure, type FailureReason } from './authentication.failure.js';
 import { discoverKeySet, RemoteKeys } from './remote.keys.js';
 import { type TrustedIssuer, trustedIssuers } from './trusted.issuers.js';
 import { issuerAliases, userId } from './user-id.rule.js';
@@ -139,7 +139,7 @@ function claimedIssuer(token: string): string {
   }
 }
 
-const reasons: Readonly<Record<string, AuthenticationFailureReason>> = {
+const reasons: Readonly<Record<string, FailureReason>> = {
   ERR_JOSE_ALG_NOT_ALLOWED: 'algorithm',
   ERR_JWKS_NO_MATCHING_KEY: 'key',
   ERR_JWKS_MULTIPLE_MATCHING_KEYS: 'key',
@@ -147,13 +147,9 @@ const reasons: Readonly<Record<string, AuthenticationFailureReason>> = {
   ERR_JWT_EXPIRED: 'expired',
   ERR_JWT_CLAIM_VALIDATION_FAILED: 'claims',
 };
-const claimReasons: Readonly<Record<string, AuthenticationFailureReason>> = {
-  aud: 'audience',
-  iss: 'issuer',
-  nbf: 'not_yet_valid',
-};
+const claimReasons: Readonly<Record<string, FailureReason>> = { aud: 'audience', iss: 'issuer', nbf: 'not_yet_valid' };
 
-function reasonOf(error: unknown): AuthenticationFailureReason {
+function reasonOf(error: unknown): FailureReason {
   if (error instanceof errors.JWTClaimValidationFailed) return claimReasons[error.claim] ?? 'claims';
   // An error that is none of jose's comes from a key that can't be used, e.g. an RSA key that is too short.
   return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';

@@ -10,9 +10,8 @@ import type { RateLimits } from './rate.limits.js';
 import { isOpen, methodsOf } from './routes.js';
 
 /**
- * Admission control, before routing and before the body is read. It checks, in this order: the rate limit of the
- * address, the credential, the rate limit of the user, what the user's requests hold already, and whether the route
- * exists.
+ * Admission control, before routing and before the body is read. Checks, in this order: the rate limit of the address,
+ * the credential, the rate limit of the user, what the user's requests hold already, and whether the route exists.
  */
 export class Admission {
   private readonly refused = authenticationFailureMetrics();

@@ -30,15 +30,7 @@ declare module 'fastify' {
 const corsOptions = {
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
   allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
-  exposedHeaders: [
-    'Sync-Timestamp',
-    'ETag',
-    'Ignored-Parameters',
-    'Retry-After',
-    'X-Request-Id',
-    'RateLimit',
-    'RateLimit-Policy',
-  ],
+  exposedHeaders: 'Sync-Timestamp, ETag, Ignored-Parameters, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy',
   maxAge: 600,
 };
 
@@ -60,10 +52,7 @@ const compression = {
  */
 const largestCompressed = 524_288;
 
-/**
- * The HTTP server in front of Nest's router: first {@link Admission}, then the body. Every error it answers has the
- * interface's error body.
- */
+/** The HTTP server: before Nest's router {@link Admission}, then the body. All its errors have the interface's body. */
 export async function createFastify(config: GatewayConfig, admission: Admission, log: Log): Promise<FastifyAdapter> {
   const protect = securityHeaders(config);
   const adapter = new FastifyAdapter({

@@ -1,6 +1,4 @@
-/**
- * The methods of each path of the interface, below `/` and `/v1/`. A segment that starts with a colon takes any value.
- */
+/** The methods of each path of the interface, below `/` and `/v1/`. A segment with a colon takes any value. */
 const routes: readonly (readonly [path: string, methods: readonly string[]])[] = [
   ['subscriptions', ['GET', 'HEAD', 'POST']],
   ['subscriptions/:guid', ['GET', 'HEAD', 'PATCH', 'DELETE']],

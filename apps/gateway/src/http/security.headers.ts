@@ -8,9 +8,7 @@ const always = {
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 };
-/**
- * On answers of the API: no scripts, no frames, no caching; lists allow caching with revalidation (list.responder.ts).
- */
+/** On answers of the API: no scripts, no frames, no caching; lists allow revalidation (list.responder.ts). */
 const api = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'", 'cache-control': 'no-store' };
 /** On open paths: the reference page has scripts of its own and inline styles. */
 const open = {

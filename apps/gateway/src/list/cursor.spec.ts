@@ -18,7 +18,7 @@ describe('a cursor', () => {
         .date({ min: new Date(0), max: new Date('9999-01-01'), noInvalidDate: true })
         .map((date) => date.toISOString()),
       total: fc.maxSafeNat(),
-      idRange: fc.option(fc.record({ first: fc.maxSafeNat(), last: fc.maxSafeNat() }), { nil: undefined }),
+      range: fc.option(fc.record({ first: fc.maxSafeNat(), last: fc.maxSafeNat() }), { nil: undefined }),
     });
     fc.assert(
       fc.property(any, (made) => {

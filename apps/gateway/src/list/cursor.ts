@@ -24,7 +24,7 @@ export interface Cursor {
   /** The total that the first page counted. */
   total: number;
   /** Of a walk with `since`: see {@link IdRange}. */
-  idRange?: IdRange | undefined;
+  range?: IdRange | undefined;
 }
 
 /** What a cursor is valid for: one user, one list, one `since`. */
@@ -35,19 +35,12 @@ export interface CursorScope {
 }
 
 /**
- * Writes a cursor for a link. Its check value ties it to its scope: a cursor that was altered, or is of another scope,
- * counts as not sent. It is no secret: whoever forges one reads nothing but their own list, as every statement is bound
- * to the user.
+ * Writes a cursor for a link. Its check value ties it to its scope: one that was altered or is of another scope counts
+ * as not sent. It is no secret: who forges one reads only their own list, as every statement is bound to the user.
  */
 export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
-  const { direction, boundary, syncTimestamp, total, idRange } = cursor;
-  const parts = [
-    direction,
-    boundary,
-    Date.parse(syncTimestamp),
-    total,
-    ...(idRange ? [idRange.first, idRange.last] : []),
-  ];
+  const { direction, boundary, syncTimestamp, total, range } = cursor;
+  const parts = [direction, boundary, Date.parse(syncTimestamp), total, ...(range ? [range.first, range.last] : [])];
   const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');
   return `${payload}.${check(payload, scope)}`;
 }
@@ -59,14 +52,8 @@ export function decodeCursor(text: string, scope: CursorScope): Cursor | undefin
   const parsed = cursorSchema.safeParse(json(Buffer.from(payload, 'base64url').toString('utf8')));
   if (!parsed.success) return undefined;
   const [direction, boundary, syncTimestamp, total, first, last] = parsed.data;
-  const idRange = first !== undefined && last !== undefined ? { first, last } : undefined;
-  return {
-    direction,
-    boundary,
-    syncTimestamp: new Date(syncTimestamp).toISOString(),
-    total,
-    ...(idRange && { idRange }),
-  };
+  const range = first !== undefined && last !== undefined ? { first, last } : undefined;
+  return { direction, boundary, syncTimestamp: new Date(syncTimestamp).toISOString(), total, ...(range && { range }) };
 }
 
 function json(text: string): unknown {

@@ -54,8 +54,8 @@ export class ListResponder {
     });
     if (found.unchanged || request.headers['if-none-match']?.trim() === '*') return void reply.code(304);
     const { total, items, firstId, lastId, more } = found;
-    const idRange = cursor ? cursor.idRange : found.span;
-    const links = neighbours({ page, perPage, cursor, total, idRange, syncTimestamp, firstId, lastId, more });
+    const range = cursor ? cursor.range : found.span;
+    const links = neighbours({ page, perPage, cursor, total, range, syncTimestamp, firstId, lastId, more });
     const link = (to: Neighbour) => {
       const start = encodeCursor(to.cursor, { userId, list: array, since });
       return `${url.origin}${url.pathname}${sent.with({ page: String(to.page), cursor: start })}`;
@@ -77,5 +77,5 @@ export class ListResponder {
 /** What the service needs of a query. */
 function requested({ since, page, perPage, cursor }: ListQuery) {
   const position: Position = cursor ? { from: cursor.direction, id: cursor.boundary } : { from: 'page', page };
-  return { since, perPage, position, total: cursor?.total, span: cursor?.idRange };
+  return { since, perPage, position, total: cursor?.total, span: cursor?.range };
 }

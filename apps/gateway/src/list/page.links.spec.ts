@@ -12,8 +12,8 @@ const syncTimestamp = '2026-02-02T12:00:00.000Z';
  */
 function readPage(all: readonly number[], page: number, cursor?: Cursor, since = false) {
   const backward = cursor?.direction === 'before';
-  const idRange = cursor ? cursor.idRange : since && all.length > 0 ? { first: all[0]!, last: all.at(-1)! } : undefined;
-  const ids = all.filter((id) => !idRange || (id >= idRange.first && id <= idRange.last));
+  const range = cursor ? cursor.range : since && all.length > 0 ? { first: all[0]!, last: all.at(-1)! } : undefined;
+  const ids = all.filter((id) => !range || (id >= range.first && id <= range.last));
   const ahead = !cursor
     ? ids.slice((page - 1) * perPage)
     : ids.filter((id) => (backward ? id < cursor.boundary : id > cursor.boundary));
@@ -24,7 +24,7 @@ function readPage(all: readonly number[], page: number, cursor?: Cursor, since =
     page,
     rows,
     total,
-    ...neighbours({ page, perPage, cursor, total, idRange, syncTimestamp, ...ends }),
+    ...neighbours({ page, perPage, cursor, total, range, syncTimestamp, ...ends }),
   };
 }
 
@@ -139,7 +139,7 @@ describe('a walk by links', () => {
     const { next } = readPage([2, 4, 6, 8], 1, undefined, true);
     const later = [1, 2, 4, 6, 7, 8, 9];
     const second = readPage(later, 2, next?.cursor);
-    expect(second).toMatchObject({ rows: [7, 8], previous: { cursor: { idRange: { first: 2, last: 8 } } } });
+    expect(second).toMatchObject({ rows: [7, 8], previous: { cursor: { range: { first: 2, last: 8 } } } });
     expect(second).not.toHaveProperty('next');
     expect(readPage(later, 1, second.previous?.cursor).rows).toEqual([2, 4, 6]);
   });

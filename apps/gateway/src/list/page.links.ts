@@ -8,7 +8,7 @@ export interface PageFacts {
   cursor: Cursor | undefined;
   total: number;
   /** Of a walk with `since` only. */
-  idRange: IdRange | undefined;
+  range: IdRange | undefined;
   syncTimestamp: string;
   firstId: number | undefined;
   lastId: number | undefined;
@@ -30,8 +30,8 @@ const end = Number.MAX_SAFE_INTEGER;
  * side; a page past the end has the last one before it.
  */
 export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
-  const { page, cursor, total, idRange, syncTimestamp, more } = facts;
-  const walk = { syncTimestamp, total, ...(idRange && { idRange }) };
+  const { page, cursor, total, range, syncTimestamp, more } = facts;
+  const walk = { syncTimestamp, total, ...(range && { range }) };
   const firstId = facts.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : end);
   const lastId = facts.lastId ?? (cursor ? Math.max(cursor.boundary - 1, 0) : 0);
   const after = { page: page + 1, cursor: { direction: 'after' as const, boundary: lastId, ...walk } };
