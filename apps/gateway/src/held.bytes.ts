@@ -1,4 +1,4 @@
-import { Failure } from '#contracts';
+import { unavailable } from '#contracts';
 
 /**
  * Accounts for bytes that a request makes this process hold.
@@ -69,7 +69,3 @@ const failures = {
   bytes: unavailable('too many bytes are held'),
   gone: unavailable('the caller went away'),
 };
-
-function unavailable(reason: string): Failure {
-  return new Failure('unavailable', undefined, { cause: new Error(reason) });
-}

@@ -1,4 +1,4 @@
-import { Failure } from '#contracts';
+import { unavailable } from '#contracts';
 
 /** How many calls of one kind, reads or writes, may run and wait. */
 export interface CallLimits {
@@ -69,8 +69,7 @@ export class UserLimiter {
    * Runs a call as soon as the limits allow it beside the user's earlier ones.
    *
    * @param run gets what is left of the budget, in milliseconds.
-   * @throws Failure `unavailable` when too many wait, the budget ends first, or the client went away; and whatever
-   *   `run` throws.
+   * @throws Failure `unavailable` when too many wait, the budget ends or the client goes away; what `run` throws.
    */
   async run<Result>(call: LimitedCall, run: (remainingMs: number) => Promise<Result>): Promise<Result> {
     const until = performance.now() + call.budgetMs;
@@ -91,9 +90,7 @@ export class UserLimiter {
   }
 
   private callsOf(userId: string): UserCalls {
-    const known = this.calls.get(userId);
-    if (known) return known;
-    const calls: UserCalls = { running: 0, bytes: 0, waiting: new Set() };
+    const calls = this.calls.get(userId) ?? { running: 0, bytes: 0, waiting: new Set() };
     this.calls.set(userId, calls);
     return calls;
   }
@@ -145,8 +142,4 @@ export class UserLimiter {
 function begin(calls: UserCalls, bytes: number): void {
   calls.running += 1;
   calls.bytes += bytes;
-}
-
-function unavailable(reason: string): Failure {
-  return new Failure('unavailable', undefined, { cause: new Error(reason) });
 }

@@ -31,3 +31,8 @@ export class Failure extends Error {
     this.name = 'Failure';
   }
 }
+
+/** The failure `unavailable`, with its reason for the log. */
+export function unavailable(reason: string): Failure {
+  return new Failure('unavailable', undefined, { cause: new Error(reason) });
+}

@@ -1,4 +1,4 @@
-import { Failure } from '#contracts';
+import { unavailable } from '#contracts';
 import type { PoolClient, QueryConfig } from 'pg';
 import { inStatementSpan } from './statement.span.js';
 import type { Bound, Statement } from './statement.js';
@@ -52,7 +52,7 @@ export class Session {
 
   private limit(): number {
     const limit = Math.floor(this.remainingMs());
-    if (limit < 1) throw new Failure('unavailable', undefined, { cause: new Error('the time of a write is up') });
+    if (limit < 1) throw unavailable('the time of a write is up');
     return limit;
   }
 }

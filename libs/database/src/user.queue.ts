@@ -1,4 +1,4 @@
-import { Failure } from '#contracts';
+import { unavailable } from '#contracts';
 
 /** Runs the writes of one user one after another, in the order in which they came; those of other users meanwhile. */
 export class UserQueue {
@@ -29,8 +29,8 @@ export class UserQueue {
 async function inTime(earlier: Promise<void>, milliseconds: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const cause = new Error("earlier writes of the user took all of this one's time");
-    timer = setTimeout(() => reject(new Failure('unavailable', undefined, { cause })), Math.max(milliseconds, 0));
+    const tooLate = () => reject(unavailable("earlier writes of the user took all of this one's time"));
+    timer = setTimeout(tooLate, Math.max(milliseconds, 0));
   });
   await Promise.race([earlier, late]).finally(() => clearTimeout(timer));
 }
