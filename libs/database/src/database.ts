@@ -26,10 +26,7 @@ export interface Write<Found extends object = object> {
 export interface Transaction<Found extends object = object> {
   /** This write's stamp of the user's clock. */
   readonly stamp: string;
-  /**
-   * Whether the request took effect earlier and its answer is no longer stored. Then `stamp` is the one it had, and
-   * whatever is written is rolled back.
-   */
+  /** Whether it took effect before and only its answer is gone: `stamp` is the first one, and writes roll back. */
   readonly repeated: boolean;
   /** The rows of {@link Write.reads}. */
   readonly found: Found[];
@@ -56,7 +53,7 @@ type Begun = { stamp: string; previous: string; pattern: string | null; answer: 
 type Answer = { reply: unknown } | { json: unknown } | { failure: FailureData };
 
 /** Failures that are answers of an operation and stored; after any other one it may be tried again. */
-const remembered: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
+const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
 /**
  * SQLSTATEs of faults that pass and are no bugs: cancelled, no lock in time, shutting down, no connection left or
@@ -132,7 +129,7 @@ export class Database {
   }
 
   /**
-   * Runs a write and remembers its answer. A `Failure` that `run` throws undoes the write and is remembered too.
+   * Runs a write and stores its answer. A `Failure` that `run` throws undoes the write and may be stored as its answer.
    *
    * @throws Failure what `run` threw; `conflict` with the first answer when the request id was used for another
    *   operation, or `invalid` where that answer is no longer stored; `unavailable` without time left or Postgres.
@@ -144,7 +141,7 @@ export class Database {
     try {
       return await this.once(write, run);
     } catch (error) {
-      if (!(error instanceof Failure) || !remembered.has(error.code)) throw error;
+      if (!(error instanceof Failure) || !storedFailures.has(error.code)) throw error;
       return this.once<Reply, Found>({ ...write, reads: undefined }, async () => new Failed(error.code));
     }
   }
@@ -161,13 +158,8 @@ export class Database {
       const repeated = first !== null;
       if (repeated && (answer || first !== pattern)) return answered<Reply>(pattern, first, answer);
       const last: Bound[] = [];
-      const reply = await run({
-        stamp,
-        repeated,
-        found,
-        last: (...bound) => void last.push(bound),
-        query: session.query,
-      });
+      const { query } = session;
+      const reply = await run({ stamp, repeated, found, query, last: (...bound) => void last.push(bound) });
       if (!repeated) {
         if (reply instanceof Failed) last.push([restoreClock, [userId, previous]]);
         await session.commit(...last, [endWrite, [userId, requestId, pattern, stamp, stored(reply), this.answerBytes]]);

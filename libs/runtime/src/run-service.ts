@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { createDataSource, Database, databaseConfig } from '#database';
+import { type Availability, createDataSource, Database, databaseConfig } from '#database';
 import { StreamServer } from '#transport';
 import { z } from 'zod';
 import type { Service } from '#contracts';
@@ -61,29 +61,18 @@ export function runService<Schema extends z.ZodObject>(
   return runApp(app, schema, async (values, log, waitFor) => {
     const config = values as ServiceConfig;
     const database = await openDatabase(app, config, log, waitFor);
-    const strategy = new StreamServer({
-      service,
-      connect: () => connectRedis(config),
-      log,
-      maxInFlight: config.MAX_IN_FLIGHT,
-      handled: handlerMetrics(),
-    });
-    const root: DynamicModule = {
-      module: ServiceModule,
-      imports: [DatabaseModule.forRoot(database), module(values, log)],
-    };
+    const connect = () => connectRedis(config);
+    const options = { service, connect, log, maxInFlight: config.MAX_IN_FLIGHT, handled: handlerMetrics() };
+    const strategy = new StreamServer(options);
+    const imports = [DatabaseModule.forRoot(database), module(values, log)];
+    const root: DynamicModule = { module: ServiceModule, imports };
     const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });
     traceHandlers(strategy);
     watchReplica(() => strategy.counters);
     watchPool(() => database.connections);
     let status = '';
     strategy.status.subscribe((now) => (status = now));
-    database.availability.onChange((isAvailable) => {
-      if (isAvailable) log.info('Postgres is there again: this replica takes requests');
-      else log.warn({ missing: database.availability.missing }, 'this replica leaves requests to others');
-      strategy.takeRequests(isAvailable);
-    });
-    strategy.takeRequests(database.availability.isAvailable);
+    takeRequestsWhileAvailable(strategy, database.availability, log);
     await nest.listen();
     return {
       missing: async () => [
@@ -99,6 +88,15 @@ export function runService<Schema extends z.ZodObject>(
       },
     };
   });
+}
+
+function takeRequestsWhileAvailable(strategy: StreamServer, availability: Availability, log: Log): void {
+  availability.onChange((isAvailable) => {
+    if (isAvailable) log.info('Postgres is there again: this replica takes requests');
+    else log.warn({ missing: availability.missing }, 'this replica leaves requests to others');
+    strategy.takeRequests(isAvailable);
+  });
+  strategy.takeRequests(availability.isAvailable);
 }
 
 /** The pause between two attempts to connect to Postgres, in milliseconds. */
