@@ -119,7 +119,10 @@ describe('POST brings a deleted subscription back, without its episodes', () => 
     const { ann, guid } = await userWithTombstone();
     const [back] = await ann.subscribe(urlA);
     expect(await ann.subscription(guid)).toEqual({
-      ...{ feed_url: urlA, guid, is_subscribed: true, subscription_changed: back?.subscription_changed },
+      feed_url: urlA,
+      guid,
+      is_subscribed: true,
+      subscription_changed: back?.subscription_changed,
     });
     expect((await ann.episodes()).total).toBe(0);
     expect((await ann.subscriptions()).subscriptions).toEqual([await ann.subscription(guid)]);

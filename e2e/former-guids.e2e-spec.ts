@@ -15,14 +15,19 @@ async function renamedTwice() {
 }
 
 const names = ({ guid, new_guid, guid_changed }: { guid: string; new_guid?: string; guid_changed?: string }) => ({
-  ...{ guid, new_guid, guid_changed },
+  guid,
+  new_guid,
+  guid_changed,
 });
 
 describe('any guid a subscription ever had names it', () => {
   test('GET by the current guid has neither new_guid nor guid_changed', async () => {
     const { ann, c } = await renamedTwice();
     expect(Object.keys(await ann.subscription(c)).sort()).toEqual([
-      ...['feed_url', 'guid', 'is_subscribed', 'subscription_changed'],
+      'feed_url',
+      'guid',
+      'is_subscribed',
+      'subscription_changed',
     ]);
   });
 

@@ -29,7 +29,11 @@ async function riches(ann: User): Promise<Loot> {
   const episodes = await ann.get<EpisodePage>('/episodes?per_page=1');
   const cursor = (next?: string) => new URL(next ?? '').searchParams.get('cursor') ?? '';
   return {
-    ...{ guid, former, sync_id, deletion, key },
+    guid,
+    former,
+    sync_id,
+    deletion,
+    key,
     cursors: { subscriptions: cursor(subscriptions.body.next), episodes: cursor(episodes.body.next) },
     etags: { subscriptions: etag(subscriptions), episodes: etag(episodes) },
   };

@@ -102,7 +102,8 @@ describe('after a merge is_subscribed', () => {
     const { is_subscribed, subscription_changed } = await ann.subscription(y);
     // Stamped if that changes it.
     expect({ is_subscribed, subscription_changed }).toEqual({
-      ...{ is_subscribed: merged, subscription_changed: merged === ofX ? before : guid_changed },
+      is_subscribed: merged,
+      subscription_changed: merged === ofX ? before : guid_changed,
     });
   });
 

@@ -45,7 +45,8 @@ describe.runIf(inject('stack').launched)('two replicas of every service', () => 
       () => fetch(`${system.baseUrl}/deletions/1`, { headers }),
       () =>
         fetch(`${system.baseUrl}/subscriptions`, {
-          ...{ method: 'POST', headers },
+          method: 'POST',
+          headers,
           body: JSON.stringify({ subscriptions: [{ feed_url: 'https://example.org/feed', guid }] }),
         }),
     ];

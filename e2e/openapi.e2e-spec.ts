@@ -50,8 +50,11 @@ async function userWithAll() {
   const status = <Value>(value: Value) => ({ value, timestamp: '2023-02-23T14:00' });
   await ann.uploaded(
     episode(guid, 1, {
-      ...{ playback_position: status(1.5), played_status: status(true), new_status: status(false) },
-      ...{ download_status: status(true), favorite_status: status(false) },
+      playback_position: status(1.5),
+      played_status: status(true),
+      new_status: status(false),
+      download_status: status(true),
+      favorite_status: status(false),
     }),
   );
   await ann.update(guid, { new_guid: newGuid() });

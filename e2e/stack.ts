@@ -33,7 +33,10 @@ export async function token(
 ): Promise<string> {
   const seconds = Math.floor(Date.now() / 1_000);
   return new SignJWT({
-    ...{ sub: randomUUID(), iss: 'urn:podcast-sync:standalone', aud: 'podcast-sync', exp: seconds + 3_600 },
+    sub: randomUUID(),
+    iss: 'urn:podcast-sync:standalone',
+    aud: 'podcast-sync',
+    exp: seconds + 3_600,
     ...claims,
   })
     .setProtectedHeader({ alg, kid: signingKey.kid })

@@ -61,7 +61,7 @@ async function start(options: Partial<LaunchOptions> = {}): Promise<LaunchedSyst
 }
 
 /** Someone who subscribes and looks again later. */
-async function listener(data = join(root, 'data')) {
+async function newUser(data = join(root, 'data')) {
   const token = await (await TokenIssuer.open(join(data, 'keys'))).issue(freshUser());
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const guid = crypto.randomUUID();
@@ -90,7 +90,7 @@ async function expectGone(processes: readonly number[], within = 15_000): Promis
 describe.runIf(inject('stack').launched)('one system on one machine', () => {
   it('leaves nothing running after SIGTERM, SIGINT and kill -9, and shows the same data each time', async () => {
     const first = await start();
-    const ann = await listener();
+    const ann = await newUser();
     await ann.subscribe(first);
     const ofFirst = first.processes();
     // The supervisor, four apps, Redis and Postgres with its own processes.
@@ -128,7 +128,7 @@ describe.runIf(inject('stack').launched)('one system on one machine', () => {
     expect(other.output).toContain(`Port ${port} is in use by another program`);
     // But for what the test itself puts there.
     expect(readdirSync(join(root, 'other'))).toEqual(['programs']);
-    await (await listener()).subscribe(system);
+    await (await newUser()).subscribe(system);
     await system.stop();
   }, 120_000);
 
@@ -163,7 +163,7 @@ describe.runIf(inject('stack').launched)('one system on one machine', () => {
       chownSync(home, ordinary.uid, ordinary.gid);
       const data = join(home, 'data');
       const system = await start({ data, account: ordinary });
-      const ann = await listener(data);
+      const ann = await newUser(data);
       await ann.subscribe(system);
       expect(statSync(join(data, 'postgres', 'data')).uid).toBe(ordinary.uid);
       const processes = system.processes();
@@ -185,7 +185,7 @@ describe.runIf(inject('stack').launched)('one system on one machine', () => {
       try {
         const first = await start({ data, root: clone });
         expect(first.output).toMatch(/keeps its data in \/var\/lib\/podcast-sync\/[0-9a-f]{16}/);
-        const ann = await listener(data);
+        const ann = await newUser(data);
         await ann.subscribe(first);
         await first.stop();
         const second = await start({ data, root: clone });

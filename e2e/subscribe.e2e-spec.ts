@@ -180,7 +180,10 @@ describe('a subscription that was found', () => {
     const [second] = await ann.subscribe(urlA);
     const [third] = await ann.subscribe(urlA);
     expect(await ann.subscription(first?.guid ?? '')).toEqual({
-      ...{ feed_url: urlA, guid: first?.guid, is_subscribed: true, subscription_changed: third?.subscription_changed },
+      feed_url: urlA,
+      guid: first?.guid,
+      is_subscribed: true,
+      subscription_changed: third?.subscription_changed,
     });
     const stamps = [first, second, third].map((entry) => entry?.subscription_changed ?? '');
     expect(stamps).toEqual([...new Set(stamps)].sort());

@@ -141,7 +141,9 @@ describe('a failure entry echoes what identifies it, and has a code and a messag
       temporary_id: 7,
     };
     expect(await ann.refused({ ...identifiers, title: 'z' })).toEqual({
-      ...{ ...identifiers, code: 'invalid_guid', message: expect.stringMatching(/podcast_guid/) },
+      ...identifiers,
+      code: 'invalid_guid',
+      message: expect.stringMatching(/podcast_guid/),
     });
   });
 

@@ -9,7 +9,7 @@ const resolution = 10;
 const delay = monitorEventLoopDelay({ resolution });
 delay.enable();
 
-// A request may be read in the very turn that stood still: what that turn took is known after the next look.
+// A request may be read in the very tick that blocked the event loop: what that tick took is known at the next poll.
 createServer((_request, response) => setTimeout(() => tell(response), 3 * resolution))
   .listen(join(process.env.MONITORS, String(process.pid)))
   .unref();

@@ -23,8 +23,17 @@ export function subscriptionItem(row) {
 /** A subscription that was not there. */
 export function subscriptionRow(id, feedUrl, guid, stamp) {
   return {
-    ...{ id, feedUrl, guid, isSubscribed: true, subscriptionChanged: stamp, added: stamp, changed: stamp },
-    ...{ guidChanged: null, deleted: null, mergedInto: null, mergedAt: null },
+    id,
+    feedUrl,
+    guid,
+    isSubscribed: true,
+    subscriptionChanged: stamp,
+    added: stamp,
+    changed: stamp,
+    guidChanged: null,
+    deleted: null,
+    mergedInto: null,
+    mergedAt: null,
   };
 }
 

@@ -74,8 +74,17 @@ function episodeLine({ id: userId, subscriptionIds, states, descending }, id, n)
   const [name, sync] = [randomUUID(), randomUUID()];
   const changed = stamp(Math.floor((descending ? states - 1 - n : n) / together));
   return `${[
-    ...[userId, id, subscriptionIds[n % subscriptionIds.length], changed, changed],
-    ...[n % 3600, changed, n % 2 ? 't' : 'f', changed, sync, name],
+    userId,
+    id,
+    subscriptionIds[n % subscriptionIds.length],
+    changed,
+    changed,
+    n % 3600,
+    changed,
+    n % 2 ? 't' : 'f',
+    changed,
+    sync,
+    name,
     `Episode ${n}: of this and that, and of what else there is to say`,
     `https://media.podcast.example/audio/2020/${name}.mp3?source=feed`,
     `https://podcast.example/2020/episodes/${name}`,

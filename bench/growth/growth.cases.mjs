@@ -133,7 +133,9 @@ export class GrowthCases {
 function lines(what, medians, most) {
   const entries = Object.entries(medians);
   return entries.map(([name, p50], n) => ({
-    ...{ what: `${what} ${name}`, p50, ratio: p50 / entries[0][1] },
+    what: `${what} ${name}`,
+    p50,
+    ratio: p50 / entries[0][1],
     ...(n === entries.length - 1 && { most }),
   }));
 }

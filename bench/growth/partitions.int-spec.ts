@@ -23,16 +23,34 @@ const at = '2025-01-01T00:00:00.000Z';
 const url = 'https://podcast.example';
 
 const subscription = (id: number) => ({
-  ...{ id, guid: id === 1 ? guid : randomUUID(), feedUrl: `${url}/${id}`, isSubscribed: true },
-  ...{ subscriptionChanged: at, added: at, guidChanged: at, changed: at },
+  id,
+  guid: id === 1 ? guid : randomUUID(),
+  feedUrl: `${url}/${id}`,
+  isSubscribed: true,
+  subscriptionChanged: at,
+  added: at,
+  guidChanged: at,
+  changed: at,
 });
 const episode = {
-  ...{ id: 1, subscription_id: 1, sync_id: syncId, changed: at, publish_date: at, episode_guid: 'one', title: 'One' },
-  ...{ enclosure_url: `${url}/1.mp3`, episode_url: `${url}/1`, minute_forms: 0 },
+  id: 1,
+  subscription_id: 1,
+  sync_id: syncId,
+  changed: at,
+  publish_date: at,
+  episode_guid: 'one',
+  title: 'One',
+  enclosure_url: `${url}/1.mp3`,
+  episode_url: `${url}/1`,
+  minute_forms: 0,
 };
 const entry = {
-  ...{ podcastGuid: guid, episodeGuid: 'one', title: 'One', publishDate: at },
-  ...{ enclosureUrl: `${url}/1.mp3`, episodeUrl: `${url}/1` },
+  podcastGuid: guid,
+  episodeGuid: 'one',
+  title: 'One',
+  publishDate: at,
+  enclosureUrl: `${url}/1.mp3`,
+  episodeUrl: `${url}/1`,
 };
 
 /** What each statement is run with; those that write make what the later ones are about. */
@@ -80,7 +98,10 @@ const exported: unknown[] = [subscriptions, episodes, deletions, deletionQuotas]
 const isStatement = (value: unknown): value is Statement =>
   typeof value === 'object' && value !== null && 'text' in value;
 const statements = [
-  ...[beginWrite, endWrite, readClock, sweepStoredAnswers],
+  beginWrite,
+  endWrite,
+  readClock,
+  sweepStoredAnswers,
   { name: 'episode.merge_subscription', text: 'SELECT episode.merge_subscription($1, $2, $3, $4, $5)' },
   ...exported
     .flatMap((value) => (typeof value === 'object' ? [value, ...Object.values(value ?? {})] : []))

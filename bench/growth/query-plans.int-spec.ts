@@ -234,12 +234,12 @@ describe.skipIf(partitioned)(`query plans on plain tables of lists with since, $
     const read = [];
     for (const { id, since, ids, where } of await sinces()) {
       const [matches, lastPage] = [ids.length, ids.length - (ids.length % 50 || 50)];
-      const [walk, span] = [
+      const [walk, idRange] = [
         [id, since, 51],
         [ids[0], ids.at(-1)],
       ];
-      const after = (index: number) => readBy(episodes.list.changedForward, [...walk, ids[index], ...span]);
-      const before = (index: number) => readBy(episodes.list.changedBackward, [...walk, ids[index], ...span]);
+      const after = (index: number) => readBy(episodes.list.changedForward, [...walk, ids[index], ...idRange]);
+      const before = (index: number) => readBy(episodes.list.changedBackward, [...walk, ids[index], ...idRange]);
       const pages = {
         first: await readBy(episodes.list.changed, [...walk, 0]),
         ...(matches > 50 && {
@@ -253,7 +253,7 @@ describe.skipIf(partitioned)(`query plans on plain tables of lists with since, $
     console.table(read);
     for (const { matches, first, second = 0, last = 0, 'back to first': back = 0 } of read) {
       expect(first).toBeLessThanOrEqual(4 * 51 + matches);
-      // Few thousand rows Postgres may rather read within the span and sort.
+      // Few thousand rows Postgres may rather read within the range and sort.
       const most = process.env.TEST_FULL ? 4 * 51 : 4 * 51 + matches;
       expect(Math.max(second, last, back)).toBeLessThanOrEqual(most);
     }

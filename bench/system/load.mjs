@@ -9,9 +9,9 @@ const pollMs = 10;
 
 /** Keeps a request in flight on each connection, by turns of all users. */
 async function load({ url, name, users, connections, seconds }) {
-  let turn = 0;
+  let next = 0;
   const setupRequest = (request) => {
-    const user = users[turn++ % users.length];
+    const user = users[next++ % users.length];
     const headers = { authorization: `Bearer ${user.token}`, 'content-type': 'application/json' };
     return { ...request, ...cases[name](user), headers };
   };

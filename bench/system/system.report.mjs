@@ -29,7 +29,9 @@ function medians(rounds) {
   const of = (pick) => quantile(rounds.map(pick), 0.5);
   const { name, connections, label, beside } = rounds[0];
   return {
-    ...{ name, connections, label },
+    name,
+    connections,
+    label,
     rate: of((one) => one.rate),
     p50: of((one) => one.p50),
     p99: of((one) => one.p99),
@@ -49,7 +51,14 @@ function medians(rounds) {
 
 function row({ name, connections, label, rate, p50, p99, errors, wal, cpu, ratio }) {
   return [
-    ...[name, connections, label, rate.toFixed(0), p50.toFixed(2), p99.toFixed(2), errors, cpu.total.toFixed(0)],
+    name,
+    connections,
+    label,
+    rate.toFixed(0),
+    p50.toFixed(2),
+    p99.toFixed(2),
+    errors,
+    cpu.total.toFixed(0),
     ...parts.map((part) => (cpu[part] ? cpu[part].toFixed(0) : '')),
     wal.toFixed(0),
     ...['cpu', 'p50', 'rate'].map((what) => ratio?.[what].toFixed(2) ?? ''),

@@ -15,7 +15,7 @@ import { PendingGauges } from './records/pending.gauges.js';
 /** The whole deletion lifecycle: records, queue, cascade, recovery. */
 @Module({})
 export class DeletionModule {
-  static with(config: DeletionWorkerConfig, log: Log): DynamicModule {
+  static forRoot(config: DeletionWorkerConfig, log: Log): DynamicModule {
     const redis = queueRedis(config);
     const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
     const options = { ...workerOptions, ...connections.forWorker, concurrency: config.DELETION_CONCURRENCY };

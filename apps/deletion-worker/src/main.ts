@@ -8,6 +8,6 @@ await runService(
   'deletion-worker',
   'deletion',
   deletionWorkerConfig,
-  (config, log) => DeletionModule.with(config, log),
+  (config, log) => DeletionModule.forRoot(config, log),
   (app, config) => queueBoard(app.get(Queue), config),
 );

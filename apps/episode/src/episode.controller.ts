@@ -1,4 +1,4 @@
-import { Controller, Inject } from '@nestjs/common';
+import { Controller } from '@nestjs/common';
 import { Ctx, Payload } from '@nestjs/microservices';
 import { listEpisodes, type ListRequest, type RequestOf, uploadEpisodes } from '#contracts';
 import { CallContext, Handle } from '#transport';
@@ -7,7 +7,7 @@ import { EpisodeService } from './episode.service.js';
 /** The contracts that this service answers. */
 @Controller()
 export class EpisodeController {
-  constructor(@Inject(EpisodeService) private readonly episodes: EpisodeService) {}
+  constructor(private readonly episodes: EpisodeService) {}
 
   @Handle(uploadEpisodes)
   upload(@Payload() request: RequestOf<typeof uploadEpisodes>, @Ctx() context: CallContext) {

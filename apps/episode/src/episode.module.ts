@@ -6,7 +6,7 @@ import { EpisodeService } from './episode.service.js';
 /** Episodes and their states. */
 @Module({})
 export class EpisodeModule {
-  static with(quotas: EpisodeQuotas): DynamicModule {
+  static forRoot(quotas: EpisodeQuotas): DynamicModule {
     return {
       module: EpisodeModule,
       controllers: [EpisodeController],

@@ -27,7 +27,7 @@ import { applyUploads } from './upload.rule.js';
 @Injectable()
 export class EpisodeService {
   constructor(
-    @Inject(Database) private readonly database: Database,
+    private readonly database: Database,
     @Inject(QUOTAS) private readonly quotas: EpisodeQuotas,
   ) {}
 

@@ -2,4 +2,4 @@ import { runService } from '#runtime/service';
 import { episodeConfig } from './episode.config.js';
 import { EpisodeModule } from './episode.module.js';
 
-await runService('episode', 'episode', episodeConfig, (config) => EpisodeModule.with(config));
+await runService('episode', 'episode', episodeConfig, (config) => EpisodeModule.forRoot(config));

@@ -3,7 +3,7 @@ import { RedisGroup } from '../../../libs/transport/testing/redis.group.js';
 import { serviceKeys } from '../../../libs/transport/src/wire/keys.js';
 import { deadlineMs, expectRefused, FaultWorld } from '../testing/fault.world.js';
 
-/** A fault may make a deletion wait for half a minute. */
+/** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 120_000;
 
 /** How long a Redis Cluster needs to elect another master, and all to find it. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { expectRefused, FaultWorld } from '../testing/fault.world.js';
 
-/** A fault may make a deletion wait for half a minute. */
+/** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 120_000;
 
 let world: FaultWorld;

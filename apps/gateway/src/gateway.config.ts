@@ -5,6 +5,9 @@ import { trustedIssuers } from './auth/trusted.issuers.js';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
+/** Values separated by commas. */
+const list = z.string().transform((text) => text.split(',').map((value) => value.trim()));
+
 /** `requests/seconds`, e.g. 600/60. */
 const rateLimit = z
   .string()
@@ -35,9 +38,7 @@ export const gatewayConfig = z
       .transform(withoutSlashes)
       .optional()
       .describe('Base of the links in pages. Not set: as the request was addressed.'),
-    AUTH_ISSUER: z
-      .string()
-      .transform((list) => list.split(',').map((issuer) => issuer.trim()))
+    AUTH_ISSUER: list
       .pipe(z.array(z.string().min(1)))
       .describe('The `iss` that tokens must carry; `iss,…` for several issuers.'),
     AUTH_AUDIENCE: z.string().min(1).describe('The `aud` that tokens must carry.'),
@@ -69,15 +70,11 @@ export const gatewayConfig = z
       .regex(/^[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*$/, 'must look like new-issuer=first-issuer,…')
       .optional()
       .describe('Issuers under a new name: `new=first,…`, so that users stay who they are when a provider moves.'),
-    CORS_ORIGINS: z
-      .string()
-      .transform((list) => list.split(',').map((origin) => origin.trim()))
+    CORS_ORIGINS: list
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe('Web origins that may call: `https://app.example,…`. Not set: none.'),
-    TRUSTED_PROXIES: z
-      .string()
-      .transform((list) => list.split(',').map((proxy) => proxy.trim()))
+    TRUSTED_PROXIES: list
       .pipe(z.array(network))
       .optional()
       .describe(
@@ -95,7 +92,7 @@ export const gatewayConfig = z
     MAX_EPISODE_ENTRIES: integer(1, 10_000).default(250).describe('Entries in one batch of episodes.'),
     MAX_BODY_BYTES: integer(1_024, 67_108_864).default(2_097_152).describe('Bytes in one request body.'),
     MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Rows on one page.'),
-    // Less than the transport carries in one reply.
+    // At most what the transport carries in one reply.
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
       .describe('Bytes in one answer: a start whose other limits could pass it is refused.'),
@@ -131,9 +128,9 @@ export const gatewayConfig = z
   });
 export type GatewayConfig = z.output<typeof gatewayConfig>;
 
-/** The largest episode as a client is shown it, without what JSON has to escape; names, times and statuses take the rest. */
+/** Bytes of the largest episode in an answer, escapes aside: its texts at their limits; names, times and statuses. */
 export const episodeBytes = 2 * textLimits.url + textLimits.episodeGuid + textLimits.title + 1_024;
-/** What the verdict on a subscription adds to the URL that its request has brought. */
+/** Bytes that the verdict on a subscription adds to its URL, which came with the request. */
 const subscribedBytes = 400;
 
 /** Which limits could make an answer larger than it may be. */

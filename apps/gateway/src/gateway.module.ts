@@ -1,6 +1,5 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, StandardSchemaValidationPipe } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE } from '@nestjs/core';
-import { StandardSchemaValidationPipe } from '@nestjs/common';
 import { Failure } from '#contracts';
 import type { Log } from '#runtime';
 import { StreamClient } from '#transport';
@@ -12,10 +11,10 @@ import { ListResponder } from './list/list.responder.js';
 import { Services } from './services.js';
 import { SubscriptionController } from './subscription/subscription.controller.js';
 
-/** Authentication, validation, routing, and the one table from failures to HTTP. */
+/** Handlers, validation and error answers; the credential was checked before (http/admission.ts). */
 @Module({})
 export class GatewayModule {
-  static with(config: GatewayConfig, client: StreamClient, log: Log): DynamicModule {
+  static forRoot(config: GatewayConfig, client: StreamClient, log: Log): DynamicModule {
     return {
       module: GatewayModule,
       controllers: [SubscriptionController, EpisodeController, DeletionController],
@@ -27,7 +26,8 @@ export class GatewayModule {
           provide: APP_PIPE,
           useValue: new StandardSchemaValidationPipe({ exceptionFactory: () => new Failure('invalid') }),
         },
-        ...[Services, ListResponder],
+        Services,
+        ListResponder,
       ],
     };
   }

@@ -29,13 +29,8 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
 
 /** A schema and the named ones inside it, which become components. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output') {
-  const {
-    $schema: _version,
-    $defs,
-    ...converted
-  } = z.toJSONSchema(schema, {
-    ...{ io, target: 'draft-2020-12', unrepresentable: 'any', reused: 'inline' },
-  });
+  const options = { io, target: 'draft-2020-12', unrepresentable: 'any', reused: 'inline' } as const;
+  const { $schema: _version, $defs, ...converted } = z.toJSONSchema(schema, options);
   const components = Object.fromEntries(Object.entries($defs ?? {}).map(([id, named]) => [id, withoutId(named)]));
   return { schema: withoutId(converted), components };
 }

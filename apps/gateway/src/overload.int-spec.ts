@@ -59,7 +59,7 @@ class Others {
     this.loops = devices.map((device) => this.run(device));
   }
 
-  /** Lets each come to 40 requests at least, and answers what they were told. */
+  /** Waits until each user has had 40 answers at least, stops them, and returns their statuses. */
   async stop(): Promise<DeviceAnswer<object>[]> {
     this.stopped = true;
     await Promise.all(this.loops);
@@ -67,9 +67,9 @@ class Others {
   }
 
   private async run(device: Device): Promise<void> {
-    for (let turn = 0; !this.stopped || turn < 40; turn += 1) {
-      const url = `https://example.org/${turn % 10}`;
-      this.answers.push(await (turn % 2 ? device.send('GET', '/episodes') : subscribe(device, url)));
+    for (let n = 0; !this.stopped || n < 40; n += 1) {
+      const url = `https://example.org/${n % 10}`;
+      this.answers.push(await (n % 2 ? device.send('GET', '/episodes') : subscribe(device, url)));
     }
   }
 }
@@ -106,7 +106,7 @@ describe('one user who writes as much as they can', { timeout: 120_000 }, () => 
     );
     expect(meanwhile.filter(({ status }) => status !== 200)).toEqual([]);
     expect(served.length).toBeGreaterThanOrEqual(1);
-    // What was served is there, as a whole.
+    // Every write that was answered has taken effect as a whole.
     const { rows } = await database.query<{ feed_url: string; known: boolean }>(
       `SELECT s.feed_url, EXISTS (SELECT FROM subscription.feed_urls f WHERE f.user_id = s.user_id AND f.subscription_id = s.id)
          AND EXISTS (SELECT FROM subscription.guids g WHERE g.user_id = s.user_id AND g.subscription_id = s.id) AS known

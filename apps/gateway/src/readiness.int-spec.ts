@@ -42,7 +42,7 @@ describe('a replica that loses Postgres', { timeout: limitMs }, () => {
 
     proxy.refuse();
     await eventually(async () => expect((await countedOn(stack))[0]).toBe(1));
-    // What its last read was waiting for may still come to it.
+    // Its last blocking read may still be handed a request.
     await eventually(async () => {
       const before = await handled();
       expect(new Set([...(await many()), ...(await many())])).toEqual(new Set([200]));

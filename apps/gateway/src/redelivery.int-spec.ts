@@ -6,12 +6,12 @@ import { type App, AppStack, type AppProcess, type Device, type DeviceAnswer, ev
 type Service = Exclude<App, 'gateway'>;
 type Subscribed = { success: { guid: string }[] };
 
-/** A write about a subscription, what another device does after it, and what must stand in the end. */
+/** A write to a subscription, what another device writes after it, and which of the two must stand in the end. */
 interface Case {
   readonly write: string;
   readonly app: Service;
   send(device: Device, guid: string, key: string): Promise<DeviceAnswer<object>>;
-  /** Finds a row once all that the write brings about is done. */
+  /** Finds a row once every effect of the write has been committed. */
   readonly done?: string;
   other(device: Device, guid: string): Promise<DeviceAnswer<object>>;
   /** What the other device wrote, as it reads it. */
@@ -41,29 +41,37 @@ const position = async (device: Device) => {
 
 const cases: readonly Case[] = [
   {
-    ...{ write: 'POST /subscriptions', app: 'subscription' },
+    write: 'POST /subscriptions',
+    app: 'subscription',
     send: (device, _guid, key) => post(device, key),
     other: (device, guid) => patch(device, guid, false),
-    ...{ read: isSubscribed, stands: false },
+    read: isSubscribed,
+    stands: false,
   },
   {
-    ...{ write: 'PATCH /subscriptions/{guid}', app: 'subscription' },
+    write: 'PATCH /subscriptions/{guid}',
+    app: 'subscription',
     send: (device, guid, key) => patch(device, guid, false, key),
     other: (device) => post(device),
-    ...{ read: isSubscribed, stands: true },
+    read: isSubscribed,
+    stands: true,
   },
   {
-    ...{ write: 'POST /episodes', app: 'episode' },
+    write: 'POST /episodes',
+    app: 'episode',
     send: (device, guid, key) => upload(device, guid, 40, key),
     other: (device, guid) => upload(device, guid, 90),
-    ...{ read: position, stands: 90 },
+    read: position,
+    stands: 90,
   },
   {
-    ...{ write: 'DELETE /subscriptions/{guid}, after SUCCESS', app: 'deletion-worker' },
+    write: 'DELETE /subscriptions/{guid}, after SUCCESS',
+    app: 'deletion-worker',
     send: (device, guid, key) => device.send('DELETE', `/subscriptions/${guid}`, { key }),
     done: "SELECT FROM deletion.deletions WHERE user_id = $1 AND status = 'SUCCESS'",
     other: (device) => post(device),
-    ...{ read: isSubscribed, stands: true },
+    read: isSubscribed,
+    stands: true,
   },
 ];
 
@@ -91,7 +99,7 @@ afterAll(async () => {
   for (const wire of wires) wire.close();
 });
 
-/** Holds a user's clock, so that a write stands still before its effect; answers how to let go. */
+/** Locks a user's clock, so that a write blocks before its effect; returns how to release it. */
 async function holdClock(user: string): Promise<() => Promise<void>> {
   const client = await database.connect();
   await client.query('BEGIN');
@@ -120,7 +128,7 @@ function leaves(document: unknown): unknown[] {
   return typeof document === 'object' && document !== null ? Object.values(document).flatMap(leaves) : [document];
 }
 
-/** A replica whose wire to Redis the test can cut off. */
+/** A replica whose connection to Redis the test can cut. */
 async function replicaOnWire(app: Service): Promise<{ replica: AppProcess; wire: TcpProxy }> {
   const wire = await TcpProxy.to(stack.redis.url);
   wires.push(wire);
@@ -128,7 +136,7 @@ async function replicaOnWire(app: Service): Promise<{ replica: AppProcess; wire:
   return { replica: replica!, wire };
 }
 
-/** Cuts a replica off, and waits until Redis has nobody of it left who could be handed a request. */
+/** Cuts a replica's connections, and waits until Redis has none of them left that blocks for a request. */
 async function silence(wire: TcpProxy): Promise<void> {
   wire.hold();
   await eventually(async () => {
@@ -139,11 +147,10 @@ async function silence(wire: TcpProxy): Promise<void> {
 }
 
 /**
- * Of two replicas, one gets the write, commits it and can't say so any more: what it sends to Redis from then on gets
- * nowhere, and it is killed or stands still. So whatever answer comes is the other replica's, which took the request
- * over.
+ * Of two replicas, one gets the write and commits it, but its answer never reaches Redis: the replica is cut off, and
+ * killed or suspended. The answer comes from the other replica, which takes the request over.
  *
- * @returns whether the other device's write came first, as it should: the takeover may have been faster.
+ * @returns whether the other device wrote before the takeover, as the case demands; the takeover may have been faster.
  */
 async function play({ app, send, done, other, read, stands }: Case, fault: 'kill' | 'pause'): Promise<boolean> {
   const phone = await stack.device(gateway);
@@ -156,13 +163,13 @@ async function play({ app, send, done, other, read, stands }: Case, fault: 'kill
   try {
     await silence(second.wire);
     const key = crypto.randomUUID();
-    const letGo = await holdClock(phone.user);
+    const release = await holdClock(phone.user);
     const ends: string[] = [];
     const written = send(phone, guid, key).finally(() => ends.push('redelivered'));
     await row(waitsForClock, [app]);
     await silence(first.wire);
     second.wire.release();
-    await letGo();
+    await release();
     const { answer } = await row<{ answer: { json: unknown } | { reply: unknown } }>(committed, [
       phone.user,
       `key ${key}`,
@@ -178,7 +185,7 @@ async function play({ app, send, done, other, read, stands }: Case, fault: 'kill
     expect(await read(laptop, guid)).toBe(stands);
     await comeBackLate(first.replica, first.wire);
     expect(await read(laptop, guid)).toBe(stands);
-    // And so it is when the client itself asks again.
+    // The same holds when the client itself sends the write again.
     expect(await send(phone, guid, key)).toMatchObject({ status: redelivered.status, body: redelivered.body });
     expect(await read(laptop, guid)).toBe(stands);
     return ends[0] === 'other';
@@ -187,13 +194,13 @@ async function play({ app, send, done, other, read, stands }: Case, fault: 'kill
   }
 }
 
-/** Plays a case until the other device was the faster one. */
+/** Repeats a case until the other device was faster than the takeover. */
 async function playInOrder(write: Case, fault: 'kill' | 'pause'): Promise<void> {
   for (let attempt = 1; attempt <= 3; attempt += 1) if (await play(write, fault)) return;
   throw new Error('the takeover came before the write of the other device, three times');
 }
 
-/** What a replica that stood still has to say arrives after all. */
+/** The messages of a replica that was suspended arrive after all. */
 async function comeBackLate(replica: AppProcess, wire: TcpProxy): Promise<void> {
   wire.release();
   if (replica.hasExited) return;

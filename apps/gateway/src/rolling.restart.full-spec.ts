@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-/** What is replaced, round by round: as a release does it, all apps at once and each one replica after another. */
+/** What is replaced in each round: as in a release all apps at the same time, each one replica after another. */
 const all: App[] = ['gateway', 'subscription', 'episode', 'deletion-worker'];
 const rounds: App[][] = [all, all];
 
@@ -41,13 +41,13 @@ describe('a rolling restart', () => {
     balancer.close();
     console.info(`${sent.total} requests in ${duration} s, the slowest took ${latency.max} ms`, statusCodeStats);
     expect({ errors, timeouts, non2xx }).toEqual({ errors: 0, timeouts: 0, non2xx: 0 });
-    // Of five kinds of request in turn, the deletions are the last.
+    // Deletions are the last of five kinds of request that alternate.
     expect(statusCodeStats?.['202']?.count).toBeGreaterThan(10);
     for (const { output } of left) expect(output).not.toMatch(/"level":"(error|fatal)"/);
   }, 120_000);
 });
 
-/** Load until it is stopped. */
+/** Puts load on the system until it is stopped. */
 function startLoad(options: autocannon.Options): { stop(): void; result: Promise<autocannon.Result> } {
   let load: autocannon.Instance | undefined;
   const result = new Promise<autocannon.Result>((resolve, reject) => {
@@ -56,7 +56,7 @@ function startLoad(options: autocannon.Options): { stop(): void; result: Promise
   return { stop: () => load?.stop(), result };
 }
 
-/** Every part has work: each connection adds a subscription and an episode, reads, and deletes the subscription again. */
+/** Work for every app: each connection adds a subscription and an episode, reads, and deletes the subscription. */
 async function requests(gateway: AppProcess): Promise<Omit<autocannon.Options, 'url'>> {
   const { token } = await stack.device(gateway);
   const json = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type App, AppStack, eventually, migrate } from '#testing';
 import { asOwner, countedOn, ended, endWell, healed, trafficAt } from '../testing/readiness.world.js';
 
-/** Deletions that a fault met are sent again after half a minute. */
+/** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 240_000;
 const services: readonly Exclude<App, 'gateway'>[] = ['subscription', 'episode', 'deletion-worker'];
 const twoOfEach = [...services, ...services];

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
@@ -10,52 +11,45 @@ import { Authenticator } from './auth/authenticator.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
 import { HeldBytes } from './held.bytes.js';
+import { Admission } from './http/admission.js';
 import { createFastify } from './http/fastify.js';
-import { Gate } from './http/gate.js';
 import { RateLimits } from './http/rate.limits.js';
 import { createOpenApi } from './openapi.js';
 
-/** How long a start that listens already waits for Redis before it says that it serves, in milliseconds. */
+/** How long a start waits for Redis before it reports that it serves, in milliseconds. */
 const redisLimitMs = 2_000;
 
-/** As many requests of one user as may run and wait, reads and writes. */
+/** How many requests of one user may run and wait, reads and writes together. */
 function requestsPerUser(config: GatewayConfig): number {
   return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + 2 * config.MAX_WAITING_PER_USER;
 }
 
 /**
- * Starts the gateway; it serves from here on until it is stopped. Without Redis that is 503 for everybody, and it is not
- * ready before it has reached Redis once: afterwards it is the one to say 503, whatever is away.
+ * Starts the gateway. It serves until it is stopped; without Redis it answers 503 to everybody. It is unready until it
+ * has reached Redis once, and ready from then on: whatever is away, no other gateway could do better than answer 503.
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   const authenticator = new Authenticator(config, log);
-  const client = new StreamClient({
-    connect: () => connectRedis(config),
-    log,
-    services,
-    maxInFlight: config.MAX_CALLS,
-  });
+  const connect = () => connectRedis(config);
+  const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
   traceCalls(client);
   let hasConnected = false;
-  // Rejects only when it is closed before.
+  // Rejects only when the client is closed first.
   const connected = client.connect().then(
     () => void (hasConnected = true),
     () => {},
   );
   const limits = new RateLimits(config, log);
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
-  const adapter = await createFastify(config, new Gate(authenticator, limits, held, log), log);
-  const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(config, client, log), adapter, {
+  const adapter = await createFastify(config, new Admission(authenticator, limits, held, log), log);
+  const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.forRoot(config, client, log), adapter, {
     logger: nestLogger(log),
     bodyParser: false,
   });
-  const document = createOpenApi(app);
-  SwaggerModule.setup('docs', app, document, { raw: false });
-  const fastify = adapter.getInstance();
+  app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
+  serveOpenPaths(app, authenticator);
   watchClient(() => client.counters);
   watchHeldBytes(() => held.held);
-  fastify.get('/openapi.json', () => document);
-  if (authenticator.keySet()) fastify.get('/.well-known/jwks.json', () => authenticator.keySet());
   await app.listen(config.PORT, config.HOST);
   const { port } = app.getHttpServer().address() as AddressInfo;
   const redis = Promise.all([connected, limits.opened()]);
@@ -64,11 +58,20 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
     facts: { port },
     missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
     stop: async () => {
-      // Unready and serving, as a balancer still sends requests here until it has looked again.
+      // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
       await setTimeout(config.DRAIN_SECONDS * 1_000);
       await app.close();
       await client.close();
       limits.close();
     },
   };
+}
+
+/** Serves what needs no credential: the API description, its reference page, and the keys that are kept in files. */
+function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator): void {
+  const document = createOpenApi(app);
+  SwaggerModule.setup('docs', app, document, { raw: false });
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.get('/openapi.json', () => document);
+  if (authenticator.keySet()) fastify.get('/.well-known/jwks.json', () => authenticator.keySet());
 }

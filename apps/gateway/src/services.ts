@@ -5,18 +5,19 @@ import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
+import { userIdOf } from './auth/user-id.decorator.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { UserLimiter } from './user.limiter.js';
 
 /** What a client may send as `Idempotency-Key`. */
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 
-/** The end of a request of which none is told. */
+/** For requests whose end is not tracked. */
 const never = new AbortController().signal;
 
 /**
- * Calls the services on behalf of an HTTP request. Of one user only so much runs and waits at the same time, reads apart
- * from writes, so that others find the services free.
+ * Calls the services on behalf of an HTTP request. Limits how much of one user runs and waits at the same time, reads
+ * apart from writes, so that the services stay free for others.
  */
 @Injectable()
 export class Services {
@@ -24,28 +25,14 @@ export class Services {
   private readonly writes: UserLimiter;
 
   constructor(
-    @Inject(StreamClient) private readonly client: StreamClient,
+    private readonly client: StreamClient,
     @Inject(CONFIG) config: GatewayConfig,
   ) {
     const { MAX_WAITING_PER_USER: waiting, MAX_CALLS: waitingInAll } = config;
-    this.reads = new UserLimiter({
-      running: config.MAX_READS_PER_USER,
-      runningBytes: config.MAX_ANSWER_BYTES,
-      waiting,
-      waitingInAll,
-    });
-    this.writes = new UserLimiter({
-      running: config.MAX_WRITES_PER_USER,
-      runningBytes: config.MAX_BODY_BYTES,
-      waiting,
-      waitingInAll,
-    });
-  }
-
-  /** The user that the request's credential names. */
-  userId(request: FastifyRequest): string {
-    if (!request.caller) throw new Failure('unauthorized');
-    return request.caller.userId;
+    const limiter = (running: number, runningBytes: number) =>
+      new UserLimiter({ running, runningBytes, waiting, waitingInAll });
+    this.reads = limiter(config.MAX_READS_PER_USER, config.MAX_ANSWER_BYTES);
+    this.writes = limiter(config.MAX_WRITES_PER_USER, config.MAX_BODY_BYTES);
   }
 
   /**
@@ -67,19 +54,19 @@ export class Services {
       );
     const bytes = contract.write ? (request.bodyBytes ?? 0) : answerBytes;
     const limited = {
-      userId: this.userId(request),
+      userId: userIdOf(request),
       bytes,
       budgetMs: contract.deadlineMs,
       ended: request.ended ?? never,
     };
     const reply = await (contract.write ? this.writes : this.reads).run(limited, send);
-    // What a write has done is told, however much is held.
+    // A write has taken effect, so its answer is sent however much is held.
     request.hold?.(jsonBytes(reply), contract.write);
     return reply;
   }
 }
 
-/** What an answer that is no list takes at most, about. */
+/** About the most bytes of an answer that is no list. */
 const smallAnswer = 16_384;
 
 /** The bytes of JSON in a reply, which are nearly all of it. */
@@ -89,7 +76,7 @@ function jsonBytes(reply: unknown): number {
   return Object.values(reply).reduce<number>((sum, part) => sum + (part instanceof JsonText ? part.text.length : 0), 0);
 }
 
-/** The client's key, apart from ids of our own, so that nobody can ask for another request's answer. */
+/** The id of a write. By the prefix a client's key can't be the id of another request, which is made here. */
 function writeId(request: FastifyRequest): string {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return `request ${randomUUID()}`;

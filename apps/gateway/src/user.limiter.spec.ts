@@ -3,12 +3,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Failure } from '#contracts';
 import { type CallLimits, UserLimiter } from './user.limiter.js';
 
-/** A limiter with calls that end when they are told to. */
+/** A limiter whose calls end on demand. */
 class World {
   readonly limiter: UserLimiter;
   /** Calls in the order in which they started. */
   readonly started: string[] = [];
-  /** What each was told to be left, in milliseconds. */
+  /** The budget that each had left when it started, in milliseconds. */
   readonly remaining: number[] = [];
   private readonly ends = new Map<string, () => void>();
 
@@ -16,7 +16,7 @@ class World {
     this.limiter = new UserLimiter({ running: 2, runningBytes: 100, waiting: 3, waitingInAll: 100, ...limits });
   }
 
-  /** Asks for a call; answers how it ended: `done`, or the failure's code. */
+  /** Makes a call; returns how it ended: `done`, or the failure's code. */
   call(
     name: string,
     { userId = 'ann', bytes = 1, budgetMs = 5_000, caller = new AbortController() } = {},
@@ -142,7 +142,7 @@ describe('a call that has to wait', () => {
     expect(world.limiter.users).toBe(0);
   });
 
-  it('never starts when its turn comes before its timer, in a process that was held up', async () => {
+  it('never starts when it could before its timer ends, in a process that was held up', async () => {
     const { limiter } = new World({ running: 1 });
     const ended = new AbortController().signal;
     let end = () => {};

@@ -1,36 +1,36 @@
-import { Failure } from '#contracts';
+import { unavailable } from '#contracts';
 
-/** How many calls of one kind are let through, and how many may wait for that. */
+/** How many calls of one kind, reads or writes, may run and wait. */
 export interface CallLimits {
-  /** Of one user, that run at the same time. */
+  /** Calls of one user that run at the same time. */
   readonly running: number;
-  /** Of one user, bytes of what runs at the same time; one call by itself may have more. */
+  /** Bytes of the calls of one user that run at the same time; a single call may have more. */
   readonly runningBytes: number;
-  /** Of one user, that wait. */
+  /** Calls of one user that wait. */
   readonly waiting: number;
-  /** Of all users, that wait. */
+  /** Calls of all users that wait. */
   readonly waitingInAll: number;
 }
 
 /** One call of one user. */
 export interface LimitedCall {
   readonly userId: string;
-  /** What it makes others carry: of a write its body, of a read the largest answer that it can have. */
+  /** What it costs: for a write the bytes of its body, for a read those of the largest answer that it can have. */
   readonly bytes: number;
   /** How long its caller waits for the answer, in milliseconds. */
   readonly budgetMs: number;
-  /** Aborted when whoever asked went away. Looked at only where the call has to wait. */
+  /** Aborted when the client went away. Heeded only while the call waits. */
   readonly ended: AbortSignal;
 }
 
-/** A call that waits, and what lets it go on. */
+/** A call that waits, and what starts it. */
 interface Waiting {
   readonly bytes: number;
-  readonly admit: () => void;
+  readonly start: () => void;
 }
 
 /** A user's calls: those that run, and those that wait, in the order in which they came. */
-interface Line {
+interface UserCalls {
   running: number;
   bytes: number;
   readonly waiting: Set<Waiting>;
@@ -39,25 +39,25 @@ interface Line {
 const tooLate = 'earlier calls of the user took all of its time';
 
 /**
- * Keeps one user from taking the services for themselves: writes of one user follow one another in Postgres anyway, and
- * many large pages at a time would only occupy what others need. One for reads and one for writes.
+ * Keeps one user from occupying the services: writes of one user run one after another in Postgres anyway, and many
+ * large pages at a time would take what others need. There is one for reads and one for writes.
  *
  * Invariants:
- * - at most `running` calls of one user with at most `runningBytes` run at the same time; the others start in the order in
- *   which they came;
+ * - at most `running` calls of one user, with at most `runningBytes`, run at the same time; others start in their
+ *   order;
  * - at most `waiting` of one user wait, and `waitingInAll` of all; one more is refused at once;
- * - the wait counts against the budget: no call starts after it, and what runs is told how much is left;
- * - who goes away leaves the line; nothing is kept of a user without a call.
+ * - the wait counts against the budget: no call starts after it, and one that runs gets what is left of it;
+ * - a call whose client goes away stops waiting; nothing is kept of a user without a call.
  */
 export class UserLimiter {
-  private readonly lines = new Map<string, Line>();
+  private readonly calls = new Map<string, UserCalls>();
   private waitingInAll = 0;
 
   constructor(private readonly limits: CallLimits) {}
 
-  /** Users of whom something is kept. */
+  /** Users with calls. */
   get users(): number {
-    return this.lines.size;
+    return this.calls.size;
   }
 
   /** Calls that wait. */
@@ -66,87 +66,80 @@ export class UserLimiter {
   }
 
   /**
-   * Runs a call as soon as its user's earlier ones leave room.
+   * Runs a call as soon as the limits allow it beside the user's earlier ones.
    *
-   * @param run is given what is left of the budget, in milliseconds.
-   * @throws Failure `unavailable` when too many wait, its turn does not come in time, or the caller went away; and
-   *   whatever `run` throws.
+   * @param run gets what is left of the budget, in milliseconds.
+   * @throws Failure `unavailable` when too many wait, the budget ends or the client goes away; what `run` throws.
    */
   async run<Result>(call: LimitedCall, run: (remainingMs: number) => Promise<Result>): Promise<Result> {
     const until = performance.now() + call.budgetMs;
-    const line = this.lineOf(call.userId);
-    if (line.waiting.size === 0 && this.hasRoom(line, call.bytes)) begin(line, call.bytes);
-    else await this.turn(line, call);
+    const calls = this.callsOf(call.userId);
+    if (calls.waiting.size === 0 && this.mayRun(calls, call.bytes)) begin(calls, call.bytes);
+    else await this.wait(calls, call);
     try {
       const remainingMs = until - performance.now();
-      // Where this process was held up, a turn may come before the timer that should have ended the wait.
-      if (remainingMs <= 0) throw refusal(tooLate);
+      // In a process that was held up, the call may start before the timer that should have ended its wait.
+      if (remainingMs <= 0) throw unavailable(tooLate);
       return await run(remainingMs);
     } finally {
-      line.running -= 1;
-      line.bytes -= call.bytes;
-      this.advance(line);
-      if (line.running === 0) this.lines.delete(call.userId);
+      calls.running -= 1;
+      calls.bytes -= call.bytes;
+      this.advance(calls);
+      if (calls.running === 0) this.calls.delete(call.userId);
     }
   }
 
-  private lineOf(userId: string): Line {
-    const known = this.lines.get(userId);
-    if (known) return known;
-    const line: Line = { running: 0, bytes: 0, waiting: new Set() };
-    this.lines.set(userId, line);
-    return line;
+  private callsOf(userId: string): UserCalls {
+    const calls = this.calls.get(userId) ?? { running: 0, bytes: 0, waiting: new Set() };
+    this.calls.set(userId, calls);
+    return calls;
   }
 
-  private hasRoom(line: Line, bytes: number): boolean {
+  private mayRun(calls: UserCalls, bytes: number): boolean {
     const { running, runningBytes } = this.limits;
-    return line.running === 0 || (line.running < running && line.bytes + bytes <= runningBytes);
+    return calls.running === 0 || (calls.running < running && calls.bytes + bytes <= runningBytes);
   }
 
-  /** Resolves when earlier calls have made room; the call counts as running then. */
-  private async turn(line: Line, { bytes, budgetMs, ended }: LimitedCall): Promise<void> {
+  /** Resolves when the limits allow the call to run; it counts as running then. */
+  private async wait(calls: UserCalls, { bytes, budgetMs, ended }: LimitedCall): Promise<void> {
     const { waiting, waitingInAll } = this.limits;
-    if (line.waiting.size >= waiting || this.waitingInAll >= waitingInAll) throw refusal('too many calls wait');
-    if (ended.aborted) throw refusal('the caller went away');
+    if (calls.waiting.size >= waiting || this.waitingInAll >= waitingInAll) throw unavailable('too many calls wait');
+    if (ended.aborted) throw unavailable('the caller went away');
     this.waitingInAll += 1;
     await new Promise<void>((resolve, reject) => {
-      // At once, so that no place is handed to one that has left.
+      // Synchronously, so that no call is started that has stopped waiting.
       const leave = (settle: () => void) => {
         this.waitingInAll -= 1;
-        line.waiting.delete(place);
+        calls.waiting.delete(entry);
         ended.removeEventListener('abort', away);
         clearTimeout(timer);
         settle();
       };
       const giveUp = (reason: string) =>
         leave(() => {
-          reject(refusal(reason));
-          // A small call may have waited behind this one only because this one was too large.
-          this.advance(line);
+          reject(unavailable(reason));
+          // Smaller calls behind this one may have waited only because it was too large.
+          this.advance(calls);
         });
-      const place = { bytes, admit: () => leave(resolve) };
+      const entry = { bytes, start: () => leave(resolve) };
       const away = () => giveUp('the caller went away');
       const timer = setTimeout(() => giveUp(tooLate), budgetMs);
       ended.addEventListener('abort', away);
-      line.waiting.add(place);
+      calls.waiting.add(entry);
     });
   }
 
-  /** Lets those that wait longest go on, for as many as there is room. */
-  private advance(line: Line): void {
-    for (const next of line.waiting) {
-      if (!this.hasRoom(line, next.bytes)) return;
-      begin(line, next.bytes);
-      next.admit();
+  /** Starts those that have waited longest, as many as the limits allow. */
+  private advance(calls: UserCalls): void {
+    for (const next of calls.waiting) {
+      if (!this.mayRun(calls, next.bytes)) return;
+      begin(calls, next.bytes);
+      next.start();
     }
   }
 }
 
-function begin(line: Line, bytes: number): void {
-  line.running += 1;
-  line.bytes += bytes;
-}
-
-function refusal(reason: string): Failure {
-  return new Failure('unavailable', undefined, { cause: new Error(reason) });
+function begin(calls: UserCalls, bytes: number): void {
+  calls.running += 1;
+  calls.bytes += bytes;
 }

@@ -25,7 +25,7 @@ export const subscriptionPageSchema = page
   .extend({ subscriptions: z.array(subscriptionSchema) })
   .meta({ id: 'SubscriptionPage' });
 
-/** What an entry should look like. Entries are looked at one by one, once they are counted (batch.ts). */
+/** A valid entry, for the API description: entries are validated one by one, after they were counted (batch.ts). */
 const subscriptionEntry = z.toJSONSchema(
   z.object({
     feed_url: z.string().describe('Absolute http or https URL.'),

@@ -2,8 +2,8 @@ import { Agent, createServer, type IncomingMessage, request, type Server, type S
 import type { AddressInfo } from 'node:net';
 import type { AppProcess } from '#testing';
 
-/** How often gateways are asked whether they are ready, in milliseconds: many times within their drain. */
-const lookMs = 50;
+/** How often the readiness of gateways is polled, in milliseconds: many times while one drains. */
+const pollMs = 50;
 
 interface Backend {
   readonly gateway: AppProcess;
@@ -11,26 +11,26 @@ interface Backend {
 }
 
 /**
- * A load balancer in front of gateways, as simple as one can be: it keeps its connections to them alive, sends each
- * request to one that was ready at the last look, and never tries one again.
+ * A minimal load balancer: it keeps its connections to the gateways alive, sends each request to one that was ready at
+ * the last poll, and repeats none.
  */
 export class Balancer {
   private readonly agent = new Agent({ keepAlive: true });
   private readonly backends = new Map<number, Backend>();
   private readonly server: Server = createServer((incoming, outgoing) => this.forward(incoming, outgoing));
   private timer: NodeJS.Timeout | undefined;
-  private turn = 0;
+  private next = 0;
 
   /** Starts to listen. @returns its base URL. */
   async open(): Promise<string> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
-    this.timer = setInterval(() => void this.look(), lookMs);
+    this.timer = setInterval(() => void this.poll(), pollMs);
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
   async add(...gateways: AppProcess[]): Promise<void> {
     for (const gateway of gateways) this.backends.set(gateway.pid, { gateway, isReady: false });
-    await this.look();
+    await this.poll();
   }
 
   remove(gateway: AppProcess): void {
@@ -44,7 +44,7 @@ export class Balancer {
     this.server.closeAllConnections();
   }
 
-  private async look(): Promise<void> {
+  private async poll(): Promise<void> {
     await Promise.all(
       [...this.backends.values()].map(async (backend) => {
         const readyz = `http://127.0.0.1:${String(backend.gateway.facts['opsPort'])}/readyz`;
@@ -58,7 +58,7 @@ export class Balancer {
 
   private forward(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const ready = [...this.backends.values()].filter(({ isReady }) => isReady);
-    const chosen = ready[this.turn++ % ready.length];
+    const chosen = ready[this.next++ % ready.length];
     if (!chosen) return void outgoing.writeHead(502).end('no gateway is ready');
     const { method, url: path, headers } = incoming;
     const port = chosen.gateway.facts['port'] as number;

@@ -7,21 +7,21 @@ type Service = Exclude<App, 'gateway'>;
 
 const services: readonly Service[] = ['subscription', 'episode', 'deletion-worker'];
 
-/** A read that each service answers, with the status that it has for a user of whom nothing is known. */
+/** A read for each service, with its status for a new user. */
 export const probes = {
   subscription: ['/subscriptions', 200],
   episode: ['/episodes', 200],
   deletion: ['/deletions/1', 404],
 } as const;
 
-/** How soon a request is answered that is answered at once; far above what it takes, as machines are shared. */
+/** How long an immediate answer may take; far more than it does, as machines are shared. */
 export const atOnceMs = 3_000;
-/** When the last answer is there: the deadline of every contract is 5 s, and the machine is shared. */
+/** When the last answer has come: the deadline of every contract is 5 s, and machines are shared. */
 export const deadlineMs = 15_000;
-/** How soon all is well again: a second or two, and machines are shared. */
+/** How long recovery may take; it takes a second or two, and machines are shared. */
 const healMs = 30_000;
 
-/** The whole product, two processes of everything, and users who never stop. */
+/** The whole system, two processes of each app, and users who read and write without a pause. */
 export class FaultWorld {
   replicas: AppProcess[] = [];
 
@@ -44,7 +44,7 @@ export class FaultWorld {
     return world;
   }
 
-  /** Forgets replicas that have ended, starts others until there are two of each service, and waits until all is well. */
+  /** Replaces replicas that have ended, so that there are two of each service, and waits for recovery. */
   async complete(): Promise<void> {
     const alive = services.flatMap((app) => this.alive(app));
     const missing = services.flatMap((app) => Array.from({ length: 2 - this.alive(app).length }, () => app));
@@ -78,12 +78,12 @@ export class FaultWorld {
     return new Traffic(await Promise.all(devices));
   }
 
-  /** What a device is told by each service. */
+  /** The answers of each service to a device. */
   async ask(device: Device): Promise<DeviceAnswer[]> {
     return Promise.all(Object.values(probes).map(([path]) => device.send('GET', path)));
   }
 
-  /** Nothing has ended that was not made to. */
+  /** No process has ended by itself. */
   expectAllAlive(): void {
     const ended = [...this.gateways, ...this.replicas].filter(({ hasExited }) => hasExited);
     assert.deepEqual(
@@ -92,7 +92,7 @@ export class FaultWorld {
     );
   }
 
-  /** Plays a fault while users read and write; whatever it is, nothing hangs, nothing is a 500, and nothing is lost. */
+  /** Plays a fault while users read and write, and checks that nothing hangs, is a 500 or is lost. */
   async underTraffic(
     name: string,
     fault: (traffic: Traffic) => Promise<void>,
@@ -114,13 +114,13 @@ export class FaultWorld {
     return traffic;
   }
 
-  /** Everyone is refused at once, by every service. */
+  /** Every service's requests are refused at once. */
   async expectAllRefused(): Promise<void> {
     const device = await this.stack.device(this.gateways[0] as AppProcess);
     for (const answer of await this.ask(device)) expectRefused(answer);
   }
 
-  /** What the processes logged as errors: the reason of an answer of 500. */
+  /** The errors that the processes logged, as they explain a 500. */
   errors(): string {
     const lines = [...this.gateways, ...this.replicas].flatMap(({ output }) => output.split('\n'));
     return lines.filter((line) => /"level":"?(50|60|error|fatal)/.test(line)).join('\n');
@@ -131,7 +131,7 @@ export class FaultWorld {
   }
 }
 
-/** An answer that says: not now, and when to try again. */
+/** Expects a 503 that says when to try again. */
 export function expectRefused(answer: DeviceAnswer, withinMs = atOnceMs): void {
   expect(answer.status).toBe(503);
   expect(answer.headers.get('retry-after')).toMatch(/^[1-5]$/);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { hostileValue, spoilt, treacherousNames } from './hostile.json.js';
 import type { RawRequest } from './raw.http.js';
 
-/** What the requests are made of: a credential that is good, and a subscription that is there. */
+/** What requests are made of: a valid credential and an existing subscription. */
 export interface HostileWorld {
   readonly token: string;
   readonly guid: string;
@@ -47,18 +47,23 @@ const json = 'Content-Type: application/json';
 const bearer = ({ token }: HostileWorld) => `Authorization: Bearer ${token}`;
 
 const status = { value: true, timestamp: '2023-02-23T14:00:00Z' };
-/** A good body of each write. */
+/** A valid body of each write. */
 function documents(guid: string): [method: string, path: string, document: unknown][] {
   const feed_url = 'https://feeds.example/1.xml';
   const episode = {
-    ...{ podcast_guid: guid, sync_id: '5c1f0a4e-6c0f-4d5e-9b6e-2f1f8c3f7a10', episode_guid: 'e', title: 't' },
-    ...{
-      publish_date: '2023-02-23T14:00:00Z',
-      enclosure_url: 'https://m.example/1',
-      episode_url: 'https://e.example/1',
-    },
-    ...{ playback_position: { value: 1, timestamp: '2023-02-23T14:00' }, played_status: status, new_status: status },
-    ...{ download_status: status, favorite_status: status, temporary_id: 'x' },
+    podcast_guid: guid,
+    sync_id: '5c1f0a4e-6c0f-4d5e-9b6e-2f1f8c3f7a10',
+    episode_guid: 'e',
+    title: 't',
+    publish_date: '2023-02-23T14:00:00Z',
+    enclosure_url: 'https://m.example/1',
+    episode_url: 'https://e.example/1',
+    playback_position: { value: 1, timestamp: '2023-02-23T14:00' },
+    played_status: status,
+    new_status: status,
+    download_status: status,
+    favorite_status: status,
+    temporary_id: 'x',
   };
   return [
     ['POST', '/subscriptions', { subscriptions: [{ feed_url }, { feed_url, guid }] }],
@@ -74,12 +79,15 @@ function bodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   return fc.oneof(...writes);
 }
 
-/** On every operation, also on those that take none. */
+/** Any bytes as a body, on every operation, also on those that take none. */
 function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   const operation = fc.constantFrom(
     ...documents(world.guid),
-    ...[['GET', '/subscriptions'] as const, ['GET', '/episodes'] as const, ['GET', '/deletions/1'] as const],
-    ...[['GET', `/subscriptions/${world.guid}`] as const, ['DELETE', '/subscriptions/x'] as const],
+    ['GET', '/subscriptions'] as const,
+    ['GET', '/episodes'] as const,
+    ['GET', '/deletions/1'] as const,
+    ['GET', `/subscriptions/${world.guid}`] as const,
+    ['DELETE', '/subscriptions/x'] as const,
   );
   const types = ['application/json', 'text/plain', 'application/json; charset=utf-16', ''];
   const type = fc.constantFrom(...types.map((name) => `Content-Type: ${name}`));
@@ -103,7 +111,7 @@ const starts = ['', '/', '/v1/', '//', '/subscriptions/', '/v1/subscriptions/', 
 const parameters = ['', ...'since page per_page cursor since[] page[a] __proto__ %zz'.split(' ')];
 const parameterValues = ['', '9'.repeat(300), ...'-1 0 1e9 NaN 2023-02-23T14:00:00+01:00 null 1,2'.split(' ')];
 
-/** Every method on every path, and on what is nearly one. */
+/** Every method on every path, and on invalid ones. */
 function paths(world: HostileWorld): fc.Arbitrary<RawRequest> {
   const segment = fc.oneof(
     fc.constantFrom(...knownSegments, world.guid),
@@ -130,7 +138,10 @@ const fieldNames = [
   ...'traceparent tracestate X-Request-Id X-HTTP-Method-Override'.split(' '),
 ];
 const fieldValues = [
-  ...['', 'a b', 'a\tb', 'x'.repeat(3_000)],
+  '',
+  'a b',
+  'a\tb',
+  'x'.repeat(3_000),
   ...'* W/"x" " ,,, gzip;q=x br identity;q=0 \xff 00-0-0-00 chunked h2c application/json {} bytes=0- ['.split(' '),
   ...'::1 256.1.1.1 evil.example:99999'.split(' '),
 ];
@@ -142,7 +153,7 @@ const asked = [
   ['DELETE', '/subscriptions/x'],
   ['GET', '/openapi.json'],
 ] as const;
-/** With these a request may have no end: a body that never comes, another protocol, a connection that stays. */
+/** Headers by which a request may never end: a missing body, another protocol, a connection that stays open. */
 const endless = /^(transfer-encoding|content-length|upgrade|expect|connection)/i;
 
 function headers(world: HostileWorld): fc.Arbitrary<RawRequest> {

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 
-/** A key of a provider; `alg` and `kid` are there. */
+/** A private key of a provider, with `alg` and `kid`. */
 export type SigningKey = JWK & { alg: string; kid: string };
 
 export async function newKey(kid: string, alg = 'EdDSA'): Promise<SigningKey> {
@@ -10,14 +10,14 @@ export async function newKey(kid: string, alg = 'EdDSA'): Promise<SigningKey> {
   return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
 }
 
-/** The key set that proves what these keys sign. */
+/** The public halves of keys, as a key set. */
 export function keySet(...keys: readonly JWK[]): { keys: JWK[] } {
   const secrets = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']);
   const open = (key: JWK) => Object.fromEntries(Object.entries(key).filter(([name]) => !secrets.has(name)));
   return { keys: keys.map((key) => open(key) as JWK) };
 }
 
-/** Signs a token that is good for an hour unless its claims say otherwise; `undefined` leaves a claim out. */
+/** Signs a token, valid for an hour by default; a claim that is `undefined` is left out. */
 export async function sign(key: SigningKey, claims: JWTPayload, header: object = {}): Promise<string> {
   const exp = Math.floor(Date.now() / 1_000) + 3_600;
   const payload = Object.entries({ sub: 'ann', aud: 'podcast-sync', exp, ...claims });
@@ -34,7 +34,7 @@ export class KeyProvider {
   keys: readonly JWK[] = [];
   /** The status of every answer. */
   status = 200;
-  /** Whom the discovery document names, if not this one. */
+  /** Another issuer for the discovery document to name. */
   impostor: string | undefined;
 
   readonly port: number;

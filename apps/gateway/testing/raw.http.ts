@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 /** A request of bytes, on a connection of its own. */
 export interface RawRequest {
   readonly bytes: Buffer;
-  /** Whether there is nothing to be waited for once they are sent, as they need not be a request at all. */
+  /** Whether to close after sending, as the bytes need not be a whole request, and so need not be answered. */
   readonly mayEndEarly: boolean;
   /** Whether the answer has no body, as to HEAD. */
   readonly head: boolean;

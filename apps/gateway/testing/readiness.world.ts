@@ -7,13 +7,13 @@ import { serviceKeys } from '../../../libs/transport/src/wire/keys.js';
 import { probes } from './fault.world.js';
 import { Traffic } from './traffic.js';
 
-/** Users who read and write at these gateways until they are told to stop. */
+/** Users who read and write at these gateways until they are stopped. */
 export async function trafficAt(stack: AppStack, gateways: readonly AppProcess[], users = 6): Promise<Traffic> {
   const at = (n: number) => gateways[n % gateways.length] as AppProcess;
   return new Traffic(await Promise.all(Array.from({ length: users }, (_, n) => stack.device(at(n)))));
 }
 
-/** Waits until so many more requests have ended, however. */
+/** Waits until this many more requests have ended in any way. */
 export async function ended(traffic: Traffic, count: number): Promise<void> {
   const enough = traffic.exchanges.length + count;
   await eventually(() => assert(traffic.exchanges.length >= enough), { timeout: 30_000 });
@@ -26,7 +26,7 @@ export async function healed(stack: AppStack, gateway: AppProcess): Promise<void
     await eventually(async () => expect(await device.send('GET', path)).toMatchObject({ status }), { timeout: 30_000 });
 }
 
-/** How many replicas of each service clients may count on. */
+/** How many live replicas each service has for its clients. */
 export async function countedOn(stack: AppStack): Promise<number[]> {
   const redis = new Redis(stack.redis.url);
   try {
@@ -48,7 +48,9 @@ export async function asOwner<Result>(
   return run(owner).finally(() => owner.destroy());
 }
 
-/** Requests go on, and end in nothing but answers and 503; what was acknowledged is there, each deletion carried out. */
+/**
+ * Checks that requests end in answers and 503 only, no acknowledged write is lost, and each deletion is carried out.
+ */
 export async function endWell(stack: AppStack, traffic: Traffic, processes: readonly AppProcess[]): Promise<void> {
   await traffic.goOn();
   await traffic.stop();

@@ -19,37 +19,37 @@ export function isClean({ status, retryAfter }: Exchange): boolean {
   return status === 200 || status === 202 || (status === 503 && retryAfter !== null);
 }
 
-/** How much later than its deadline an answer may be on a machine that is shared. */
+/** How much later than its deadline an answer may come, as the machine is shared. */
 const slackMs = 10_000;
 
 /** How long a client that was refused waits before it asks for something else. */
 const pauseMs = 50;
 
 /**
- * One user who reads and writes without a pause, and remembers every write that was acknowledged. All that belongs to
- * them has their id in its URL, so that another user's data would be seen.
+ * A user who reads and writes without a pause, and remembers every acknowledged write. All of the user's URLs contain
+ * the user's id, so that another user's data would be noticed.
  */
-class Listener {
+class SimulatedUser {
   private readonly feeds = new Set<string>();
   private readonly deletions = new Set<number>();
   private podcast = '';
   private position = 0;
   private isSubscribed: boolean | undefined;
-  private turn = 0;
+  private step = 0;
 
   constructor(
     private readonly device: Device,
     private readonly record: (exchange: Exchange) => void,
   ) {}
 
-  /** The next request of the round. */
+  /** Sends the next request of a fixed sequence. */
   async next(): Promise<void> {
     const steps = [this.subscribe, this.upload, this.readEpisodes, this.update, this.readSubscriptions, this.delete];
-    const step = this.podcast ? steps[this.turn++ % steps.length] : this.subscribe;
-    if (!(await step!.call(this))) await delay(pauseMs);
+    const next = this.podcast ? steps[this.step++ % steps.length] : this.subscribe;
+    if (!(await next!.call(this))) await delay(pauseMs);
   }
 
-  /** Every acknowledged write is there; a deletion whose job a fault met is sent again after half a minute. */
+  /** Checks every acknowledged write. A deletion whose job a fault interrupted is sent again after half a minute. */
   async confirm(): Promise<void> {
     const { body: list } = await this.whole<{ subscriptions: { feed_url: string; is_subscribed: boolean }[] }>(
       '/subscriptions?per_page=1000',
@@ -69,7 +69,7 @@ class Listener {
   }
 
   private async subscribe(): Promise<boolean> {
-    const feed = this.feed(this.podcast ? this.turn : 0);
+    const feed = this.feed(this.podcast ? this.step : 0);
     const body = { subscriptions: [{ feed_url: feed }] };
     const answer = await this.send<{ success: { guid: string }[] }>('POST', '/subscriptions', body);
     if (answer?.status !== 200) return false;
@@ -79,12 +79,16 @@ class Listener {
   }
 
   private async upload(): Promise<boolean> {
-    const position = this.turn;
+    const position = this.step;
     const answer = await this.send('POST', '/episodes', {
       episodes: [
         {
-          ...{ podcast_guid: this.podcast, episode_guid: 'one', title: 'One', publish_date: '2026-01-01T00:00:00Z' },
-          ...{ enclosure_url: `${this.feed(0)}/1.mp3`, episode_url: `${this.feed(0)}/1` },
+          podcast_guid: this.podcast,
+          episode_guid: 'one',
+          title: 'One',
+          publish_date: '2026-01-01T00:00:00Z',
+          enclosure_url: `${this.feed(0)}/1.mp3`,
+          episode_url: `${this.feed(0)}/1`,
           playback_position: {
             value: position,
             timestamp: new Date(Date.UTC(2026, 0, 2) + position * 1_000).toISOString(),
@@ -98,16 +102,16 @@ class Listener {
   }
 
   private async update(): Promise<boolean> {
-    const isSubscribed = this.turn % 4 < 2;
+    const isSubscribed = this.step % 4 < 2;
     const answer = await this.send('PATCH', `/subscriptions/${this.podcast}`, { is_subscribed: isSubscribed });
-    // One that was refused may have taken effect all the same.
+    // A refused one may have taken effect all the same.
     this.isSubscribed = answer?.status === 200 ? isSubscribed : undefined;
     return answer?.status === 200;
   }
 
   private async delete(): Promise<boolean> {
-    // Never added again, which would win over the deletion.
-    const body = { subscriptions: [{ feed_url: this.feed(`away-${this.turn}`) }] };
+    // A feed of its own, never added again, as that would win over the deletion.
+    const body = { subscriptions: [{ feed_url: this.feed(`away-${this.step}`) }] };
     const made = await this.send<{ success: { guid: string }[] }>('POST', '/subscriptions', body);
     if (made?.status !== 200) return false;
     const path = `/subscriptions/${made.body.success[0]?.guid}`;
@@ -138,7 +142,7 @@ class Listener {
     return `https://example.org/${this.device.user}/${name}`;
   }
 
-  /** The answer that comes once all is well again. */
+  /** Asks until it is answered with 200. */
   private whole<Body = Record<string, unknown>>(path: string): Promise<DeviceAnswer<Body>> {
     return eventually(async () => {
       const answer = await this.device.send<Body>('GET', path);
@@ -158,31 +162,31 @@ class Listener {
 
 const nothing = { started: 0, tookMs: 0, retryAfter: null };
 
-/** Several users who read and write at the same time, until they are told to stop. */
+/** Several users who read and write at the same time until {@link stop}. */
 export class Traffic {
   readonly exchanges: Exchange[] = [];
-  private readonly listeners: Listener[];
+  private readonly users: SimulatedUser[];
   private readonly loops: Promise<void>[];
   private stopped = false;
 
   constructor(devices: readonly Device[]) {
-    this.listeners = devices.map((device) => new Listener(device, (exchange) => this.exchanges.push(exchange)));
-    this.loops = this.listeners.map(async (listener) => {
-      while (!this.stopped) await listener.next();
+    this.users = devices.map((device) => new SimulatedUser(device, (exchange) => this.exchanges.push(exchange)));
+    this.loops = this.users.map(async (user) => {
+      while (!this.stopped) await user.next();
     });
   }
 
-  /** What is neither an answer nor a clean 503. */
+  /** Requests that ended in neither an answer nor a clean 503. */
   get unclean(): Exchange[] {
     return this.exchanges.filter((exchange) => !isClean(exchange));
   }
 
-  /** What did not get its answer. */
+  /** Requests without a successful answer. */
   get failed(): Exchange[] {
     return this.exchanges.filter(({ status }) => status !== 200 && status !== 202);
   }
 
-  /** What took longer than its contract's deadline and what a shared machine may add. */
+  /** Requests that took longer than their contract's deadline and {@link slackMs}. */
   get late(): Exchange[] {
     const contractOf = (what: string) => (what.startsWith('PATCH') ? updateSubscription : listEpisodes);
     return this.exchanges.filter(({ what, tookMs }) => tookMs >= contractOf(what).deadlineMs + slackMs);
@@ -192,7 +196,7 @@ export class Traffic {
     return Math.max(0, ...this.exchanges.map(({ tookMs }) => tookMs));
   }
 
-  /** Resolves when this many more requests got their answer. */
+  /** Resolves after this many more successful answers. */
   async goOn(count = 60, timeout = 20_000): Promise<void> {
     const answered = () => this.exchanges.length - this.failed.length;
     const enough = answered() + count;
@@ -201,16 +205,16 @@ export class Traffic {
     });
   }
 
-  /** Stops without a look at what became of it all: for users whose gateway is gone. */
+  /** Stops without checking anything: for users whose gateway is gone. */
   async abandon(): Promise<void> {
     this.stopped = true;
     await Promise.all(this.loops);
   }
 
-  /** Lets the requests under way end, and sees that no acknowledged write was lost. */
+  /** Waits for the requests under way, and checks that no acknowledged write was lost. */
   async stop(): Promise<void> {
     this.stopped = true;
     await Promise.all(this.loops);
-    await Promise.all(this.listeners.map((listener) => listener.confirm()));
+    await Promise.all(this.users.map((user) => user.confirm()));
   }
 }

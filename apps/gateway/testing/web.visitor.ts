@@ -1,4 +1,4 @@
-/** Somebody at a browser, as far as logging in takes one: keeps cookies, follows redirects one by one, posts forms. */
+/** As much of a browser as a login needs: keeps cookies, follows redirects one by one, posts forms. */
 export class WebVisitor {
   private readonly cookies = new Map<string, string>();
 
@@ -22,7 +22,7 @@ export class WebVisitor {
     throw new Error(`${url} leads in circles`);
   }
 
-  /** Fills the form of a page in, its hidden fields kept, and posts it. */
+  /** Posts the form of a page, with its hidden fields and these. */
   submit(page: { url: string; html: string }, until: string, fields: Record<string, string> = {}) {
     const action = /<form[^>]*\baction="([^"]+)"/.exec(page.html)?.[1];
     if (action === undefined) throw new Error(`no form at ${page.url}: ${page.html.slice(0, 500)}`);

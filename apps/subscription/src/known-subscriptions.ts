@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { type Left, Room } from './room.js';
+import { type Remaining, RemainingQuota } from './remaining.quota.js';
 
-/** A subscription as it is stored; a tombstone has `deleted`. Times are stamps. */
+/** A subscription as it is stored; one with `deleted` is a tombstone. Times are stamps. */
 export interface SubscriptionRow {
   id: number;
   feedUrl: string;
@@ -15,18 +15,18 @@ export interface SubscriptionRow {
   mergedAt: string | null;
 }
 
-/** What was read for a write: every row that a guid or URL of the request names, and ids for rows to be made. */
+/** What a write has read: every row that a guid or URL of the request names, and ids for new rows. */
 export interface Loaded {
   rows: SubscriptionRow[];
   guids: [guid: string, subscriptionId: number][];
   /** By the SHA-256 of the URL in hexadecimal. */
   urls: [urlSha256: string, subscriptionId: number][];
   newIds: number[];
-  /** What the quotas leave. */
-  left: Left;
+  /** What remains of the quotas. */
+  left: Remaining;
 }
 
-/** What a write changes, as sets. */
+/** What a write changes. */
 export interface Changes {
   rows: (SubscriptionRow & { changed: string })[];
   guids: [guid: string, subscriptionId: number][];
@@ -41,13 +41,13 @@ export function urlKey(feedUrl: string): string {
 }
 
 /**
- * The part of a user's subscriptions that one write is about, in memory: who owns which guid and which URL, and what
- * the write has changed so far. Invariants: one guid and one URL belong to at most one subscription; what a
- * subscription was once named, it is named for ever; a subscription's current guid and URL are among its names.
+ * The part of a user's subscriptions that one write is about, in memory: which subscription owns which guid and URL,
+ * and what the write has changed so far. Invariants: a guid or URL belongs to at most one subscription; a subscription,
+ * or the one it was merged into, keeps every guid and URL it ever had; its current guid and URL are among them.
  */
 export class KnownSubscriptions {
-  /** What is left of the user's quotas; what is done here is counted, and never refused. */
-  readonly room: Room;
+  /** What remains of the user's quotas. Changes are only counted here; the rules refuse them. */
+  readonly quota: RemainingQuota;
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, number>;
   private readonly urls: Map<string, number>;
@@ -65,7 +65,7 @@ export class KnownSubscriptions {
     this.rows = new Map(loaded.rows.map((row) => [row.id, { ...row }]));
     this.guids = new Map(loaded.guids);
     this.urls = new Map(loaded.urls);
-    this.room = new Room(loaded.left);
+    this.quota = new RemainingQuota(loaded.left);
   }
 
   byGuid(guid: string): SubscriptionRow | undefined {
@@ -92,7 +92,7 @@ export class KnownSubscriptions {
       mergedInto: null,
       mergedAt: null,
     };
-    this.room.take('live');
+    this.quota.take('live');
     this.rows.set(id, row);
     this.created.add(id);
     this.changedRows.add(id);
@@ -101,9 +101,9 @@ export class KnownSubscriptions {
     return row;
   }
 
-  /** Subscribes by POST: revives a tombstone and wins over a deletion that is still pending. */
+  /** Subscribes by POST. Revives a tombstone, and wins over a deletion that is still pending. */
   add(row: SubscriptionRow): void {
-    if (row.deleted !== null) this.room.take('live');
+    if (row.deleted !== null) this.quota.take('live');
     row.added = this.stamp;
     row.deleted = null;
     this.setSubscribed(row, true);
@@ -115,7 +115,7 @@ export class KnownSubscriptions {
     this.changedRows.add(row.id);
   }
 
-  /** Makes a URL the current one; the one before stays a name. */
+  /** Makes a URL the current one; the former one still names the subscription. */
   moveTo(row: SubscriptionRow, feedUrl: string): void {
     row.feedUrl = feedUrl;
     row.subscriptionChanged = this.stamp;
@@ -124,17 +124,17 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Whether a guid change would be one to remember. One request has one stamp: of the guids it passes through, only the
-   * one before the first was ever seen.
+   * Whether a change to this guid has to be recorded as a former guid. A request has one stamp, so of several changes
+   * in it only the first replaces a guid that clients have seen.
    */
   wouldReplace(row: SubscriptionRow, guid: string): boolean {
     return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
   }
 
-  /** Makes a guid the current one; the one before stays a name and is remembered with its time. */
+  /** Makes a guid the current one; the former one still names the subscription, and is recorded with its time. */
   changeGuid(row: SubscriptionRow, guid: string): void {
     if (this.wouldReplace(row, guid)) {
-      this.room.take('guidChanges');
+      this.quota.take('guidChanges');
       this.formerGuids.set(row.id, row.guid);
     }
     row.guid = guid;
@@ -144,22 +144,22 @@ export class KnownSubscriptions {
   }
 
   nameGuid(row: SubscriptionRow, guid: string): void {
-    if (!this.guids.has(guid)) this.room.take('guids');
+    if (!this.guids.has(guid)) this.quota.take('guids');
     this.guids.set(guid, row.id);
     this.changedGuids.add(guid);
   }
 
   nameUrl(row: SubscriptionRow, feedUrl: string): void {
     const key = urlKey(feedUrl);
-    if (!this.urls.has(key)) this.room.take('urls');
+    if (!this.urls.has(key)) this.quota.take('urls');
     this.urls.set(key, row.id);
     this.changedUrls.add(key);
   }
 
-  /** Merges a subscription into another, which owns all its names from now on; it stays as a pointer. */
+  /** Merges a subscription into another, which owns all its guids and URLs from now on; it stays as a pointer. */
   merge(from: SubscriptionRow, into: SubscriptionRow): void {
-    if (from.deleted === null) this.room.take('live', -1);
-    this.room.take('pointers');
+    if (from.deleted === null) this.quota.take('live', -1);
+    this.quota.take('pointers');
     from.mergedInto = into.id;
     from.mergedAt = this.stamp;
     this.changedRows.add(from.id);
@@ -182,7 +182,7 @@ export class KnownSubscriptions {
   }
 }
 
-/** The stamp that `since` is compared with (GET /subscriptions). Stamps of one form compare as texts. */
+/** Adds the stamp that `since` is compared with (GET /subscriptions). Stamps compare as texts. */
 function withChanged(row: SubscriptionRow): SubscriptionRow & { changed: string } {
   if (row.mergedAt !== null) return { ...row, changed: row.mergedAt };
   const changed = [row.guidChanged, row.deleted].reduce<string>(

@@ -2,4 +2,4 @@ import { runService } from '#runtime/service';
 import { subscriptionConfig } from './subscription.config.js';
 import { SubscriptionModule } from './subscription.module.js';
 
-await runService('subscription', 'subscription', subscriptionConfig, (config) => SubscriptionModule.with(config));
+await runService('subscription', 'subscription', subscriptionConfig, (config) => SubscriptionModule.forRoot(config));

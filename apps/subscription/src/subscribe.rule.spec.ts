@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
 import type { KnownSubscriptions } from './known-subscriptions.js';
-import type { Left } from './room.js';
+import type { Remaining } from './remaining.quota.js';
 import { podcastGuid } from './podcast-guid.rule.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
 
@@ -166,7 +166,11 @@ describe('a subscription that is found', () => {
     const known = world({ id: 1, urls: [u], guids: [A], deleted: earlier, isSubscribed: false });
     post(known, { feedUrl: u });
     expect(changedRow(known, 1)).toMatchObject({
-      ...{ isSubscribed: true, deleted: null, subscriptionChanged: now, added: now, changed: now },
+      isSubscribed: true,
+      deleted: null,
+      subscriptionChanged: now,
+      added: now,
+      changed: now,
     });
   });
 
@@ -191,11 +195,11 @@ describe('a subscription that is found', () => {
   });
 });
 
-describe('what a quota leaves no room for', () => {
+describe('what a quota does not allow', () => {
   const X: Described = { id: 1, urls: [u, w], guids: [A] };
   const gone: Described = { id: 2, urls: [v], guids: [B], deleted: earlier, isSubscribed: false };
 
-  it.each<[string, Partial<Left>, { feedUrl: string; guid?: string }]>([
+  it.each<[string, Partial<Remaining>, { feedUrl: string; guid?: string }]>([
     ['a new subscription', { live: 0 }, { feedUrl: 'https://new.example' }],
     ['a new subscription for want of guids', { guids: 0 }, { feedUrl: 'https://new.example' }],
     ['a new subscription for want of URLs', { urls: 0 }, { feedUrl: 'https://new.example', guid: C }],
@@ -218,7 +222,7 @@ describe('what a quota leaves no room for', () => {
     const known = worldWith(none, X, { id: 2, urls: [v], guids: [B] });
     const entries = [{ feedUrl: u }, { feedUrl: w, guid: A }, { feedUrl: w, guid: B }, { feedUrl: v }];
     expect(post(known, ...entries).success).toHaveLength(4);
-    expect(known.room.isExceeded).toBe(false);
+    expect(known.quota.isExceeded).toBe(false);
   });
 
   it('is judged entry by entry, in the order of the request', () => {

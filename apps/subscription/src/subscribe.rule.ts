@@ -11,7 +11,7 @@ import { podcastGuid } from './podcast-guid.rule.js';
 
 type Entry = RequestOf<typeof subscribe>['entries'][number];
 
-/** An entry that can be applied; its guid is derived from the URL where the client sent none. */
+/** A valid entry; its guid is derived from the URL where the client sent none. */
 interface UsableEntry {
   feedUrl: string;
   guid: string;
@@ -19,12 +19,12 @@ interface UsableEntry {
   fault?: undefined;
 }
 
-/** An entry that can be applied, or why not. */
+/** A valid entry, or what is wrong with it. */
 export type JudgedEntry = UsableEntry | { feedUrl: string; fault: { code: EntryFailureCode; message: string } };
 
 /**
- * What an entry means (docs/interface.md, "Names"): the subscription that it names, none for a new one, and what
- * becomes of what it is named by.
+ * What an entry means (docs/interface.md, "Names"): the subscription that it names, none where it makes a new one, and
+ * whether its URL or guid is added to it, as the current one or as a further name.
  */
 interface Meaning {
   row?: SubscriptionRow;
@@ -32,12 +32,12 @@ interface Meaning {
   guid?: 'current' | 'alias';
 }
 
-const noRoom = {
+const limitReached = {
   code: 'limit_reached',
   message: 'You have as many subscriptions, or names of them, as you may',
 } as const;
 
-/** Judges one entry by itself (docs/interface.md, "Subscriptions"). */
+/** Validates an entry by itself (docs/interface.md, "Subscriptions"). */
 export function judgeEntry({ feedUrl: sent, guid }: Entry): JudgedEntry {
   const feedUrl = sent.trim();
   const message = faultInHttpUrl(feedUrl);
@@ -49,8 +49,8 @@ export function judgeEntry({ feedUrl: sent, guid }: Entry): JudgedEntry {
 }
 
 /**
- * Applies a batch in the order of the request, each entry seeing the earlier ones; one subscription may have several
- * verdicts.
+ * Applies a batch in the order of the request, each entry seeing the effects of earlier ones. Several entries may name
+ * the same subscription.
  */
 export function applyBatch(known: KnownSubscriptions, entries: readonly JudgedEntry[], stamp: string): Subscribed {
   const failure: Subscribed['failure'] = [];
@@ -69,17 +69,17 @@ export function applyBatch(known: KnownSubscriptions, entries: readonly JudgedEn
   return { success, failure };
 }
 
-function applyEntry(known: KnownSubscriptions, entry: UsableEntry): SubscriptionRow | typeof noRoom {
+function applyEntry(known: KnownSubscriptions, entry: UsableEntry): SubscriptionRow | typeof limitReached {
   const { feedUrl, guid } = entry;
   const meaning = entry.guidWasSent ? follow(known, feedUrl, guid) : find(known, feedUrl, guid);
   const { row = undefined } = meaning;
-  const hasRoom = known.room.has({
+  const isAllowed = known.quota.allows({
     live: row && row.deleted === null ? 0 : 1,
     guids: (row && !meaning.guid) || known.byGuid(guid) ? 0 : 1,
     urls: (row && !meaning.url) || known.byUrl(feedUrl) ? 0 : 1,
     guidChanges: row && meaning.guid === 'current' && known.wouldReplace(row, guid) ? 1 : 0,
   });
-  if (!hasRoom) return noRoom;
+  if (!isAllowed) return limitReached;
   if (!row) return known.create(feedUrl, guid);
   if (meaning.url === 'current') known.moveTo(row, feedUrl);
   if (meaning.url === 'alias') known.nameUrl(row, feedUrl);
@@ -89,7 +89,7 @@ function applyEntry(known: KnownSubscriptions, entry: UsableEntry): Subscription
   return row;
 }
 
-/** An entry without a guid: by its exact URL, then by the guid derived from it. It never moves a subscription. */
+/** An entry without a guid names a subscription by its URL, or else by the guid derived from it, and never moves it. */
 function find(known: KnownSubscriptions, feedUrl: string, derivedGuid: string): Meaning {
   const byUrl = known.byUrl(feedUrl);
   if (byUrl) return { row: byUrl };
@@ -97,7 +97,7 @@ function find(known: KnownSubscriptions, feedUrl: string, derivedGuid: string): 
   return byGuid ? { row: byGuid, url: 'alias' } : {};
 }
 
-/** An entry with a guid: the guid is authoritative, so it can move a subscription or rename the one at the URL. */
+/** Of an entry with a guid the guid decides: it can move a subscription to the URL, or rename the one that is there. */
 function follow(known: KnownSubscriptions, feedUrl: string, guid: string): Meaning {
   const named = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);

@@ -12,11 +12,10 @@ export const subscriptionConfig = z.object({
     'Guids, feed URLs, guid changes and subscriptions merged into others that one user may have, of each.',
   ),
 });
-export type SubscriptionConfig = z.output<typeof subscriptionConfig>;
 
-/** How many of what one user may have. */
+/** The quotas of one user. */
 export type SubscriptionQuotas = Pick<
-  SubscriptionConfig,
+  z.output<typeof subscriptionConfig>,
   'QUOTA_LIVE_SUBSCRIPTIONS' | 'QUOTA_SUBSCRIPTION_NAMES' | 'QUOTA_SYNC_ID_ALIASES'
 >;
 

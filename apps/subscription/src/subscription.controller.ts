@@ -1,4 +1,4 @@
-import { Controller, Inject } from '@nestjs/common';
+import { Controller } from '@nestjs/common';
 import { Ctx, Payload } from '@nestjs/microservices';
 import {
   getSubscription,
@@ -14,7 +14,7 @@ import { SubscriptionService } from './subscription.service.js';
 /** The contracts that this service answers. */
 @Controller()
 export class SubscriptionController {
-  constructor(@Inject(SubscriptionService) private readonly subscriptions: SubscriptionService) {}
+  constructor(private readonly subscriptions: SubscriptionService) {}
 
   @Handle(subscribe)
   subscribe(@Payload() request: RequestOf<typeof subscribe>, @Ctx() context: CallContext) {

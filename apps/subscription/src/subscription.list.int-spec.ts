@@ -118,7 +118,7 @@ describe('the list of subscriptions', () => {
     expect(await urls({ perPage: 5 })).toMatchObject({ more: false });
   });
 
-  it('finds the span of what changed since, and walks within it', async () => {
+  it('finds the range of ids of what changed since, and walks within it', async () => {
     await add(0);
     const since = await clock();
     for (let n = 1; n < 6; n++) await add(n);

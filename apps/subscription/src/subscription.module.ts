@@ -6,7 +6,7 @@ import { SubscriptionService } from './subscription.service.js';
 /** Subscriptions, their guids and URLs, and the user's clock. */
 @Module({})
 export class SubscriptionModule {
-  static with(quotas: SubscriptionQuotas): DynamicModule {
+  static forRoot(quotas: SubscriptionQuotas): DynamicModule {
     return {
       module: SubscriptionModule,
       controllers: [SubscriptionController],

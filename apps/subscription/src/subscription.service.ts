@@ -24,13 +24,13 @@ import { applyPatch } from './update.rule.js';
  * The subscriptions of users. Invariants:
  * - one guid and one URL belong to at most one subscription of a user (primary keys of `guids` and `feed_urls`);
  * - a write of any size is a fixed number of statements, under the user's clock;
- * - nobody has more than their quotas, but for what they had when those were made smaller;
+ * - nobody gets more than their quotas allow;
  * - rules are pure functions over what one statement read; one statement writes what they changed.
  */
 @Injectable()
 export class SubscriptionService {
   constructor(
-    @Inject(Database) private readonly database: Database,
+    private readonly database: Database,
     @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
   ) {}
 
@@ -57,7 +57,7 @@ export class SubscriptionService {
   /**
    * Changes one subscription (PATCH /subscriptions/{guid}).
    *
-   * @throws Failure `invalid` for an unusable URL, nothing to change or no room for it, `not_found` for no live subscription.
+   * @throws Failure `invalid` for a bad URL, nothing to change or beyond a quota; `not_found` for no live subscription.
    */
   async update(request: RequestOf<typeof updateSubscription>, context: CallContext): Promise<JsonText<Updated>> {
     const { userId, guid, ...patch } = request;
@@ -73,7 +73,7 @@ export class SubscriptionService {
       const row = known.byGuid(guid);
       if (!row || row.deleted !== null) throw new Failure('not_found');
       const answer = applyPatch(known, row, patch, transaction.stamp);
-      if (known.room.isExceeded) throw new Failure('invalid');
+      if (known.quota.isExceeded) throw new Failure('invalid');
       await saveChanges(transaction, userId, known.changes(), this.quotas);
       return JsonText.of(answer);
     });
@@ -91,7 +91,9 @@ export class SubscriptionService {
     const { feedUrl, isSubscribed, subscriptionChanged, guidChanged, attached } = row;
     const renamed = guidChanged !== null && guidChanged > attached ? guidChanged : attached;
     return JsonText.of({
-      ...{ feed_url: feedUrl, guid: request.guid, is_subscribed: isSubscribed },
+      feed_url: feedUrl,
+      guid: request.guid,
+      is_subscribed: isSubscribed,
       subscription_changed: subscriptionChanged,
       ...(row.guid !== request.guid && { new_guid: row.guid, guid_changed: renamed }),
     });

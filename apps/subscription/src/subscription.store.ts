@@ -8,11 +8,11 @@ const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed", s.subscription_changed AS "subscriptionChanged",
   s.added, s.guid_changed AS "guidChanged", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
 
-/** How many a user has of something, counted to its limit and no further. */
+/** What a user's rows leave of a quota; they are counted up to the quota and no further. */
 const left = (limit: string, table: string, where = 'true') =>
   `${limit} - (SELECT count(*) FROM (SELECT FROM subscription.${table} WHERE user_id = $1 AND ${where} LIMIT ${limit}) n)`;
 
-/** $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 how many live ones there may be, $6 and of each of the rest. */
+/** $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 quota of live ones, $6 quota of all else. */
 export const load = statement(
   'subscription.load',
   `WITH g AS (
@@ -42,7 +42,7 @@ export const load = statement(
      ) AS left`,
 );
 
-/** $1 user, $2 the one that goes, $3 the one that stays, $4 stamp, $5 how many aliases of sync_ids the user may have. */
+/** $1 user, $2 merged subscription, $3 surviving subscription, $4 stamp, $5 quota of aliases of sync_ids. */
 export const absorb = statement(
   'subscription.absorb',
   `WITH guids AS (
@@ -96,7 +96,7 @@ export const byGuid = statement(
    WHERE g.user_id = $1 AND g.guid = $2`,
 );
 
-/** Each row, what it shows of its survivor, and the guid that it was seen under. */
+/** Each row r, the survivor s that it was merged into, and the guid under which the client has seen it. */
 const shownRows = `subscription.subscriptions r
   LEFT JOIN subscription.subscriptions s ON s.user_id = r.user_id AND s.id = r.merged_into
   CROSS JOIN LATERAL (
@@ -107,8 +107,8 @@ const shownRows = `subscription.subscriptions r
   ) seen`;
 
 /**
- * One row for each subscription that changed. "guid" is the guid it had at "since" (the first one it ever had when
- * that is omitted); a merged one shows its survivor, and is left out when that has its guid.
+ * One row for each subscription that changed. "guid" is the guid it had at "since", or its first one without "since". A
+ * merged subscription shows its survivor, and is left out where the survivor has the same guid.
  */
 export const list = listing('subscription.list', {
   row: 'r',
@@ -132,12 +132,12 @@ interface ListRow {
   deleted: string | null;
 }
 
-/** A row and when the guid it was asked by came to name it. */
+/** A row, and when the guid by which it was asked for became its name. */
 export type NamedRow = SubscriptionRow & { attached: string };
 
 type Found = { [Part in keyof Loaded]: Loaded[Part] | null };
 
-/** What a write is about, and what the user may have. */
+/** What a write is about, and the user's quotas. */
 interface Names {
   guids: string[];
   urls: string[];
@@ -145,7 +145,7 @@ interface Names {
   quotas: SubscriptionQuotas;
 }
 
-/** What reads everything that the guids and URLs of a write name; {@link toLoaded} makes sense of what it answers. */
+/** The statement that reads everything that the guids and URLs of a write name; {@link toLoaded} reads its answer. */
 export function named(userId: string, { guids, urls, newRows, quotas }: Names): Bound<Found> {
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
   return [load, [userId, guids, keys, newRows, quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES]];
@@ -194,7 +194,7 @@ export function listChanged(database: Database, request: ListRequest): Promise<R
   }));
 }
 
-/** Postgres writes times in JSON with an offset; inside they are stamps. */
+/** In JSON Postgres writes times with an offset: makes them stamps. */
 function withStamps(row: SubscriptionRow): SubscriptionRow {
   const stamp = (time: string) => new Date(time).toISOString();
   const optional = (time: string | null) => time && stamp(time);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
 import type { SubscriptionRow } from './known-subscriptions.js';
-import type { Left } from './room.js';
+import type { Remaining } from './remaining.quota.js';
 import { applyPatch } from './update.rule.js';
 
 const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];
@@ -62,7 +62,11 @@ describe('PATCH', () => {
 
   it('answers all fields that were sent', () => {
     expect(patch({ newFeedUrl: w, newGuid: D, isSubscribed: false }, X).answer).toEqual({
-      ...{ new_feed_url: w, new_guid: D, is_subscribed: false, subscription_changed: now, guid_changed: now },
+      new_feed_url: w,
+      new_guid: D,
+      is_subscribed: false,
+      subscription_changed: now,
+      guid_changed: now,
     });
   });
 
@@ -125,7 +129,8 @@ describe('PATCH that merges', () => {
 
   it('is not stamped as subscribed if it was already', () => {
     expect(patch({ newGuid: B }, X, { ...Y, isSubscribed: false }).row).toMatchObject({
-      ...{ isSubscribed: true, subscriptionChanged: earlier },
+      isSubscribed: true,
+      subscriptionChanged: earlier,
     });
   });
 
@@ -143,14 +148,17 @@ describe('PATCH that merges', () => {
   });
 });
 
-describe('what a quota leaves no room for', () => {
-  const exceeded = (left: Partial<Left>, fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean }) => {
+describe('what a quota does not allow', () => {
+  const exceeded = (
+    left: Partial<Remaining>,
+    fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean },
+  ) => {
     const known = worldWith(left, X, Y);
     applyPatch(known, known.byGuid(A) as SubscriptionRow, fields, now);
-    return known.room.isExceeded;
+    return known.quota.isExceeded;
   };
 
-  it.each<[Partial<Left>, { newFeedUrl?: string; newGuid?: string }]>([
+  it.each<[Partial<Remaining>, { newFeedUrl?: string; newGuid?: string }]>([
     [{ guids: 0 }, { newGuid: D }],
     [{ guidChanges: 0 }, { newGuid: D }],
     [{ urls: 0 }, { newFeedUrl: 'https://new.example' }],

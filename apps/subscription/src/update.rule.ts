@@ -27,7 +27,7 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   };
 }
 
-/** The subscription in the path lives on; it is subscribed if either live one was. */
+/** Merges another subscription into the one in the path, which is subscribed afterwards if either was. */
 function absorb(known: KnownSubscriptions, row: SubscriptionRow, other: SubscriptionRow | undefined): void {
   if (!other || other === row) return;
   known.merge(other, row);

@@ -1,5 +1,5 @@
 import { type Changes, KnownSubscriptions, type SubscriptionRow, urlKey } from '../src/known-subscriptions.js';
-import type { Left } from '../src/room.js';
+import type { Remaining } from '../src/remaining.quota.js';
 
 /** A stamp before every other, and the stamp of the write. */
 export const earlier = '2026-01-01T00:00:00.000Z';
@@ -22,8 +22,8 @@ export function world(...described: Described[]): KnownSubscriptions {
   return worldWith({}, ...described);
 }
 
-/** The same where the quotas leave only so many. */
-export function worldWith(left: Partial<Left>, ...described: Described[]): KnownSubscriptions {
+/** The same, with less left of some quotas. */
+export function worldWith(left: Partial<Remaining>, ...described: Described[]): KnownSubscriptions {
   const rows = described.map(({ urls, guids, ...row }) => ({
     feedUrl: urls[0],
     guid: guids[0],
@@ -50,7 +50,7 @@ export function worldWith(left: Partial<Left>, ...described: Described[]): Known
   );
 }
 
-/** A row as the write leaves it; `undefined` when it leaves it alone. */
+/** A row as the write changed it; `undefined` where it did not. */
 export function changedRow(known: KnownSubscriptions, id: number): Changes['rows'][number] | undefined {
   return known.changes().rows.find((row) => row.id === id);
 }

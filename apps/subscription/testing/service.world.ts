@@ -11,14 +11,14 @@ import { SubscriptionService } from '../src/subscription.service.js';
 export interface ServiceWorld {
   service: SubscriptionService;
   database: Database;
-  /** May look at and prepare everything. */
+  /** A connection that may read and write everything. */
   owner: pg.Client;
   /** How many statements the server has answered for the service so far. */
   statements(): number;
   close(): Promise<void>;
 }
 
-/** The quotas where nothing else is said. */
+/** The default quotas. */
 const defaults = subscriptionConfig.parse({ DATABASE_URL: 'postgres://database' });
 
 export async function openService(quotas: Partial<SubscriptionQuotas> = {}): Promise<ServiceWorld> {
@@ -31,7 +31,7 @@ export async function openService(quotas: Partial<SubscriptionQuotas> = {}): Pro
   const counted = new WeakSet<EventEmitter>();
   const pool = (dataSource.driver as unknown as { master: Pool }).master;
   pool.on('acquire', (client) => {
-    // The server ends each statement with a message of its own.
+    // The server ends the answer to each statement with this message.
     const { connection } = client as unknown as { connection: EventEmitter };
     if (!counted.has(connection)) connection.on('commandComplete', () => (answered += 1));
     counted.add(connection);

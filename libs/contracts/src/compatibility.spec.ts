@@ -54,7 +54,7 @@ describe('the messages', () => {
   });
 });
 
-describe('a change that breaks the other release is told', () => {
+describe('a change that breaks the other release is reported', () => {
   const then = z.object({ guid: z.guid(), title: z.string().optional(), status: z.enum(['PENDING', 'SUCCESS']) });
   const status = then.shape.status;
 

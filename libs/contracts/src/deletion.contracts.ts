@@ -20,7 +20,7 @@ export const readDeletion = rpc({
   reply: z.object({ deletionId: z.int().positive(), status: z.enum(deletionStatuses) }),
 });
 
-/** The queue that delivers deletions to the workers. The record owns correctness; a job only says which one to look at. */
+/** The queue that delivers deletions to workers. A job only names a record; the record says what is to be done. */
 export const deletionQueue = {
   name: 'deletion',
   job: z.object({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Everything that can go wrong with a call, closed. The gateway maps each to HTTP in one table. */
+/** Every way in which a call can fail. The gateway maps each to HTTP in one table (failure.responses.ts). */
 export const failureCodes = [
   'invalid',
   'unauthorized',
@@ -20,7 +20,7 @@ export const failureSchema = z.object({
 });
 export type FailureData = z.output<typeof failureSchema>;
 
-/** A failure a caller is told about. Whatever else is thrown is a fault of ours: logged where it happens, `internal` outside. */
+/** A failure that the caller sees. Anything else that is thrown is logged and `internal` to the caller. */
 export class Failure extends Error {
   constructor(
     readonly code: FailureCode,
@@ -30,4 +30,9 @@ export class Failure extends Error {
     super(code, options);
     this.name = 'Failure';
   }
+}
+
+/** The failure `unavailable`, with its reason for the log. */
+export function unavailable(reason: string, cause?: unknown): Failure {
+  return new Failure('unavailable', undefined, { cause: new Error(reason, { cause }) });
 }

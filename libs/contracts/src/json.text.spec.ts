@@ -38,8 +38,8 @@ describe('a JSON text', () => {
 describe('a part of a reply that is one', () => {
   const part = jsonOf(z.object({ title: z.string() }));
 
-  it('is passed on as it is, and its content is not looked at', () => {
-    const text = JsonText.from<{ title: string }>('not looked at');
+  it('is passed on as it is, and its content is not parsed', () => {
+    const text = JsonText.from<{ title: string }>('not parsed');
     expect(part.parse(text)).toBe(text);
   });
 

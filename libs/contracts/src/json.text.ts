@@ -1,15 +1,12 @@
 import { z } from 'zod';
 
-/**
- * A value as JSON, made once where the data is and handed on as it is: whoever is between the service and the client
- * reads it as little as they would the inside of an envelope.
- */
+/** A value that the service which owns it has serialized to JSON; on its way to the client nothing parses it. */
 export class JsonText<Value = unknown> {
-  /** What it holds, for the compiler. */
+  /** Exists for the compiler only. */
   declare private readonly value: Value;
 
   private constructor(
-    /** Holds no control character, as JSON has none and {@link of} adds no white space. */
+    /** Without control characters: JSON escapes them, and {@link of} adds no white space. */
     readonly text: string | Buffer,
   ) {}
 
@@ -18,12 +15,12 @@ export class JsonText<Value = unknown> {
     return new JsonText(JSON.stringify(value));
   }
 
-  /** Text that {@link of} made, here or in another process. */
+  /** @param text that {@link of} made, here or in another process. */
   static from<Value>(text: string | Buffer): JsonText<Value> {
     return new JsonText(text);
   }
 
-  /** One text of several parts, each as it is. */
+  /** Joins parts of a JSON text. */
   static concat(...parts: (string | JsonText)[]): JsonText {
     const texts = parts.map((part) => (typeof part === 'string' ? part : part.text));
     return new JsonText(Buffer.concat(texts.map((text) => (typeof text === 'string' ? Buffer.from(text) : text))));
@@ -33,7 +30,7 @@ export class JsonText<Value = unknown> {
     return JSON.parse(this.toString()) as Value;
   }
 
-  /** @throws TypeError where it would be printed as an object: a text is put in its place as it is, or was overlooked. */
+  /** @throws TypeError always: its text has to be inserted as it is, and JSON.stringify() would make it a string. */
   toJSON(): never {
     throw new TypeError('a JsonText is JSON already');
   }
@@ -43,9 +40,9 @@ export class JsonText<Value = unknown> {
   }
 }
 
-/** A part of a reply that is {@link JsonText}: the whole of it, or one of its fields. */
+/** The schema of a reply, or of a field of one, that is {@link JsonText}. */
 export interface JsonOf<Content extends z.ZodType> extends z.ZodType<JsonText<z.output<Content>>> {
-  /** What the text holds. The compiler sees to it where it is made; nobody looks again. */
+  /** The schema of the value. The compiler checks it where the text is made; it is not validated at run time. */
   readonly content: Content;
 }
 

@@ -4,7 +4,7 @@ import { jsonOf } from './json.text.js';
 /** A time stamp inside the system: UTC with milliseconds, `2023-02-23T14:00:00.000Z`. */
 export const stampSchema = z.iso.datetime({ precision: 3 });
 
-/** Where a page starts: by number, or beside a row of the page that linked to it. */
+/** Where a page starts: by its number, or after or before a row of the page that linked to it. */
 export const positionSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('page'), page: z.int().min(1) }),
   z.object({ from: z.literal('after'), id: z.int() }),
@@ -12,9 +12,9 @@ export const positionSchema = z.discriminatedUnion('from', [
 ]);
 export type Position = z.output<typeof positionSchema>;
 
-/** The lowest and the highest row id of what matched `since` when a walk began: nothing of the walk lies outside. */
-export const spanSchema = z.object({ first: z.int(), last: z.int() });
-export type Span = z.output<typeof spanSchema>;
+/** The lowest and the highest row id that matched `since` when a walk began; its later pages stay between them. */
+export const idRangeSchema = z.object({ first: z.int(), last: z.int() });
+export type IdRange = z.output<typeof idRangeSchema>;
 
 /** What both lists take. */
 export const listRequestSchema = z.object({
@@ -27,14 +27,14 @@ export const listRequestSchema = z.object({
   position: positionSchema,
   /** The total that the walk's first page counted. */
   total: z.int().optional(),
-  /** The span that the walk's first page found. */
-  span: spanSchema.optional(),
-  /** The clock the caller's copy was made at: if it still stands, the answer is `unchanged` and no row is read. */
+  /** The {@link IdRange} that the walk's first page found. */
+  span: idRangeSchema.optional(),
+  /** The user's clock in the caller's copy: if it has not advanced, the answer is `unchanged` and no row is read. */
   knownClock: stampSchema.optional(),
 });
 export type ListRequest = z.output<typeof listRequestSchema>;
 
-/** What both lists answer; clock, rows and total come from one snapshot. The items are as a client is shown them. */
+/** What both lists answer. Clock, rows and total come from one snapshot; the items are as the client gets them. */
 export function listReplySchema<Item extends z.ZodType>(item: Item) {
   return z.discriminatedUnion('unchanged', [
     z.object({ unchanged: z.literal(true), clock: stampSchema }),
@@ -46,8 +46,8 @@ export function listReplySchema<Item extends z.ZodType>(item: Item) {
       /** Row ids at the two ends of the page; absent on an empty one. */
       firstId: z.int().optional(),
       lastId: z.int().optional(),
-      /** Of a first page with `since` that is not empty. */
-      span: spanSchema.optional(),
+      /** The {@link IdRange} of the walk: on a first page with `since` that is not empty. */
+      span: idRangeSchema.optional(),
       /** Whether rows follow in the direction of the walk. */
       more: z.boolean(),
     }),

@@ -24,7 +24,7 @@ export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodT
 export type RequestOf<C extends Rpc> = z.output<C['request']>;
 export type ReplyOf<C extends Rpc> = z.output<C['reply']>;
 
-/** How long a caller waits unless its contract says otherwise: more than a takeover by another replica plus one run. */
+/** The default deadline: longer than it takes another replica to take a call over and run it. In milliseconds. */
 export const defaultDeadlineMs = 5_000;
 
 export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract: {
@@ -38,9 +38,9 @@ export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract
   return Object.freeze({ deadlineMs: defaultDeadlineMs, ...contract, service });
 }
 
-/** The facts about one call that ride beside the payload. */
+/** The metadata of a call, sent beside the payload. */
 export interface CallMetadata {
-  /** Identifies a write, however often it arrives: the client's `Idempotency-Key` where one was sent, else the gateway's own. */
+  /** Identifies a write, however often it arrives: the client's `Idempotency-Key`, or else an id of the gateway's. */
   readonly requestId: string;
   /** The `X-Request-Id` of the HTTP request, for logs. */
   readonly correlationId?: string;

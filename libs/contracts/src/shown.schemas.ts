@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-// What a client is shown, in the interface's own names: made by the service that owns it and changed by nobody after it.
+// Resources as clients get them, with the interface's names: the service that owns one makes it, and nothing changes
+// it.
 
 /** A time stamp as answers show it. */
 const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
@@ -22,7 +23,7 @@ export const subscriptionSchema = z
 
 export type Subscription = z.output<typeof subscriptionSchema>;
 
-/** Why an entry of a batch could not be accepted, closed (docs/interface.md, "Subscriptions" and "Episodes"). */
+/** Every reason why an entry of a batch is not accepted (docs/interface.md, "Subscriptions" and "Episodes"). */
 export const entryFailureCodes = [
   'invalid_url',
   'invalid_guid',

@@ -15,7 +15,7 @@ export const subscribe = rpc({
   reply: jsonOf(subscribedSchema),
 });
 
-/** Changes one subscription; the reply holds the fields that were sent and the stamps that follow (PATCH /subscriptions/{guid}). */
+/** Changes a subscription; replies with the fields that were sent and new stamps (PATCH /subscriptions/{guid}). */
 export const updateSubscription = rpc({
   pattern: 'subscription.update',
   write: true,

@@ -4,7 +4,7 @@ import { textLimits } from './limits.js';
 /** A UUID of any version in any case, printed in lower case (docs/interface.md, "Times"). */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
-/** What is wrong with a text as Postgres and JSON see it, in words for the client; `undefined` when nothing is. */
+/** Why Postgres or JSON could not take a text, in words for the client; `undefined` when they can. */
 export function faultInText(text: string, limit: number): string | undefined {
   if (Buffer.byteLength(text) > limit) return `is longer than ${limit} bytes`;
   if (text.includes('\0')) return 'contains a NUL character';
@@ -13,17 +13,17 @@ export function faultInText(text: string, limit: number): string | undefined {
 }
 
 /**
- * A title as it is kept: control characters and lone surrogates are spaces, none is around it, and it is cut at a
- * character to its limit. What was kept once is kept as it is.
+ * A title as it is stored: control characters and lone surrogates become spaces, spaces around it go, and it is cut to
+ * its limit between two characters. A stored title stays as it is.
  */
 export function keptTitle(sent: string): string {
   const title = sent.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
-  // Encodes whole characters only, as many as there is room for.
+  // Encodes whole characters only, as many as fit.
   const { read } = new TextEncoder().encodeInto(title, new Uint8Array(textLimits.title));
   return title.slice(0, read).trimEnd();
 }
 
-/** A scheme and its colon; a port after a bare host (`example.com:8080`) is none. */
+/** A scheme and its colon; a bare host with a port (`example.com:8080`) has none. */
 const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 
 /** The message for a URL without a scheme, which the Open Podcast API has as an example. */
@@ -31,14 +31,13 @@ export const noProtocol = 'No protocol present';
 
 /**
  * What is wrong with the URL of a feed, in words for the client (docs/interface.md, "Subscriptions"); `undefined` when
- * nothing is. It must be an absolute
- * http or https URL with a host, without white space, and is kept as it was sent.
+ * nothing is. It must be an absolute http or https URL with a host and without white space; it is stored as sent.
  */
 export function faultInHttpUrl(url: string): string | undefined {
   return faultInUrl(url, /\s/);
 }
 
-/** What is wrong with any other URL: as that of a feed, but there may be spaces in it, which real feeds have. */
+/** The same for any other URL, which may contain spaces: real feeds have such URLs. */
 export function faultInSpacedUrl(url: string): string | undefined {
   return faultInUrl(url);
 }

@@ -4,7 +4,7 @@ import formats from 'ajv-formats';
 import { z } from 'zod';
 import type { JsonOf } from '#contracts';
 
-/** What was written and read of one message by the release that recorded it. */
+/** How the release that recorded a message wrote and read it. */
 export interface Recorded {
   /** What it read. */
   readonly schema: JsonSchema;
@@ -30,7 +30,7 @@ interface JsonSchema {
   exclusiveMinimum?: number;
 }
 
-/** A message as it travels: with the content of a JSON text in its place, which is all of a reply or a field of it. */
+/** The schema of a message as it travels: JSON texts, the whole reply or fields of it, replaced by their content. */
 function travelling(message: z.ZodType): z.ZodType {
   if ('content' in message) return (message as JsonOf<z.ZodType>).content;
   if (message instanceof z.ZodDiscriminatedUnion)
@@ -43,7 +43,7 @@ function travelling(message: z.ZodType): z.ZodType {
   return message.extend(Object.fromEntries(fields.map(([name, field]) => [name, travelling(field)])));
 }
 
-/** What of a message is a JSON text: fields by their names, or `(all)`. */
+/** Which fields of a message are JSON texts; `(all)` where the whole message is one. */
 function textsIn(message: z.ZodType): string[] {
   if ('content' in message) return ['(all)'];
   if (message instanceof z.ZodDiscriminatedUnion) return (message.options as z.ZodType[]).flatMap(textsIn);
@@ -64,7 +64,7 @@ export function record(message: z.ZodType): Recorded {
   return { schema, messages: forms(schema), texts: textsIn(message) };
 }
 
-/** What keeps a release and this build from talking to each other, either of them writing; none where they can. */
+/** Why a release and this build could not read each other's messages; empty where they can. */
 export function breaks(release: Recorded, message: z.ZodType): string[] {
   const ajv = new Ajv2020({ strict: false });
   formats.default(ajv);
@@ -77,7 +77,7 @@ export function breaks(release: Recorded, message: z.ZodType): string[] {
       : [`as a text travels: ${texts.join() || 'nothing'}; then: ${release.texts.join() || 'nothing'}`]),
     ...release.messages.flatMap((written) => {
       const { success, data, error } = readNow.safeParse(written);
-      if (!success) return [`this build refuses what it was sent then: ${told(error)} in ${JSON.stringify(written)}`];
+      if (!success) return [`this build refuses what it was sent then: ${faults(error)} in ${JSON.stringify(written)}`];
       return isDeepStrictEqual(data, written)
         ? []
         : [`this build drops or changes a part of what it was sent then: ${JSON.stringify(written)}`];
@@ -91,7 +91,8 @@ export function breaks(release: Recorded, message: z.ZodType): string[] {
   ];
 }
 
-const told = ({ issues }: z.ZodError) => issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+const faults = ({ issues }: z.ZodError) =>
+  issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
 
 /** The values of a schema that differ in form: the smallest first, the fullest last. */
 function forms(schema: JsonSchema): unknown[] {

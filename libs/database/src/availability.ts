@@ -1,88 +1,88 @@
 import { withTimeLimit } from '#runtime';
 
-/** How long Postgres may take to say that it is there, in milliseconds. */
-const lookLimitMs = 2_000;
+/** How long Postgres may take to answer a poll, in milliseconds. */
+const pollLimitMs = 2_000;
 
-/** How long to wait between two looks while it is away, in milliseconds; up to half as much again, so that no two replicas are in step. */
+/** The least pause between two polls while Postgres is away, in milliseconds; at random up to half as much again. */
 const pauseMs = 1_000;
 
 /**
- * Whether Postgres answers this process and has every migration that this build knows.
+ * A failure detector for Postgres: whether it answers this process and has every migration that this build knows.
  *
  * Invariants:
- * - While it is there nothing is asked: the faults of statements are what raises a doubt, and a doubt is followed by one look.
- *   Faults alone say nothing, as one lost connection of many is no outage.
- * - While it is away a look follows the other, a second apart, until one succeeds.
- * - One look at a time. Listeners are told of changes only, and in their order.
+ * - While it is available nothing is polled. A statement that fails as if it were not ({@link suspect}) causes one
+ *   poll, which decides: one lost connection of many is no outage.
+ * - While it is away it is polled about once a second until it is available again.
+ * - There is one poll at a time. Listeners are notified of changes only, in the order of the changes.
  */
 export class Availability {
   private lacking: readonly string[] = [];
-  private readonly listeners: ((isThere: boolean) => void)[] = [];
-  private looking: Promise<readonly string[]> | undefined;
+  private readonly listeners: ((isAvailable: boolean) => void)[] = [];
+  private polling: Promise<readonly string[]> | undefined;
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
-  /** @param look the migrations that are missing; rejects when Postgres can't answer. */
-  constructor(private readonly look: () => Promise<readonly string[]>) {}
+  /** @param findMissing the migrations that are missing; rejects when Postgres can't answer. */
+  constructor(private readonly findMissing: () => Promise<readonly string[]>) {}
 
-  /** What was missing at the last look, as texts for an operator; nothing when all is there. */
+  /** What was missing at the last poll, as texts for an operator; empty when available. */
   get missing(): readonly string[] {
     return this.lacking;
   }
 
-  get isThere(): boolean {
+  get isAvailable(): boolean {
     return this.lacking.length === 0;
   }
 
-  /** Has a listener told of each change from here on. */
-  onChange(listener: (isThere: boolean) => void): void {
+  /** Notifies a listener of each change from here on. */
+  onChange(listener: (isAvailable: boolean) => void): void {
     this.listeners.push(listener);
   }
 
-  /** A statement failed in a way that an absent Postgres, or one that is not migrated yet, makes statements fail. */
-  doubt(): void {
-    if (this.isThere && !this.isClosed) void this.check();
+  /** To be called when a statement failed as it would where Postgres is away or not migrated. */
+  suspect(): void {
+    if (this.isAvailable && !this.isClosed) void this.check();
   }
 
-  /** Looks now; a look that is on its way is shared. Answers {@link missing} and never rejects. */
+  /** Polls now, or joins the poll that is under way. Resolves to {@link missing} and never rejects. */
   check(): Promise<readonly string[]> {
-    this.looking ??= this.find().finally(() => (this.looking = undefined));
-    return this.looking;
+    this.polling ??= this.poll().finally(() => (this.polling = undefined));
+    return this.polling;
   }
 
-  /** Resolves when all is there; looks for as long as that takes. */
-  async there(): Promise<void> {
-    const isThere = new Promise<void>((resolve) => this.onChange((now) => now && resolve()));
-    if ((await this.check()).length > 0) await isThere;
+  /** Resolves when Postgres is available; polls for as long as that takes. */
+  async whenAvailable(): Promise<void> {
+    const available = new Promise<void>((resolve) => this.onChange((isAvailable) => isAvailable && resolve()));
+    if ((await this.check()).length > 0) await available;
   }
 
-  /** Looks no more. */
+  /** Ends polling. */
   close(): void {
     this.isClosed = true;
     clearTimeout(this.timer);
   }
 
-  private async find(): Promise<readonly string[]> {
-    const found = await this.found();
+  private async poll(): Promise<readonly string[]> {
+    const found = await this.findMissingInTime();
     if (this.isClosed) return this.lacking;
-    const wasThere = this.isThere;
+    const wasAvailable = this.isAvailable;
     this.lacking = found;
     clearTimeout(this.timer);
-    if (!this.isThere) this.timer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
-    if (wasThere !== this.isThere) for (const tell of this.listeners) tell(this.isThere);
+    if (!this.isAvailable) this.timer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
+    if (wasAvailable !== this.isAvailable) for (const notify of this.listeners) notify(this.isAvailable);
     return found;
   }
 
-  private async found(): Promise<readonly string[]> {
+  private async findMissingInTime(): Promise<readonly string[]> {
     try {
-      return await withTimeLimit(this.look(), lookLimitMs);
+      return await withTimeLimit(this.findMissing(), pollLimitMs);
     } catch (error) {
       return [`Postgres: ${reasonOf(error)}`];
     }
   }
 }
 
-/** What the deepest cause says, or its code where it says nothing, as an error for several addresses of a host does. */
+/** The message of the deepest cause; its code where that is empty, as for a host with several addresses. */
 function reasonOf(error: unknown): string {
   let deepest = error as Error & { code?: string };
   while (deepest.cause instanceof Error) deepest = deepest.cause;

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
-import { turnSocket } from './turn.socket.js';
+import { corkedSocket } from './corked.socket.js';
 
 export interface DatabaseOptions {
   url: string;
@@ -15,23 +15,23 @@ export interface DatabaseOptions {
    * sets its own from its deadline.
    */
   statementTimeoutMs?: number;
-  /** Behind a pooler in transaction mode, which takes no settings with a connection: the login's own holds then. */
+  /** Behind a pooler in transaction mode, which refuses settings of a connection: the login's time-out holds then. */
   pooled?: boolean;
 }
 
-/** How long a statement outside a write may run unless told otherwise, in milliseconds. */
+/** How long a statement outside a write may run by default, in milliseconds. */
 export const defaultStatementTimeoutMs = 10_000;
 
 /** How long a new connection may take, in milliseconds. */
 const connectTimeoutMs = 5_000;
 
-/** How much longer than a statement may run this side waits for its answer, in milliseconds: the connection is silent then. */
+/** How long after a statement's time-out the connection counts as dead, in milliseconds. */
 const silenceMs = 5_000;
 
 const timestamptz = pg.types.builtins.TIMESTAMPTZ;
 const int8 = pg.types.builtins.INT8;
 
-/** Time stamps arrive as ISO strings in UTC with milliseconds, and `bigint` ids as numbers (they stay within 2^53). */
+/** Time stamps are read as ISO strings in UTC with milliseconds, and `bigint` ids as numbers (they stay below 2^53). */
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
     if (oid === timestamptz) return stamp;
@@ -42,16 +42,16 @@ const types = {
 const parseDate = pg.types.getTypeParser(timestamptz) as unknown as (text: string) => Date;
 
 function stamp(text: string): string {
-  // By far the most: a session in UTC, and a year of four digits.
+  // Faster for nearly all: a session in UTC, and a year of four digits.
   if (!text.endsWith('+00') || text.charAt(4) !== '-') return parseDate(text).toISOString();
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`;
 }
 
-/** The one description of the database: entities for checks of drift, migrations as the only way to change it. */
+/** A data source with the entities, which describe the tables, and the migrations, the only way to change them. */
 export function createDataSource(options: DatabaseOptions): DataSource {
   const { url, poolSize = 10, applicationName, pooled = false } = options;
   const { statementTimeoutMs = defaultStatementTimeoutMs } = options;
-  // Postgres ends a statement that takes too long; this is for a Postgres that says nothing any more.
+  // Postgres itself ends a statement that takes too long; this is for a Postgres that no longer answers.
   const queryTimeoutMs = statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs;
   return new DataSource({
     type: 'postgres',
@@ -70,7 +70,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     poolErrorHandler: () => undefined,
     extra: {
       types,
-      stream: turnSocket,
+      stream: corkedSocket,
       pipeline: true,
       ...(!pooled && { statement_timeout: statementTimeoutMs }),
       query_timeout: queryTimeoutMs,

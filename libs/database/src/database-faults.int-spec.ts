@@ -6,7 +6,7 @@ import { createDataSource } from './data-source.js';
 import { Database, type Transaction } from './database.js';
 import type { Session } from './session.js';
 import { statement } from './statement.js';
-import { timeLimit } from './turns.js';
+import { timeLimit } from './user.queue.js';
 
 /** A Postgres of its own, to be made silent and stopped. */
 let server: Awaited<ReturnType<typeof startPostgresServer>>;
@@ -78,15 +78,15 @@ describe('a write', () => {
     const proxy = await TcpProxy.to(server.urls.episode);
     const dataSource = await createDataSource({ url: proxy.url, poolSize: 2 }).initialize();
     const through = new Database(dataSource);
-    // A login waits at the gate with its last answer still to come.
+    // By this trigger a login waits just before its last answer.
     await owner.query(`
       CREATE FUNCTION public.gate() RETURNS event_trigger LANGUAGE plpgsql AS $$
         BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;
       CREATE EVENT TRIGGER gate ON login EXECUTE FUNCTION public.gate();
       SELECT pg_advisory_lock(1)`);
-    const unheard: unknown[] = [];
-    const hear = (error: unknown) => void unheard.push(error);
-    process.on('uncaughtException', hear);
+    const unhandled: unknown[] = [];
+    const collect = (error: unknown) => void unhandled.push(error);
+    process.on('uncaughtException', collect);
     try {
       const attempts = Promise.all([1, 2].map(() => through.inTransaction(timeLimit(5_000), reads)).map(settled));
       const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'";
@@ -104,9 +104,9 @@ describe('a write', () => {
       await owner.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
       proxy.release();
       expect(await attempts).toContainEqual(expect.objectContaining({ code: 'unavailable' }));
-      expect(unheard).toEqual([]);
+      expect(unhandled).toEqual([]);
     } finally {
-      process.off('uncaughtException', hear);
+      process.off('uncaughtException', collect);
       await owner.query('SELECT pg_advisory_unlock_all(); DROP EVENT TRIGGER gate; DROP FUNCTION public.gate');
       await owner.end();
       proxy.release();
@@ -147,15 +147,15 @@ describe('a write', () => {
 describe('availability', () => {
   it('is lost with Postgres without a statement, is looked after meanwhile, and comes back by itself', async () => {
     const { availability } = database;
-    await availability.there();
+    await availability.whenAvailable();
     await write();
     const changes: boolean[] = [];
-    availability.onChange((isThere) => changes.push(isThere));
+    availability.onChange((isAvailable) => changes.push(isAvailable));
     await server.stop();
-    await eventually(() => expect(availability.isThere).toBe(false));
+    await eventually(() => expect(availability.isAvailable).toBe(false));
     expect(availability.missing).toEqual([expect.stringMatching(/^Postgres: /)]);
     await server.start();
-    await availability.there();
+    await availability.whenAvailable();
     expect([changes, availability.missing]).toEqual([[false, true], []]);
     await eventually(() => write());
   });
@@ -163,7 +163,7 @@ describe('availability', () => {
   it('is not lost with one connection of several, nor with a statement that took too long', async () => {
     const { availability } = database;
     const changes: boolean[] = [];
-    availability.onChange((isThere) => changes.push(isThere));
+    availability.onChange((isAvailable) => changes.push(isAvailable));
     const [backend] = await database.read<{ pid: number }>(backendPid, []);
     process.kill(Number(backend?.pid), 'SIGTERM');
     const slow = statement('test.slow', 'SELECT pg_sleep(60)');
@@ -185,7 +185,7 @@ describe('availability', () => {
   });
 });
 
-describe('reads that come in one turn', () => {
+describe('reads that come in one tick', () => {
   it('share connections, four to each', async () => {
     const rows = await Promise.all(Array.from({ length: 9 }, () => database.read<{ pid: number }>(backendPid, [])));
     const pids = rows.flat().map(({ pid }) => pid);

@@ -53,7 +53,7 @@ async function add(transaction: Transaction): Promise<string> {
   return 'added';
 }
 
-/** What the backends of an application are at. */
+/** What the backends of an application are doing. */
 async function activity(applicationName: string) {
   const { rows } = await owner.query<{ state: string; query: string; waiting: boolean }>(
     `SELECT state, query, wait_event_type IS NOT DISTINCT FROM 'Lock' AS waiting FROM pg_stat_activity
@@ -81,7 +81,7 @@ describe('what a write reads first', () => {
     await eventually(async () => expect(await activity('first')).toMatchObject([{ state: 'idle in transaction' }]));
     const later = second.write(a({ reads: reads() }), async ({ found }) => found);
     await eventually(async () => expect(await activity('second')).toMatchObject([{ waiting: true }]));
-    // From here on Postgres has what it has: it reads without having told that the lock is held.
+    // From here on nothing reaches this side: Postgres reads without having answered that it holds the lock.
     proxy.hold();
     commit();
     await earlier;
@@ -112,19 +112,19 @@ describe('what a write reads first', () => {
     expect(await database.read(backendPid, [])).toEqual([before]);
   });
 
-  it('is unavailable when the lock is not to be had in time, and nothing goes unheard', async () => {
-    const unheard: unknown[] = [];
-    const hear = (error: unknown) => void unheard.push(error);
-    process.on('unhandledRejection', hear);
+  it('is unavailable when the lock is not to be had in time, and no rejection is left unhandled', async () => {
+    const unhandled: unknown[] = [];
+    const collect = (error: unknown) => void unhandled.push(error);
+    process.on('unhandledRejection', collect);
     await owner.query('BEGIN');
     await owner.query('SELECT sync.lock_clock($1)', [userId]);
     try {
       const late = database.write(a({ reads: reads(), remainingMs: () => 100 }), add);
       await expect(late).rejects.toMatchObject({ code: 'unavailable' });
       await new Promise(setImmediate);
-      expect(unheard).toEqual([]);
+      expect(unhandled).toEqual([]);
     } finally {
-      process.off('unhandledRejection', hear);
+      process.off('unhandledRejection', collect);
       await owner.query('ROLLBACK');
     }
     expect(await database.write(a({ reads: reads() }), add)).toBe('added');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The most bytes that the stored answers of one user may have unless told otherwise. */
+/** The default of how many bytes the stored answers of one user may have. */
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
 
 /** A variable that says how many of something one user may have. */
@@ -8,7 +8,7 @@ export function quota(count: number, description: string) {
   return z.coerce.number().int().min(1).max(1_000_000_000).default(count).describe(description);
 }
 
-/** What the services share that make aliases of sync_ids: uploads and merges of subscriptions. */
+/** The quota of services that make aliases of sync_ids, by uploads and by merges of subscriptions. */
 export const syncIdQuota = z.object({
   QUOTA_SYNC_ID_ALIASES: quota(
     2_000_000,

@@ -7,7 +7,7 @@ import { bind, Session } from './session.js';
 import { SharedReads } from './shared.reads.js';
 import { inStatementSpan } from './statement.span.js';
 import { type Bound, statement, type Statement } from './statement.js';
-import { Turns } from './turns.js';
+import { UserQueue } from './user.queue.js';
 
 /** One write on behalf of one user. */
 export interface Write<Found extends object = object> {
@@ -16,9 +16,9 @@ export interface Write<Found extends object = object> {
   requestId: string;
   /** Names the operation in the stored answer. */
   pattern: string;
-  /** What is left of the caller's patience, in milliseconds, measured where the write begins. */
+  /** How much longer the caller waits, in milliseconds. */
   remainingMs(): number;
-  /** What to read first, under the user's clock. It is on its way together with the lock, and costs no round trip. */
+  /** What to read first, under the lock of the user's clock. Sent together with the lock, so it costs no round trip. */
   reads?: Bound<Found>;
 }
 
@@ -26,14 +26,11 @@ export interface Write<Found extends object = object> {
 export interface Transaction<Found extends object = object> {
   /** This write's stamp of the user's clock. */
   readonly stamp: string;
-  /**
-   * Whether the request took effect before and only its answer is gone: then `stamp` is the one it had, and whatever
-   * is written now is rolled back.
-   */
+  /** Whether it took effect before and only its answer is gone: `stamp` is the first one, and writes roll back. */
   readonly repeated: boolean;
-  /** What was to be read first. */
+  /** The rows of {@link Write.reads}. */
   readonly found: Found[];
-  /** Sends a statement together with the commit: it costs no round trip, and nothing can be said to what it answers. */
+  /** Sends a statement together with the commit: it costs no round trip, and its rows can't be read. */
   last(query: Statement, values: readonly unknown[]): void;
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
 }
@@ -50,27 +47,27 @@ const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM
 
 const restoreClock = statement('sync.restore_clock', 'UPDATE sync.user_clock SET stamp = $2 WHERE user_id = $1');
 
-/** `pattern` is there where the request came before. */
+/** `pattern` is null unless the request came before. */
 type Begun = { stamp: string; previous: string; pattern: string | null; answer: Answer | null };
-/** An answer as it is stored; `json` is a reply that was {@link JsonText}. */
+/** A stored answer; `json` is a reply that was {@link JsonText}. */
 type Answer = { reply: unknown } | { json: unknown } | { failure: FailureData };
 
-/** Failures that are the answer of the operation; any other means that there was none. */
-const remembered: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
+/** Failures that are answers of an operation and stored; after any other one it may be tried again. */
+const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
 /**
- * SQLSTATEs of faults that are Postgres' state, not ours: cancelled, no lock in time, shutting down, no connection left,
- * none allowed, read-only; a statement that is not prepared, as what prepared it just before on the same connection was
- * cancelled; a table, column, function, schema or right that is not there yet, while a release rolls out.
+ * SQLSTATEs of faults that pass and are no bugs: cancelled, no lock in time, shutting down, no connection left or
+ * allowed, read-only; a statement that is not prepared, because the one that prepared it on the same connection was
+ * cancelled; a table, column, function, schema or right that is missing while a release rolls out.
  */
 const passing = /^(08|28|3D|40|53|57)|^(25006|26000|55P03|42P01|42703|42883|42501|3F000)$/;
-/** Those of them that say that Postgres is not to be had, or not migrated; with the rest it is there and busy. */
-const doubtful = /^(08|28|3D|57P)|^(53300|42P01|42703|42883|42501|3F000)$/;
+/** Those of them by which Postgres may be away or not migrated; after the others it is available, if busy. */
+const suspicious = /^(08|28|3D|57P)|^(53300|42P01|42703|42883|42501|3F000)$/;
 const connectionLost = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN)/;
-/** What the driver says by words alone of a connection that is gone, silent or not to be had. */
+/** Messages of the driver, which have no code, for a connection that is lost, silent or refused. */
 const connectionGone =
   /^(Connection terminated|Client (was closed|has encountered a connection error)|Query read timeout|timeout (exceeded|expired))/;
-/** What the pool says when all connections are in use: nothing about Postgres. */
+/** The pool's message when all connections are in use, which says nothing about Postgres. */
 const poolIsBusy = /^timeout exceeded/;
 
 /**
@@ -78,19 +75,19 @@ const poolIsBusy = /^timeout exceeded/;
  * - a write locks and advances its user's clock before anything else, so writes of one user follow one another and
  *   their stamps become visible in order;
  * - effect and answer of a write are committed together under its request id, so it takes effect once; an answer that
- *   is no longer stored is made again from what stands, in a transaction that is rolled back;
- * - the stored answers of a user never have more bytes than they may: the oldest go;
- * - a write never starts after its caller stopped waiting: what is left of the deadline bounds the wait for the
- *   clock and every statement;
+ *   is no longer stored is made again from the present state, in a transaction that is rolled back;
+ * - the stored answers of a user never have more than `answerBytes`: the oldest are dropped;
+ * - a write never starts after its caller stopped waiting: what is left of the deadline bounds the wait for the clock's
+ *   lock and every statement;
  * - a read is one statement, so what it sees is one snapshot;
- * - a fault that an absent Postgres makes raises a doubt at once, which {@link availability} looks into.
+ * - a fault as of a Postgres that is away makes {@link availability} check at once.
  */
 export class Database {
-  /** Whether Postgres is there for this process, as far as is known without asking. */
+  /** Whether Postgres is available to this process, as far as is known without asking it. */
   readonly availability = new Availability(() => this.missing());
   private readonly pool: Pool;
   private readonly reads: SharedReads;
-  private readonly turns = new Turns();
+  private readonly queue = new UserQueue();
 
   constructor(
     readonly dataSource: DataSource,
@@ -100,17 +97,17 @@ export class Database {
   ) {
     this.pool = (dataSource.driver as unknown as { master: Pool }).master;
     this.reads = new SharedReads(this.pool);
-    // While a client is out, the pool does not listen to it, and an error that nobody hears ends the process. From the
-    // first moment on: a connection may be lost before the promise of it is looked at.
+    // The pool does not handle errors of a client that is in use, and an unhandled one ends the process. Attached on
+    // 'acquire', as the connection may be lost before the code that asked for it runs.
     this.pool.on('acquire', (client) => {
       if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
     });
-    // Of one that nobody uses.
-    this.pool.on('error', () => this.availability.doubt());
+    // An error of an idle connection.
+    this.pool.on('error', () => this.availability.suspect());
   }
 
   /**
-   * Runs one statement by itself that waits for no lock: others may wait behind it.
+   * Runs one statement by itself. It must not wait for locks, as other reads may wait behind it on the connection.
    *
    * @throws Failure `unavailable` when Postgres can't answer now.
    */
@@ -118,7 +115,7 @@ export class Database {
     return this.alone(query, () => this.reads.read<Row>(bind(query, values, this.prepared)));
   }
 
-  /** Runs one statement by itself that changes or locks something, and commits it. @throws Failure like {@link read}. */
+  /** Runs one statement that changes or locks something, by itself, and commits it. @throws like {@link read}. */
   async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.alone(query, () => this.pool.query<Row>(bind(query, values, this.prepared)));
   }
@@ -132,10 +129,10 @@ export class Database {
   }
 
   /**
-   * Runs a write and remembers its answer. A `Failure` that `run` throws undoes the write and is remembered too.
+   * Runs a write and stores its answer. A `Failure` that `run` throws undoes the write and may be stored as its answer.
    *
-   * @throws Failure what `run` threw, `conflict` when the request id belongs to another operation (with that one's
-   *   answer; `invalid` where that is no longer stored), `unavailable` when there is no time left or Postgres can't answer now.
+   * @throws Failure what `run` threw; `conflict` with the first answer when the request id was used for another
+   *   operation, or `invalid` where that answer is no longer stored; `unavailable` without time left or Postgres.
    */
   async write<Reply, Found extends object>(
     write: Write<Found>,
@@ -144,7 +141,7 @@ export class Database {
     try {
       return await this.once(write, run);
     } catch (error) {
-      if (!(error instanceof Failure) || !remembered.has(error.code)) throw error;
+      if (!(error instanceof Failure) || !storedFailures.has(error.code)) throw error;
       return this.once<Reply, Found>({ ...write, reads: undefined }, async () => new Failed(error.code));
     }
   }
@@ -161,13 +158,8 @@ export class Database {
       const repeated = first !== null;
       if (repeated && (answer || first !== pattern)) return answered<Reply>(pattern, first, answer);
       const last: Bound[] = [];
-      const reply = await run({
-        stamp,
-        repeated,
-        found,
-        last: (...bound) => void last.push(bound),
-        query: session.query,
-      });
+      const { query } = session;
+      const reply = await run({ stamp, repeated, found, query, last: (...bound) => void last.push(bound) });
       if (!repeated) {
         if (reply instanceof Failed) last.push([restoreClock, [userId, previous]]);
         await session.commit(...last, [endWrite, [userId, requestId, pattern, stamp, stored(reply), this.answerBytes]]);
@@ -175,14 +167,14 @@ export class Database {
       if (reply instanceof Failed) throw new Failure(reply.code);
       return reply;
     };
-    // Writes of one user would wait for one another anyway: here they do it without a connection each.
-    return this.turns.take(write.userId, write.remainingMs, () => this.inTransaction(write.remainingMs, begin));
+    // The clock's lock alone would order a user's writes, but each would occupy a connection while it waits.
+    return this.queue.run(write.userId, write.remainingMs, () => this.inTransaction(write.remainingMs, begin));
   }
 
   /**
    * Runs statements in one transaction on one connection, bounded by a time.
    *
-   * @param run commits; what it leaves uncommitted, or throws in the midst of, is rolled back.
+   * @param run has to commit: whatever is uncommitted when it ends or throws is rolled back.
    */
   async inTransaction<Result>(remainingMs: () => number, run: (session: Session) => Promise<Result>): Promise<Result> {
     const client = await this.pool.connect().catch((error: unknown) => {
@@ -200,7 +192,7 @@ export class Database {
     }
   }
 
-  /** The connections of this process; `waiting` are statements, or reads together, that wait for one. */
+  /** The connections of this process; `waiting` counts statements, or groups of reads, that wait for one. */
   get connections(): { total: number; idle: number; waiting: number } {
     return { total: this.pool.totalCount, idle: this.pool.idleCount, waiting: this.pool.waitingCount };
   }
@@ -210,7 +202,7 @@ export class Database {
     await this.dataSource.destroy();
   }
 
-  /** The migrations that this build knows and the database does not have; newer ones there are fine. */
+  /** The migrations of this build that the database does not have; it may have newer ones. */
   private async missing(): Promise<string[]> {
     const { rows } = await this.pool.query<{ name: string }>(bind(appliedMigrations, [], this.prepared));
     const names = new Set(rows.map(({ name }) => name));
@@ -218,23 +210,23 @@ export class Database {
     return known.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
   }
 
-  /** Faults of Postgres that pass are `unavailable`; everything else stays what it is: a fault of ours. */
+  /** Makes faults of Postgres that pass `unavailable`; any other error is a bug and stays as it is. */
   private asFailure(error: unknown): unknown {
     if (error instanceof Failure) return error;
     const { code, message } = error as { code?: unknown; message?: unknown };
     const state = typeof code === 'string' ? code : '';
     const words = typeof message === 'string' ? message : '';
     const isLost = connectionLost.test(state) || connectionGone.test(words);
-    if (doubtful.test(state) || (isLost && !poolIsBusy.test(words))) this.availability.doubt();
+    if (suspicious.test(state) || (isLost && !poolIsBusy.test(words))) this.availability.suspect();
     const passes = isLost || passing.test(state);
     return passes ? new Failure('unavailable', undefined, { cause: error }) : error;
   }
 }
 
-/** Whoever uses the connection is told by their statement; the pool takes back none that was lost. */
+/** Nothing to do: the statement that runs on the connection fails, and the pool does not take it back. */
 function lostConnection(): void {}
 
-/** A write that came to nothing. */
+/** A write that failed, and whose failure is stored as its answer. */
 class Failed {
   constructor(readonly code: FailureCode) {}
 }
@@ -245,7 +237,7 @@ function stored(reply: unknown): string {
   return JSON.stringify(reply instanceof Failed ? { failure: { code: reply.code } } : { reply });
 }
 
-/** The answer to give: the reply or failure of the same operation, else a `conflict` that carries the other one's. */
+/** Repeats a stored answer: the operation's own reply or failure, or a `conflict` with that of another operation. */
 function answered<Reply>(pattern: string, first: string, answer: Answer | null): Reply {
   if (answer === null) throw new Failure('invalid');
   if (first !== pattern) throw new Failure('conflict', { pattern: first, answer });

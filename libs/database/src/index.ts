@@ -4,7 +4,7 @@ export { beginWrite, Database, endWrite, type Transaction, type Write } from './
 export { databaseConfig, quota, syncIdQuota } from './database.config.js';
 export { groups, ensureGroups, ensureLogin } from './roles.js';
 export { type Session } from './session.js';
-export { timeLimit } from './turns.js';
+export { timeLimit } from './user.queue.js';
 export { type Bound, statement, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
 export { partitionsOf } from './partitions.js';

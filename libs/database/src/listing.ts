@@ -4,36 +4,36 @@ import { statement, type Statement } from './statement.js';
 
 /** The statements of one list. Parameters of all: $1 user, $2 since, $3 rows at most. */
 export interface Listing {
-  /** A page in the order of ids; $4 boundary id, $5 rows to skip, $6 the total if it is known. */
+  /** A page in the order of ids; $4 boundary id, $5 rows to skip, $6 the total where it is known. */
   readonly forward: Statement;
   readonly backward: Statement;
-  /** The page at which a walk with `since` begins; $4 rows to skip. */
+  /** The first page of a walk with `since`; $4 rows to skip. */
   readonly changed: Statement;
-  /** Pages beside it; $4 boundary id, $5 and $6 the span of the walk. */
+  /** Its further pages; $4 boundary id, $5 and $6 the walk's range of ids. */
   readonly changedForward: Statement;
   readonly changedBackward: Statement;
 }
 
-/** What a list is of. All parts may use $1 and $2. */
+/** The SQL of which the statements of a list are made. All parts may use $1 and $2. */
 interface ListParts {
   /** The alias of the table whose row is an item. */
   readonly row: string;
-  /** What an item has, the row's `id` among it. */
+  /** The columns of an item, with the row's `id`. */
   readonly columns: string;
   /** The tables of the columns. */
   readonly from: string;
-  /** Those of them that tell which rows match. */
+  /** Those of them that decide which rows match. */
   readonly matching: string;
-  /** Which of the user's rows that changed match. Default: all. */
+  /** A further condition on the rows that changed. Default: none. */
   readonly where?: string;
-  /** How many rows the user has, where that need not be counted. */
+  /** A query for the number of the user's rows, where it is kept and need not be counted. */
   readonly total?: string;
 }
 
 const clockOf = '(SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1)';
 export const readClock = statement('sync.read_clock', `SELECT coalesce(${clockOf}, 'epoch') AS clock`);
 
-/** Statements that read clock, total and rows each from one snapshot. */
+/** Makes the statements of a list. Each reads clock, total and rows from one snapshot. */
 export function listing(name: string, parts: ListParts): Listing {
   const { row, columns, from, matching, where = 'true' } = parts;
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
@@ -50,27 +50,27 @@ export function listing(name: string, parts: ListParts): Listing {
     FROM (SELECT ${clock}, coalesce($6::bigint, (${total}), 0) AS total) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
-  // First which rows, then what is in them: where Postgres sorts matches, it sorts nothing but their ids.
+  // Selects ids first and joins the columns to them, so that Postgres sorts nothing but ids.
   const items = (ids: string) => `
     SELECT item.* FROM (${ids}) match
     CROSS JOIN LATERAL (
       SELECT ${columns} FROM ${from} WHERE ${row}.user_id = $1 AND ${row}.id = match.id OFFSET 0
     ) item`;
-  // What matches is found by when it changed: few matches cost little, however much the user has. Nothing was changed
-  // later than the clock, so at a clock that has not moved on nothing is looked for.
+  // By the index on `changed`: a few matches cost little, however many rows the user has. No row changed later than the
+  // clock, so nothing is searched where the clock has not advanced beyond $2.
   const changed = `
     WITH head AS MATERIALIZED (
       SELECT ${clock}
     ), matches AS MATERIALIZED (
       SELECT ${row}.id FROM ${matching} WHERE (SELECT clock FROM head) > $2 AND ${match}
     ), page AS (${items('SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4')})
-    SELECT head.*, span.*, page.*
+    SELECT head.*, matched.*, page.*
     FROM head
-    CROSS JOIN (SELECT count(*) AS total, min(id) AS "firstMatch", max(id) AS "lastMatch" FROM matches) span
+    CROSS JOIN (SELECT count(*) AS total, min(id) AS "firstMatch", max(id) AS "lastMatch" FROM matches) matched
     LEFT JOIN page ON true
     ORDER BY page.id`;
-  // Within the span, and in the order of ids: no index knows this form of the column, else Postgres may pass over all
-  // matches again and sort them.
+  // greatest(changed) equals `changed`, but is in no index. So Postgres walks the ids of the range in their order; by
+  // the index on `changed` it might read all matches again, and sort them, for every page.
   const walked = matchBy(`greatest(${row}.changed)`);
   const changedPage = (beyond: string, direction: string) => `
     WITH page AS (${items(`
@@ -87,29 +87,26 @@ export function listing(name: string, parts: ListParts): Listing {
   };
 }
 
-/** Beyond every row id. */
+/** Above every row id. */
 const largestId = Number.MAX_SAFE_INTEGER;
 
 type Head = { clock: string; total?: number; firstMatch?: number; lastMatch?: number; id: number | null };
 
 /** The statement for a page, and its values. */
 function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
-  const { userId, since, perPage, position, total, span } = request;
+  const { userId, since, perPage, position, total, span: range } = request;
   const values = [userId, since ?? '-infinity', perPage + 1];
   const backward = position.from === 'before';
   if (position.from === 'page') {
     const skip = Math.min((position.page - 1) * perPage, largestId);
     return since === undefined ? [list.forward, [...values, 0, skip, null]] : [list.changed, [...values, skip]];
   }
-  if (since !== undefined && span)
-    return [backward ? list.changedBackward : list.changedForward, [...values, position.id, span.first, span.last]];
+  if (since !== undefined && range)
+    return [backward ? list.changedBackward : list.changedForward, [...values, position.id, range.first, range.last]];
   return [backward ? list.backward : list.forward, [...values, position.id, 0, total ?? null]];
 }
 
-/**
- * The rows from the start of a page whose items fit into so many bytes together, at least one, and those items. An
- * item is made and printed once, and none beyond the first that does not fit.
- */
+/** The items of a page as JSON, from its start: as many as fit into `maxBytes` together, but at least one. */
 function fitting<Row, Item>(rows: readonly Row[], toItem: (row: Row) => Item, maxBytes: number): string[] {
   const items: string[] = [];
   let bytes = '[]'.length;
@@ -123,10 +120,10 @@ function fitting<Row, Item>(rows: readonly Row[], toItem: (row: Row) => Item, ma
 }
 
 /**
- * Reads one page. A page whose items would have more than `maxBytes` ends earlier, in the direction of its walk, and
- * says that there is more: a walk by links loses nothing by it. A caller that knows the clock is answered by one read of it while it stands still.
+ * Reads one page. One whose items would have more than `maxBytes` ends earlier and says that there is more, so a walk
+ * by links misses nothing. Where the caller knows the clock and it has not advanced, nothing but the clock is read.
  *
- * @param toItem makes an item, as a client is shown it, of a row's columns.
+ * @param toItem makes an item, as the client gets it, of a row's columns.
  */
 export async function listPage<Row extends object, Item>(
   database: Database,

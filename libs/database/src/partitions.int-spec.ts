@@ -41,7 +41,7 @@ async function seen(): Promise<string[]> {
 }
 
 describe('a database whose tables are partitioned by user', () => {
-  it('is for its users what one with plain tables is, and begins as it is told', async () => {
+  it('is for its users what one with plain tables is, and begins as it is configured', async () => {
     await begin(0);
     expect(await partitionsOf(runner)).toBe(0);
     const plain = await seen();
@@ -68,7 +68,7 @@ describe('a database whose tables are partitioned by user', () => {
     );
   });
 
-  it('goes on as it began: a later migration splits its tables alike, whatever it is told', async () => {
+  it('goes on as it began: a later migration splits its tables alike, whatever is configured', async () => {
     await applyMigrations(runner, 5);
     const byUser = await partitioning(runner);
     await runner.query(

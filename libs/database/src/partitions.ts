@@ -1,13 +1,13 @@
 import type { QueryRunner } from 'typeorm';
 
-/** How the migrations on a connection are told a number of partitions. */
+/** The setting of a connection by which migrations learn the number of partitions. */
 const setting = 'podcast_sync.partitions';
 
 /**
- * Into how many partitions the tables with users' rows are split; 0 where they are not. What a database began with
- * holds, and its first table is what remembers it.
+ * Into how many partitions the tables with users' rows are split; 0 where they are not. That is decided for good when a
+ * database is created, and read from its first table.
  *
- * @returns nothing for a database without tables.
+ * @returns `undefined` for a database without tables.
  */
 export async function partitionsOf(runner: QueryRunner): Promise<number | undefined> {
   const [found]: { partitions: number }[] = await runner.query(
@@ -17,7 +17,7 @@ export async function partitionsOf(runner: QueryRunner): Promise<number | undefi
   return found?.partitions;
 }
 
-/** Tells the migrations on this connection how many partitions a database without tables is to begin with. */
+/** Sets for the migrations on this connection how many partitions a database without tables begins with. */
 export async function beginWithPartitions(runner: QueryRunner, partitions: number): Promise<void> {
   await runner.query('SELECT set_config($1, $2, false)', [setting, String(partitions)]);
 }
@@ -28,12 +28,13 @@ export async function beginWithPartitions(runner: QueryRunner, partitions: numbe
  */
 export type ByUser = (table: string, storage?: string) => string;
 
-/** For a migration that makes tables: splits them as all others of the database are, whatever was set since. */
+/** For migrations that create tables: partitions them as the other tables of the database are. */
 export async function partitioning(runner: QueryRunner): Promise<ByUser> {
-  const [told]: { partitions: string | null }[] = await runner.query('SELECT current_setting($1, true) AS partitions', [
-    setting,
-  ]);
-  const partitions = (await partitionsOf(runner)) ?? Number(told?.partitions ?? 0);
+  const [configured]: { partitions: string | null }[] = await runner.query(
+    'SELECT current_setting($1, true) AS partitions',
+    [setting],
+  );
+  const partitions = (await partitionsOf(runner)) ?? Number(configured?.partitions ?? 0);
   return (table, storage) => {
     const parameters = storage ? ` WITH (${storage})` : '';
     if (partitions === 0) return parameters;

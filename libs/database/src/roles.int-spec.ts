@@ -130,7 +130,9 @@ describe('the login of', () => {
       ...schemas.map((name) => `CREATE FUNCTION ${name}.mine() RETURNS int LANGUAGE sql RETURN 1`),
       ...relations.map((name) => `ALTER TABLE ${name} OWNER TO CURRENT_USER`),
       ...relations.map((name) => `ALTER TABLE ${name} RENAME TO mine`),
-      ...['CREATE SCHEMA mine', 'CREATE ROLE mine', 'CREATE EXTENSION pgcrypto'],
+      'CREATE SCHEMA mine',
+      'CREATE ROLE mine',
+      'CREATE EXTENSION pgcrypto',
     ]);
     expect(done).toEqual([]);
   });
@@ -170,9 +172,11 @@ describe('the login of', () => {
        WHERE p.prosecdef AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
     );
     expect(definers).toEqual([
-      // What triggers run nobody can call.
+      // Functions of triggers can be called by nobody.
       ...['episode.count_added()', 'episode.count_removed()'].map((name) => ({
-        ...{ name, search: expect.stringContaining('search_path=pg_catalog, pg_temp'), granted: null },
+        name,
+        search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
+        granted: null,
       })),
       {
         name: 'episode.merge_subscription(uuid,bigint,bigint,timestamp with time zone,bigint)',

@@ -8,7 +8,7 @@ export const groups = {
   deletion: 'podcast_sync_deletion_group',
 } as const;
 
-/** Roles belong to the whole server: two migrations of different databases may make the same one at the same time. */
+/** Roles belong to the whole server: migrations of two databases may create the same one at the same time. */
 const raced = ['42710', '23505'];
 /** internal_error: "tuple concurrently updated". */
 const catalogRaced = 'XX000';
@@ -29,7 +29,7 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
   await settled(runner, await format(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit));
 }
 
-/** Runs a statement that another migration may run at the same moment: the catalog then refuses one of the two. */
+/** Runs a statement again where another migration ran it at the same moment, as the catalog refuses one of the two. */
 async function settled(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
   try {
     await runner.query(sql);
@@ -47,7 +47,7 @@ async function create(runner: QueryRunner, role: string, sql: string): Promise<v
   });
 }
 
-/** Statements about roles take no parameters, so Postgres itself quotes their parts. */
+/** Statements about roles take no parameters, so Postgres quotes the values by format(). */
 async function format(runner: QueryRunner, template: string, ...values: string[]): Promise<string> {
   const parameters = values.map((_, index) => `$${index + 2}::text`).join(', ');
   const rows: { sql: string }[] = await runner.query(`SELECT format($1, ${parameters}) AS sql`, [template, ...values]);

@@ -15,17 +15,17 @@ export async function applyMigrations(runner: QueryRunner, partitions: number): 
   return (await executor.executePendingMigrations()).map(({ name }) => name);
 }
 
-/** What would make the schema the one that the entities describe; nothing where it is. */
+/** The statements that would make the schema the one that the entities describe; empty where it is. */
 export async function drift(dataSource: DataSource): Promise<string[]> {
   const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
-  // A foreign key to a partitioned table also is one to each partition, which Postgres made and nobody describes. Those of
-  // partitions have their tables' names, and are compared there.
+  // For a foreign key to a partitioned table Postgres adds one to each partition, which no entity describes. Keys on
+  // partitions are not left out: they share the name of their table's key.
   const parts = await dataSource.query<{ name: string }[]>(
     `SELECT DISTINCT k.conname AS name FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
      WHERE k.contype = 'f' AND k.conparentid <> 0 AND NOT c.relispartition`,
   );
-  const theirs = new Set(parts.map(({ name }) => name));
+  const added = new Set(parts.map(({ name }) => name));
   return upQueries
     .map(({ query }) => query)
-    .filter((query) => !theirs.has(/ DROP CONSTRAINT "([^"]+)"$/.exec(query)?.[1] ?? ''));
+    .filter((query) => !added.has(/ DROP CONSTRAINT "([^"]+)"$/.exec(query)?.[1] ?? ''));
 }

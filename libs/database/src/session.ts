@@ -1,14 +1,14 @@
-import { Failure } from '#contracts';
+import { unavailable } from '#contracts';
 import type { PoolClient, QueryConfig } from 'pg';
 import { inStatementSpan } from './statement.span.js';
 import type { Bound, Statement } from './statement.js';
 
-/** How much longer than Postgres itself this side waits for an answer, in milliseconds: the connection is silent then. */
+/** How long after Postgres' own time-outs the connection counts as dead, in milliseconds. */
 const graceMs = 1_000;
 
 /**
- * One transaction on one connection. Invariants: nothing begins once the time is up, and what was sent before commits
- * nothing after it; a statement, its wait for a lock and the wait for its answer all end soon after.
+ * One transaction on one connection, bounded by a time. Invariants: once the time is up no statement begins and nothing
+ * is committed; a statement that runs, or waits for a lock, ends at about that time.
  */
 export class Session {
   committed = false;
@@ -19,11 +19,11 @@ export class Session {
     private readonly prepared: boolean,
   ) {}
 
-  /** Begins. Is not waited for: the first statement follows on its heels. */
+  /** Sends BEGIN without waiting for its answer: it travels together with the first statement. */
   async begin(): Promise<this> {
     const limit = this.limit();
     const text = `BEGIN; SET LOCAL lock_timeout = ${limit}; SET LOCAL statement_timeout = ${limit}`;
-    // Where it fails, so does what follows it.
+    // Where it fails, the statements after it fail as well.
     this.client.query({ text, query_timeout: limit + graceMs } as QueryConfig).catch(() => undefined);
     return this;
   }
@@ -52,12 +52,12 @@ export class Session {
 
   private limit(): number {
     const limit = Math.floor(this.remainingMs());
-    if (limit < 1) throw new Failure('unavailable', undefined, { cause: new Error('the time of a write is up') });
+    if (limit < 1) throw unavailable('the time of a write is up');
     return limit;
   }
 }
 
-/** A statement with its values, under its name where the connection remembers plans. */
+/** A statement with its values, as a prepared one where connections keep prepared statements. */
 export function bind(query: Statement, values: readonly unknown[], prepared: boolean, timeoutMs?: number): QueryConfig {
   return {
     ...(prepared && { name: query.name }),

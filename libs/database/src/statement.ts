@@ -4,7 +4,7 @@ export interface Statement {
   readonly text: string;
 }
 
-/** A statement with its values. `Row` is what it answers. */
+/** A statement with its values. `Row` is the type of its rows. */
 export type Bound<Row extends object = object> = readonly [query: Statement, values: readonly unknown[]] & {
   readonly row?: Row;
 };

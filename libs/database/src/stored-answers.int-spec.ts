@@ -91,7 +91,7 @@ describe('the stored answers of a user', () => {
           const sum = bytes.reduce((total, each) => total + each, 0);
           expect(sum).toBeLessThanOrEqual(counted);
           expect(counted).toBeLessThanOrEqual(limit);
-          // What is kept is the latest: beside an answer that has no room at all, none before a kept one is gone.
+          // The kept answers are the latest, leaving aside those that exceed the limit by themselves.
           const possible = bytes.filter((each, n) => each > 0 || (lengths[n] ?? 0) < 9_988);
           expect(possible.slice(possible.findIndex((each) => each > 0)).includes(0)).toBe(false);
         }
@@ -126,7 +126,7 @@ describe('the stored answers of a user', () => {
 });
 
 describe('a request whose answer is gone', () => {
-  /** Makes a write and pushes its answer out. */
+  /** Makes a write, and others until its answer is dropped. */
   async function evicted(): Promise<{ requestId: string; stamp: string }> {
     const requestId = randomUUID();
     const stamp = await write(requestId, async (transaction) => {

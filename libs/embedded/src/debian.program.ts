@@ -67,9 +67,13 @@ async function download(name: string, work: string): Promise<string[]> {
   const archives = join(cache, 'archives');
   for (const folder of [lists, archives]) mkdirSync(join(folder, 'partial'), { recursive: true });
   const options = [
-    ...[`Dir::State::lists=${lists}`, `Dir::Cache=${cache}`, 'Acquire::Languages=none', 'Acquire::Retries=2'],
+    `Dir::State::lists=${lists}`,
+    `Dir::Cache=${cache}`,
+    'Acquire::Languages=none',
+    'Acquire::Retries=2',
     // Neither the locks nor the download account are ours to use, and nothing is installed.
-    ...['Debug::NoLocking=1', 'APT::Sandbox::User='],
+    'Debug::NoLocking=1',
+    'APT::Sandbox::User=',
   ].flatMap((option) => ['-o', option]);
   // Fails when one of many sources does, or a hook that wants root; the download shows what matters.
   await run('apt-get', [...options, '-qq', 'update']).catch(() => {});

@@ -84,9 +84,16 @@ async function initialise(
   handOver(unfinished, account);
   handOver(passwordFile, account);
   const args = [
-    ...['-D', unfinished, '--username', owner, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
-    ...['--encoding', 'UTF8', '--locale', 'C', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
-    ...['--no-instructions', ...(durable ? [] : ['--no-sync'])],
+    `--pgdata=${unfinished}`,
+    `--username=${owner}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--no-instructions',
+    ...(durable ? [] : ['--no-sync']),
   ];
   try {
     await run(initdb, args, { ...account, cwd: unfinished, env: environment() });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 
-/** The start was stopped by the environment; the message names every variable at fault. */
+/** The environment can't be used; the message names every variable at fault. */
 export class ConfigurationError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`The configuration can't be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);

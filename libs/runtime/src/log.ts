@@ -8,8 +8,8 @@ export type Log = Logger;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
 /**
- * User and password in a URL, and anything that looks like a token: whatever is logged, these are not. Linear in a line
- * that a stranger wrote: each alternative begins where the one before it can't have passed.
+ * What is never logged: users and passwords in URLs, and anything that looks like a token. Takes linear time in lines
+ * that strangers wrote: no match can begin within what an earlier attempt has scanned.
  */
 const secrets = /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/gi;
 
@@ -19,8 +19,8 @@ export function withoutSecrets(line: string): string {
 }
 
 /**
- * The process' log: JSON lines on standard output, prettier on a terminal. `error` is for what an operator must act
- * on. Lines of a traced request carry its `trace_id`.
+ * The log of the process: JSON lines on standard output, readable text on a terminal. `error` is for what an operator
+ * must act on. Lines of a traced request carry its `trace_id`.
  */
 export function createLog(
   app: string,
@@ -43,7 +43,7 @@ export function createLog(
   return pino(options, destination);
 }
 
-/** Nest's own messages in the same log; what it says while starting is of interest to developers only. */
+/** Writes Nest's own messages into the same log; those of a start are `debug`, as they concern developers only. */
 export function nestLogger(log: Log): LoggerService {
   const write =
     (level: 'debug' | 'warn' | 'error') =>

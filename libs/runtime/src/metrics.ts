@@ -1,12 +1,12 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, register } from 'prom-client';
 import type { ClientCounters, ReplicaCounters } from '#transport';
 
-/** Of the answers of an API and its services: from a cached read to a cascade. */
+/** Buckets for durations of requests: from a cached read to the cascade of a deletion. */
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
 /** The process' own metrics (CPU, memory, event loop, garbage collection) and which build it is. */
 export function watchProcess(app: string, version: string): void {
-  // The default of 10 ms wakes an idle process up a hundred times a second.
+  // At the default of 10 ms an idle process wakes up a hundred times a second.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
   const info = new Gauge({
     name: 'podcast_sync_build_info',
@@ -28,7 +28,7 @@ export function httpMetrics(): (route: string, method: string, status: number, s
 }
 
 /** Credentials that the gateway did not accept, by reason. */
-export function refusalMetrics(): (reason: string) => void {
+export function authenticationFailureMetrics(): (reason: string) => void {
   const refused = new Counter({
     name: 'podcast_sync_refused_credentials_total',
     help: 'Credentials that were missing or not accepted, by reason.',
@@ -37,7 +37,7 @@ export function refusalMetrics(): (reason: string) => void {
   return (reason) => refused.inc({ reason });
 }
 
-/** Requests that the gateway's rate limits stopped, or let through unchecked. */
+/** Requests that the gateway's rate limits refused, or let through unchecked. */
 export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
   const outcomes = new Counter({
     name: 'podcast_sync_rate_limit_total',
@@ -76,7 +76,7 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
   counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read()?.reconnects);
 }
 
-/** The bytes that a gateway holds for requests, by which it refuses more. */
+/** The bytes that a gateway holds for requests; beyond a limit it refuses more. */
 export function watchHeldBytes(read: () => number): void {
   gauge('podcast_sync_held_bytes', 'Bytes of bodies that wait and of answers that leave (`MAX_HELD_BYTES`).', read);
 }
@@ -130,7 +130,7 @@ function gauge(name: string, help: string, read: () => number | undefined): void
   );
 }
 
-/** For what is counted where it happens: the metric only shows it. */
+/** A counter whose value is kept elsewhere and read when metrics are collected. */
 function counter(name: string, help: string, read: () => number | undefined): void {
   register.registerMetric(
     new Counter({

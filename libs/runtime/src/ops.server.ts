@@ -18,15 +18,15 @@ export const opsConfig = z.object({
 });
 export type OpsConfig = z.output<typeof opsConfig>;
 
-/** Answers a request that is none of the server's own; says false where it does not know the path. */
+/** Answers a request for a path that is none of the server's own; returns false for a path that it does not know. */
 export type OpsRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** How long an app may take to say what it is missing, in milliseconds. */
-const missingLimitMs = 2_000;
+/** How long an app may take to say what it is missing, in milliseconds; beyond that it counts as unready. */
+const checkLimitMs = 2_000;
 
 /**
- * The ops port, the same for every app, for those who run it and nobody else:
- * - `GET /livez`: 200 as long as the event loop turns, whatever is away;
+ * The ops port, the same for every app, for its operators only:
+ * - `GET /livez`: 200 as long as the event loop runs, whatever is away;
  * - `GET /readyz`: 200 when requests should be sent here, else 503 with what is missing, a line each;
  * - `GET /metrics`: the process' metrics in Prometheus' text format.
  */
@@ -46,7 +46,7 @@ export class OpsServer {
     await new Promise<void>((resolve, reject) => {
       this.server.once('error', reject).listen(config.OPS_PORT, config.OPS_HOST, resolve);
     });
-    // It watches the app and does not keep it alive.
+    // It must not keep a process alive whose app has ended.
     this.server.unref();
     return (this.server.address() as AddressInfo).port;
   }
@@ -59,8 +59,8 @@ export class OpsServer {
     }
     if (path === '/livez') return reply(response, 200, 'ok');
     if (path === '/metrics') return reply(response, 200, await register.metrics(), register.contentType);
-    // What can't be found out in time is missing.
-    const missing = await withTimeLimit(this.missing(), missingLimitMs).catch((error: Error) => [error.message]);
+    // A check that fails, or takes too long, counts as something missing.
+    const missing = await withTimeLimit(this.missing(), checkLimitMs).catch((error: Error) => [error.message]);
     reply(response, missing.length === 0 ? 200 : 503, missing.length === 0 ? 'ok' : missing.join('\n'));
   }
 }

@@ -12,17 +12,17 @@ export const commonConfig = z.object({
 
 /** A started app. */
 export interface Running {
-  /** Finishes what was begun and lets go of everything. Called once. */
+  /** Finishes the work that has begun and closes every connection. Called once. */
   stop(): Promise<void>;
-  /** Told to the parent process together with `ready`, e.g. the port. */
+  /** Sent to the parent process together with `ready`, e.g. the port. */
   facts?: Record<string, unknown>;
-  /** What it needs and does not have at this moment, as texts for an operator. Not given: nothing. */
+  /** What it needs and does not have at the moment, as texts for an operator. By default nothing. */
   missing?(): Promise<readonly string[]>;
   /** Routes of its own on the ops port. */
   opsRoutes?: OpsRoutes;
 }
 
-/** Says what keeps an app from starting, as texts for an operator; the last one to say so is asked while it starts. */
+/** Sets the function that `/readyz` asks while an app starts: what it waits for, as texts for an operator. */
 export type WaitFor = (missing: () => Promise<readonly string[]>) => void;
 
 /** Sent to a parent process over IPC once the app serves. */
@@ -32,8 +32,8 @@ export interface ReadyMessage {
 }
 
 /**
- * A stop that takes longer than this has hung: more than the longest thing that is finished first, a large cascade.
- * Whoever stops apps waits longer still: the supervisor, `stop_grace_period`, `terminationGracePeriodSeconds`.
+ * How long a stop may take before the process gives up, in milliseconds: longer than a large cascade, which it finishes
+ * first. The supervisor, `stop_grace_period` and `terminationGracePeriodSeconds` wait longer still.
  */
 export const stopLimitMs = 70_000;
 
@@ -70,7 +70,7 @@ export async function runApp<Schema extends z.ZodObject>(
     if (stopping) return;
     stopping = true;
     log.info({ cause }, 'stopping');
-    // What has not started has begun nothing, and may wait for ever for a server that is away.
+    // An app that is still starting has no work to finish, and may wait for ever for a server that is away.
     if (!running) process.exit(0);
     setTimeout(() => die(new Error(`the stop took longer than ${stopLimitMs} ms`)), stopLimitMs).unref();
     running
@@ -89,7 +89,7 @@ export async function runApp<Schema extends z.ZodObject>(
   process.send?.({ ready: true, facts } satisfies ReadyMessage);
 }
 
-/** Opens the ops port where one is configured: before all else, so that a start can be watched. */
+/** Opens the ops port where one is configured, before the app starts, so that a start can be observed. */
 async function openOps(app: string, config: Partial<OpsConfig>, missing: () => Promise<readonly string[]>) {
   if (config.OPS_PORT === undefined) return undefined;
   watchProcess(app, config.VERSION ?? '');

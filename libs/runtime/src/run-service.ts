@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { createDataSource, Database, databaseConfig } from '#database';
+import { type Availability, createDataSource, Database, databaseConfig } from '#database';
 import { StreamServer } from '#transport';
 import { z } from 'zod';
 import type { Service } from '#contracts';
@@ -33,7 +33,7 @@ export type ServiceConfig = z.output<typeof serviceConfig>;
 /** Provides the {@link Database} to the modules of a service. */
 @Module({})
 export class DatabaseModule {
-  static of(database: Database): DynamicModule {
+  static forRoot(database: Database): DynamicModule {
     return {
       module: DatabaseModule,
       global: true,
@@ -45,9 +45,9 @@ export class DatabaseModule {
 
 /**
  * Runs a replica of a service as a process.
- * - Nothing of it exists before Postgres answers and has every migration: no request is read, no heartbeat is told.
- * - While Postgres is away for this replica it leaves requests to others, and comes back by itself.
- * - Stopping it, requests that were begun are answered before Postgres is let go.
+ * - It reads no request and sends no heartbeat before Postgres answers and has every migration.
+ * - While it can't reach Postgres it leaves requests to other replicas, and resumes by itself.
+ * - When it stops, requests that have begun are answered before the connections to Postgres are closed.
  *
  * @param module makes the service's module.
  * @param opsRoutes makes the service's own routes on the ops port, from the started app.
@@ -62,31 +62,23 @@ export function runService<Schema extends z.ZodObject>(
   return runApp(app, schema, async (values, log, waitFor) => {
     const config = values as ServiceConfig;
     const database = await openDatabase(app, config, log, waitFor);
-    const strategy = new StreamServer({
-      service,
-      connect: () => connectRedis(config),
-      log,
-      maxInFlight: config.MAX_IN_FLIGHT,
-      onHandled: handlerMetrics(),
-    });
-    const root: DynamicModule = { module: ServiceModule, imports: [DatabaseModule.of(database), module(values, log)] };
+    const connect = () => connectRedis(config);
+    const options = { service, connect, log, maxInFlight: config.MAX_IN_FLIGHT, onHandled: handlerMetrics() };
+    const strategy = new StreamServer(options);
+    const imports = [DatabaseModule.forRoot(database), module(values, log)];
+    const root: DynamicModule = { module: ServiceModule, imports };
     const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });
     traceHandlers(strategy);
     watchReplica(() => strategy.counters);
     watchPool(() => database.connections);
     let status = '';
     strategy.status.subscribe((now) => (status = now));
-    database.availability.onChange((isThere) => {
-      if (isThere) log.info('Postgres is there again: this replica takes requests');
-      else log.warn({ missing: database.availability.missing }, 'this replica leaves requests to others');
-      strategy.takeRequests(isThere);
-    });
-    strategy.takeRequests(database.availability.isThere);
+    takeRequestsWhileAvailable(strategy, database.availability, log);
     await nest.listen();
     return {
       missing: async () => [
         ...(status === 'connected' ? [] : [`Redis: ${status}`]),
-        // A pool without a free connection is busy, and no sign that Postgres is away.
+        // Without a free connection a check would have to wait: the pool is busy, not Postgres away.
         ...(database.connections.waiting > 0 ? database.availability.missing : await database.availability.check()),
       ],
       opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),
@@ -99,7 +91,16 @@ export function runService<Schema extends z.ZodObject>(
   });
 }
 
-/** How long to wait before Postgres is tried again, in milliseconds. */
+function takeRequestsWhileAvailable(strategy: StreamServer, availability: Availability, log: Log): void {
+  availability.onChange((isAvailable) => {
+    if (isAvailable) log.info('Postgres is there again: this replica takes requests');
+    else log.warn({ missing: availability.missing }, 'this replica leaves requests to others');
+    strategy.takeRequests(isAvailable);
+  });
+  strategy.takeRequests(availability.isAvailable);
+}
+
+/** The pause between two attempts to connect to Postgres, in milliseconds. */
 const retryMs = 1_000;
 
 /** Connects to Postgres and waits until it has every migration, for as long as both take. */
@@ -118,7 +119,7 @@ async function openDatabase(app: string, config: ServiceConfig, log: Log, waitFo
     } catch (error) {
       const { message, code = '' } = error as Error & { code?: string };
       const reason = message || code;
-      // Each reason: it may be put right at either end.
+      // Logged once for each reason, as the operator may correct one after the other.
       if (trouble.becomes(reason)) log.error({ err: error }, 'Postgres is not to be had; trying on');
       await delay(retryMs);
     }
@@ -128,7 +129,7 @@ async function openDatabase(app: string, config: ServiceConfig, log: Log, waitFo
   const missing = await availability.check();
   if (missing.length > 0) log.warn({ missing }, 'waiting for Postgres');
   waitFor(() => availability.check());
-  await availability.there();
+  await availability.whenAvailable();
   return database;
 }
 

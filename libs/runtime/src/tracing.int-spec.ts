@@ -71,7 +71,7 @@ describe('one trace', () => {
     await eventually(async () =>
       expect((await device.send('GET', `/deletions/${String(id)}`)).body).toMatchObject({ status: 'SUCCESS' }),
     );
-    // What is stopped sends what it has.
+    // A process that stops sends its spans first.
     for (const app of apps) await app.stop();
     expect(paths('a'.repeat(32))).toContain(
       'gateway: POST /subscriptions > gateway: subscription.subscribe > subscription: subscription.subscribe > subscription: postgres sync.begin_write',

@@ -12,7 +12,7 @@ import type { CallContext, StreamClient, StreamServer } from '#transport';
 import { z } from 'zod';
 import { withTimeLimit } from './time.limit.js';
 
-/** Traces by OpenTelemetry. The exporter reads further standard variables by itself, e.g. OTEL_EXPORTER_OTLP_HEADERS. */
+/** Tracing by OpenTelemetry. The exporter itself reads further standard variables, e.g. OTEL_EXPORTER_OTLP_HEADERS. */
 export const tracingConfig = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/ })
@@ -28,18 +28,15 @@ export const tracingConfig = z.object({
 });
 export type TracingConfig = z.output<typeof tracingConfig>;
 
-/** Headers that carry a trace: W3C `traceparent` and `tracestate`. */
-export type TraceHeaders = Record<string, string>;
-
 const tracer = trace.getTracer('podcast-sync');
 
 /** How long a stopping process waits for its last spans to be sent, in milliseconds. */
 const flushLimitMs = 2_000;
 
 /**
- * Starts sending traces where the configuration says so. Off, the SDK is not even loaded, and spans cost next to nothing.
+ * Starts sending traces where configured. Otherwise the SDK is not even loaded, and spans cost next to nothing.
  *
- * @returns sends what is left and ends; never rejects, as a collector that is away is no fault of the app's.
+ * @returns a function that sends the remaining spans and ends; never rejects, as a missing collector is no fault here.
  */
 export async function startTracing(
   app: string,
@@ -75,20 +72,20 @@ export function traceOf(headers: Readonly<Record<string, unknown>>): Context {
   return propagation.extract(ROOT_CONTEXT, headers);
 }
 
-/** The current trace as headers; none where there is no trace. */
-export function traceHeaders(): TraceHeaders {
-  const headers: TraceHeaders = {};
+/** The current trace as headers, W3C `traceparent` and `tracestate`; none where there is no trace. */
+export function traceHeaders(): Record<string, string> {
+  const headers: Record<string, string> = {};
   propagation.inject(context.active(), headers);
   return headers;
 }
 
-/** Begins a span that {@link endSpan} ends, for what begins and ends in different places. */
+/** Begins a span that the caller ends, for work that begins and ends in different places. */
 export function beginSpan(name: string, kind: SpanKind, parent: Context): { span: Span; context: Context } {
   const span = tracer.startSpan(name, { kind }, parent);
   return { span, context: trace.setSpan(parent, span) };
 }
 
-/** Runs something as a span; what it throws marks the span as failed. */
+/** Runs a function as a span, which counts as failed where the function throws. */
 export function inSpan<Result>(
   name: string,
   kind: SpanKind,

@@ -9,8 +9,13 @@ import { repository } from './launched.system.js';
 
 const id = 'GHSA-aaaa-bbbb-cccc';
 const advisory = {
-  ...{ id: 1, url: `https://github.com/advisories/${id}`, title: 'Made up', severity: 'high' },
-  ...{ vulnerable_versions: '<999', cwe: [], cvss: { score: 0, vectorString: null } },
+  id: 1,
+  url: `https://github.com/advisories/${id}`,
+  title: 'Made up',
+  severity: 'high',
+  vulnerable_versions: '<999',
+  cwe: [],
+  cvss: { score: 0, vectorString: null },
 };
 
 /** A registry that knows this of fastify. */

@@ -29,8 +29,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   private readonly running = new Set<Promise<void>>();
 
   constructor(
-    @Inject(DeletionService) private readonly deletions: DeletionService,
-    @Inject(Database) private readonly database: Database,
+    private readonly deletions: DeletionService,
+    private readonly database: Database,
     @Inject(WORKER_OPTIONS) private readonly options: WorkerOptions,
     @Inject(LOG) private readonly log: Log,
   ) {}
@@ -44,8 +44,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     });
     this.worker.on('active', () => redis.becomes('there'));
     this.worker.on('stalled', () => stalledJobs.inc());
-    this.database.availability.onChange((isThere) => void this.takeJobs(isThere));
-    if (!this.database.availability.isThere) await this.takeJobs(false);
+    this.database.availability.onChange((isAvailable) => void this.takeJobs(isAvailable));
+    if (!this.database.availability.isAvailable) await this.takeJobs(false);
   }
 
   async beforeApplicationShutdown(): Promise<void> {

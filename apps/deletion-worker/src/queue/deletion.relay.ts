@@ -37,8 +37,8 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    @Inject(Database) private readonly database: Database,
-    @Inject(Queue) private readonly queue: Queue,
+    private readonly database: Database,
+    private readonly queue: Queue,
     @Inject(LOG) private readonly log: Log,
   ) {}
 

@@ -26,7 +26,7 @@ async function openWorker(redis: Record<string, string>) {
   const dataSource = await createDataSource({ url: database.urls.deletion, poolSize: 10 }).initialize();
   const queueRedis = Object.fromEntries(Object.entries(redis).map(([name, value]) => [`QUEUE_${name}`, value]));
   const config = deletionWorkerConfig.parse({ DATABASE_URL: database.urls.deletion, ...queueRedis });
-  @Module({ imports: [DatabaseModule.of(new Database(dataSource)), DeletionModule.with(config, log)] })
+  @Module({ imports: [DatabaseModule.forRoot(new Database(dataSource)), DeletionModule.forRoot(config, log)] })
   class WorkerModule {}
   const app = await NestFactory.createApplicationContext(WorkerModule, { logger: false });
   return {

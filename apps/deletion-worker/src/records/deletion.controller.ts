@@ -1,4 +1,4 @@
-import { Controller, Inject } from '@nestjs/common';
+import { Controller } from '@nestjs/common';
 import { Ctx, Payload } from '@nestjs/microservices';
 import { readDeletion, requestDeletion, type RequestOf } from '#contracts';
 import { CallContext, Handle } from '#transport';
@@ -7,7 +7,7 @@ import { DeletionService } from './deletion.service.js';
 /** The contracts that this service answers. */
 @Controller()
 export class DeletionController {
-  constructor(@Inject(DeletionService) private readonly deletions: DeletionService) {}
+  constructor(private readonly deletions: DeletionService) {}
 
   @Handle(requestDeletion)
   request(@Payload() request: RequestOf<typeof requestDeletion>, @Ctx() context: CallContext) {

@@ -41,8 +41,8 @@ export const cascadeLimitMs = 60_000;
 @Injectable()
 export class DeletionService {
   constructor(
-    @Inject(Database) private readonly database: Database,
-    @Inject(DeletionRelay) private readonly relay: DeletionRelay,
+    private readonly database: Database,
+    private readonly relay: DeletionRelay,
     @Inject(QUOTAS) private readonly quotas: DeletionQuotas,
   ) {}
 

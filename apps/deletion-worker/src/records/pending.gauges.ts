@@ -1,4 +1,4 @@
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Database, statement } from '#database';
 import { withTimeLimit } from '#runtime';
 import { Gauge, register } from 'prom-client';
@@ -42,7 +42,7 @@ const gauges: Record<keyof Pending, { name: string; help: string }> = {
 export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private polling: Promise<Pending | undefined> | undefined;
 
-  constructor(@Inject(Database) private readonly database: Database) {}
+  constructor(private readonly database: Database) {}
 
   onApplicationBootstrap(): void {
     for (const key of ['pending', 'oldestAge', 'relayLag'] as const) {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key.provider.js';
 import { gatewayConfig } from '../gateway.config.js';
 import { Authenticator } from './authenticator.js';
-import { Refusal } from './refusal.js';
+import { AuthenticationFailure } from './authentication.failure.js';
 
 const [first, second] = ['https://id.example', 'https://other.example'];
 let directory: string;
@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** As a secret is changed: whole, by another file. */
+/** Replaces the file as a whole, as a secret is replaced. */
 function writeKeys(name: string, ...keys: JWK[]): string {
   const file = join(directory, name);
   writeFileSync(`${file}.new`, JSON.stringify(keySet(...keys)));
@@ -49,7 +49,7 @@ const token = (claims: JWTPayload = {}, header = {}, key = one) =>
 /** Why a credential was refused. */
 async function reason(refused: Promise<unknown>): Promise<string> {
   const error = await refused.catch((caught: unknown) => caught);
-  if (!(error instanceof Refusal)) throw new Error(`not refused: ${String(error)}`);
+  if (!(error instanceof AuthenticationFailure)) throw new Error(`not refused: ${String(error)}`);
   return error.reason;
 }
 

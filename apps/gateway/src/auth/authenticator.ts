@@ -5,7 +5,7 @@ import { decodeJwt, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } fro
 import type { GatewayConfig } from '../gateway.config.js';
 import { FileKeys } from './file.keys.js';
 import type { IssuerKeys } from './issuer.keys.js';
-import { Refusal, type RefusalReason } from './refusal.js';
+import { AuthenticationFailure, type FailureReason } from './authentication.failure.js';
 import { discoverKeySet, RemoteKeys } from './remote.keys.js';
 import { type TrustedIssuer, trustedIssuers } from './trusted.issuers.js';
 import { issuerAliases, userId } from './user-id.rule.js';
@@ -13,14 +13,14 @@ import { issuerAliases, userId } from './user-id.rule.js';
 /** What a credential allows. */
 export type Scope = 'read:subscriptions' | 'write:subscriptions';
 
-/** Who asks, as far as anything behind the gateway needs to know. */
+/** The authenticated user of a request. */
 export interface Caller {
   userId: string;
-  /** `undefined`: everything, as the token names no scope. */
+  /** `undefined` where the token names no scope, which allows everything. */
   scopes: ReadonlySet<string> | undefined;
 }
 
-/** A caller whose token was verified, with the keys of that time. */
+/** A caller whose token was verified, and the version of the keys that verified it. */
 interface Verified extends Caller {
   expires: number;
   keys: IssuerKeys;
@@ -65,14 +65,14 @@ export class Authenticator {
   /**
    * Names the caller of a request.
    *
-   * @throws Refusal; Failure `unavailable` when the provider's keys can't be had.
+   * @throws AuthenticationFailure; Failure `unavailable` when the provider's keys can't be had.
    */
   async authenticate(authorization: string | undefined, scope: Scope): Promise<Caller> {
-    if (authorization === undefined) throw new Refusal('missing');
+    if (authorization === undefined) throw new AuthenticationFailure('missing');
     const token = /^bearer +([\w.~+/-]+=*)$/i.exec(authorization)?.[1];
-    if (token === undefined) throw new Refusal('malformed');
+    if (token === undefined) throw new AuthenticationFailure('malformed');
     const caller = await this.callerOf(token);
-    if (caller.scopes && !caller.scopes.has(scope)) throw new Refusal('scope');
+    if (caller.scopes && !caller.scopes.has(scope)) throw new AuthenticationFailure('scope');
     return caller;
   }
 
@@ -81,7 +81,7 @@ export class Authenticator {
     const known = this.verified.get(hash);
     const holds = known && known.expires > Date.now() && known.version === known.keys.version();
     const caller = holds ? known : await this.verifyOnce(hash, token);
-    // What was used last is forgotten last.
+    // Inserted anew, so that the least recently used one is the first to be dropped.
     this.verified.delete(hash);
     this.verified.set(hash, caller);
     for (const oldest of this.verified.keys()) {
@@ -100,11 +100,11 @@ export class Authenticator {
   private async verify(token: string): Promise<Verified> {
     const issuer = claimedIssuer(token);
     const keys = this.issuers.get(issuer);
-    if (!keys) throw new Refusal('issuer');
+    if (!keys) throw new AuthenticationFailure('issuer');
     const version = keys.version();
     const { sub, exp, scope } = await this.payload(token, issuer, keys);
-    // Two subjects that differ in half a character only would be one once they are bytes.
-    if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new Refusal('claims');
+    // In UTF-8 all lone surrogates are the same bytes, so subjects that differ in one only would be the same user.
+    if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new AuthenticationFailure('claims');
     return {
       userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
       scopes: scopes(scope),
@@ -126,7 +126,7 @@ export class Authenticator {
       return payload;
     } catch (error) {
       if (error instanceof Failure) throw error;
-      throw new Refusal(reasonOf(error), { cause: error });
+      throw new AuthenticationFailure(reasonOf(error), { cause: error });
     }
   }
 }
@@ -138,16 +138,16 @@ function keysOf({ issuer, keys }: TrustedIssuer, config: GatewayConfig, log: Log
   return new RemoteKeys(issuer, async () => keys.url, log);
 }
 
-/** The issuer that a token names, which nothing proves yet: it only says whose keys have to. */
+/** The issuer that a token names. Not verified yet: it only selects the keys that have to verify it. */
 function claimedIssuer(token: string): string {
   try {
     return String(decodeJwt(token).iss);
   } catch (error) {
-    throw new Refusal('malformed', { cause: error });
+    throw new AuthenticationFailure('malformed', { cause: error });
   }
 }
 
-const reasons: Readonly<Record<string, RefusalReason>> = {
+const reasons: Readonly<Record<string, FailureReason>> = {
   ERR_JOSE_ALG_NOT_ALLOWED: 'algorithm',
   ERR_JWKS_NO_MATCHING_KEY: 'key',
   ERR_JWKS_MULTIPLE_MATCHING_KEYS: 'key',
@@ -155,11 +155,11 @@ const reasons: Readonly<Record<string, RefusalReason>> = {
   ERR_JWT_EXPIRED: 'expired',
   ERR_JWT_CLAIM_VALIDATION_FAILED: 'claims',
 };
-const claimReasons: Readonly<Record<string, RefusalReason>> = { aud: 'audience', iss: 'issuer', nbf: 'not_yet_valid' };
+const claimReasons: Readonly<Record<string, FailureReason>> = { aud: 'audience', iss: 'issuer', nbf: 'not_yet_valid' };
 
-function reasonOf(error: unknown): RefusalReason {
+function reasonOf(error: unknown): FailureReason {
   if (error instanceof errors.JWTClaimValidationFailed) return claimReasons[error.claim] ?? 'claims';
-  // What is no error of jose's is a key that can't be used, e.g. a short one of RSA.
+  // An error that is none of jose's comes from a key that can't be used, e.g. an RSA key that is too short.
   return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';
 }
 

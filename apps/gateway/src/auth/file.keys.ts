@@ -3,20 +3,21 @@ import { ConfigurationError, type Log } from '#runtime';
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { IssuerKeys } from './issuer.keys.js';
 
-/** How long a look at the file counts, in milliseconds. */
-const lookMs = 1_000;
+/** How long to wait between two checks of the file, in milliseconds. */
+const pollMs = 1_000;
 
 /**
  * The keys of an issuer in a file.
- * - A changed file counts within a second, also one that is swapped by a link, as Kubernetes does with secrets.
- * - A file that is gone or unreadable changes nothing, but is logged once: it may be in the middle of a change.
+ * - A changed file takes effect within a second, also where a link is swapped, as Kubernetes does with secrets.
+ * - A file that is gone or unreadable changes nothing and is logged once: it may be in the middle of a change.
  */
 export class FileKeys implements IssuerKeys {
   private keySet: JSONWebKeySet = { keys: [] };
   private local: JWTVerifyGetKey = createLocalJWKSet(this.keySet);
   private count = 0;
+  /** The state of the file when it was read last, or what was wrong with it. */
   private seen = '';
-  private lookedAt = 0;
+  private readAt = 0;
 
   /** @throws ConfigurationError when the file can't be used at the start. */
   constructor(
@@ -32,22 +33,22 @@ export class FileKeys implements IssuerKeys {
   }
 
   readonly find: JWTVerifyGetKey = (header, token) => {
-    this.look();
+    this.refresh();
     return this.local(header, token);
   };
 
   version(): number {
-    this.look();
+    this.refresh();
     return this.count;
   }
 
   published(): JSONWebKeySet {
-    this.look();
+    this.refresh();
     return this.keySet;
   }
 
-  private look(): void {
-    if (performance.now() < this.lookedAt + lookMs) return;
+  private refresh(): void {
+    if (performance.now() < this.readAt + pollMs) return;
     try {
       this.read();
     } catch (error) {
@@ -58,7 +59,7 @@ export class FileKeys implements IssuerKeys {
   }
 
   private read(): void {
-    this.lookedAt = performance.now();
+    this.readAt = performance.now();
     const { mtimeMs, ino, size } = statSync(this.file);
     const state = `${mtimeMs} ${ino} ${size}`;
     if (state === this.seen) return;
@@ -73,12 +74,12 @@ export class FileKeys implements IssuerKeys {
   }
 }
 
-/** What is served to everybody must hold nothing that signs. */
+/** The key set is published, so it must hold no key that can sign. */
 function refuseSecrets({ keys }: JSONWebKeySet): void {
   if (keys.some((key) => 'd' in key || key.kty === 'oct')) throw new Error('the key set holds a private key');
 }
 
-/** Keys that nobody asked for, made by the embedded default for a first look, prove nothing in production. */
+/** Development keys, which `npm start` makes by itself, prove nothing in production. */
 function refuseDevelopmentKeys({ keys }: JSONWebKeySet): void {
   const [key] = keys.filter(({ kid }) => kid?.startsWith('dev-'));
   if (!key) return;

@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newKey } from '../../testing/key.provider.js';
 import { WebVisitor } from '../../testing/web.visitor.js';
 
-/** Where the client app waits for the code; nothing listens there. */
+/** The client app's redirect URI; nothing listens there. */
 const redirect = 'http://127.0.0.1:1/signed-in';
 const audience = 'https://sync.example';
 
-/** A provider of OpenID Connect as one runs it, with a public client and tokens for our API. */
+/** A provider of OpenID Connect, with a public client and access tokens for this API. */
 async function startProvider(issuer: string): Promise<Server> {
   const provider = new Provider(issuer, {
     clients: [

@@ -3,22 +3,22 @@ import type { Log } from '#runtime';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { IssuerKeys } from './issuer.keys.js';
 
-/** How often the provider may be asked, in milliseconds. */
+/** How often the provider is asked, in milliseconds. */
 export interface Pace {
-  /** Older keys are used and fetched anew in the background. */
+  /** Keys older than this are fetched again in the background, and used meanwhile. */
   readonly maxAge: number;
-  /** Between two fetches, whatever the first one came to: tokens with unknown keys can't make us hammer the provider. */
+  /** Between two fetches, failed or not, so that tokens with unknown keys can't cause many. */
   readonly coolDown: number;
 }
 
 const usualPace: Pace = { maxAge: 600_000, coolDown: 10_000 };
-/** How long the provider may take for one answer. */
+/** How long the provider may take for one answer, in milliseconds. */
 const fetchLimitMs = 5_000;
 
 /**
  * The keys of an issuer that a provider publishes.
- * - Keys that were had once are used until the provider gives others, also while it is down for days.
- * - One fetch at a time, and no two within the cool-down.
+ * - Fetched keys are used until the provider has others, also while it is down for days.
+ * - There is one fetch at a time, and no two within the cool-down.
  */
 export class RemoteKeys implements IssuerKeys {
   private local: (JWTVerifyGetKey & { jwks(): JSONWebKeySet }) | undefined;
@@ -27,14 +27,14 @@ export class RemoteKeys implements IssuerKeys {
   private askedAt = -Infinity;
   private fetching: Promise<void> | undefined;
 
-  /** @param keySetUrl says where the key set is; it may have to ask for that. */
+  /** @param keySetUrl resolves to the URL of the key set, which may take a request (discovery). */
   constructor(
     private readonly issuer: string,
     private readonly keySetUrl: () => Promise<string>,
     private readonly log: Log,
     private readonly pace: Pace = usualPace,
   ) {
-    // The first request should not have to wait.
+    // Before the first token comes, so that it need not wait.
     void this.refresh();
   }
 
@@ -58,7 +58,7 @@ export class RemoteKeys implements IssuerKeys {
     }
   };
 
-  /** Asks the provider unless that was done just now. Never throws: what can't be had is logged. */
+  /** Fetches the keys unless that was done within the cool-down. Never rejects: failures are logged. */
   private refresh(): Promise<void> {
     if (this.fetching) return this.fetching;
     if (performance.now() < this.askedAt + this.pace.coolDown) return Promise.resolve();
@@ -96,7 +96,7 @@ export async function discoverKeySet(issuer: string): Promise<string> {
   if (named !== issuer) throw new Error(`the discovery document names the issuer ${String(named)}`);
   if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the discovery document names no key set');
   const { protocol } = new URL(url);
-  // Keys that anybody on the way could swap prove nothing.
+  // Over http anybody on the way could replace the keys.
   if (protocol !== 'https:' && !(protocol === 'http:' && issuer.startsWith('http:')))
     throw new Error(`the discovery document names a key set by ${protocol}`);
   return url;

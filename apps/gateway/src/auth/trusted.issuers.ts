@@ -2,7 +2,7 @@
 export interface TrustedIssuer {
   /** The `iss` of its tokens, letter by letter. */
   readonly issuer: string;
-  /** Not by URL and not by file: found by OpenID Connect discovery. */
+  /** Where its keys are; `discovery`: OpenID Connect discovery says it. */
   readonly keys: { readonly url: string } | { readonly file: string } | 'discovery';
 }
 

@@ -1,9 +1,9 @@
-import { Controller, Get, Inject, Param, Req } from '@nestjs/common';
+import { Controller, Get, Param, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type DeletionStatus, readDeletion } from '#contracts';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { prefixes } from '../http/routes.js';
+import { UserId } from '../auth/user-id.decorator.js';
 import { Operation } from '../openapi.decorators.js';
 import { Services } from '../services.js';
 import { deletionSchema } from '../wire.schemas.js';
@@ -19,14 +19,17 @@ const deletionId = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().posi
 
 /** /deletions (docs/interface.md, "Deletion"). */
 @ApiTags('Deletions')
-@Controller({ path: prefixes.map((prefix) => `${prefix}/deletions`) })
+@Controller('deletions')
 export class DeletionController {
-  constructor(@Inject(Services) private readonly services: Services) {}
+  constructor(private readonly services: Services) {}
 
   @Get(':id')
   @Operation('Reads a deletion record', { status: 200, schema: deletionSchema }, [404, 405])
-  async read(@Req() request: FastifyRequest, @Param('id', { schema: deletionId }) id: number) {
-    const userId = this.services.userId(request);
+  async read(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Param('id', { schema: deletionId }) id: number,
+  ) {
     const { status } = await this.services.call(readDeletion, request, { userId, deletionId: id });
     return { deletion_id: id, status, message: messages[status] };
   }

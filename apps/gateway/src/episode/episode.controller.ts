@@ -3,9 +3,9 @@ import { ApiTags } from '@nestjs/swagger';
 import { listEpisodes, uploadedSchema, uploadEpisodes } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { UserId } from '../auth/user-id.decorator.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { episodeEntries } from '../http/batch.js';
-import { prefixes } from '../http/routes.js';
 import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
@@ -14,11 +14,11 @@ import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 
 /** /episodes (docs/interface.md, "Episodes"). */
 @ApiTags('Episodes')
-@Controller({ path: prefixes.map((prefix) => `${prefix}/episodes`) })
+@Controller('episodes')
 export class EpisodeController {
   constructor(
-    @Inject(Services) private readonly services: Services,
-    @Inject(ListResponder) private readonly lists: ListResponder,
+    private readonly services: Services,
+    private readonly lists: ListResponder,
     @Inject(CONFIG) private readonly config: GatewayConfig,
   ) {}
 
@@ -26,9 +26,13 @@ export class EpisodeController {
   @HttpCode(200)
   @Repeatable()
   @Operation('Uploads episode states', { status: 200, schema: uploadedSchema }, [405])
-  async upload(@Req() request: FastifyRequest, @Body({ schema: uploadSchema }) body: z.output<typeof uploadSchema>) {
+  async upload(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Body({ schema: uploadSchema }) body: z.output<typeof uploadSchema>,
+  ) {
     const upload = {
-      userId: this.services.userId(request),
+      userId,
       entries: episodeEntries(body.episodes, this.config.MAX_EPISODE_ENTRIES),
       maxBytes: this.config.MAX_ANSWER_BYTES,
     };
@@ -38,7 +42,7 @@ export class EpisodeController {
   @Get()
   @ListParameters()
   @Operation('Lists episodes whose state changed since a timestamp', { status: 200, schema: episodePageSchema }, [])
-  list(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    return this.lists.answer(listEpisodes, request, reply);
+  list(@UserId() userId: string, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    return this.lists.answer(listEpisodes, userId, request, reply);
   }
 }

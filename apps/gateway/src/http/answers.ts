@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { type ErrorAnswer, errorBody, failureAnswers, httpAnswers } from './failure.responses.js';
 import { RateLimited } from './rate.limits.js';
 
-/** The answer to anything that was thrown on the way; what is a fault of ours is logged. */
+/** The error answer to whatever was thrown while a request was handled. Logs it where the server is at fault. */
 export function answerFor(error: unknown, log: Log, sentCredential = false): ErrorAnswer {
   if (error instanceof Failure) {
     if (failureAnswers[error.code].status >= 500)
@@ -26,10 +26,10 @@ export function answerFor(error: unknown, log: Log, sentCredential = false): Err
   return failureAnswers.internal;
 }
 
-/** The longest time after which a client is asked to try again, in seconds. */
+/** The largest `Retry-After`, in seconds. */
 const longestRetry = 5;
 
-/** Sends an error answer. Who is to try again is told another time than the next, so that no herd returns at once. */
+/** Sends an error answer. `Retry-After` is random, so that refused clients do not all come back at the same time. */
 export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
   if (answer.status === 503) void reply.header('retry-after', String(randomInt(1, longestRetry + 1)));
   return reply

@@ -18,7 +18,7 @@ export function subscriptionEntries(entries: readonly unknown[], most: number): 
     if (!isObject(entry) || typeof entry.feed_url !== 'string') throw new Failure('invalid');
     const { feed_url: feedUrl, guid } = entry;
     if (guid === undefined || guid === null) return { feedUrl };
-    // What is no text is no guid either, and is answered like any other text that is none.
+    // A guid that is no string is answered like any other invalid guid.
     return { feedUrl, guid: typeof guid === 'string' ? guid : '' };
   });
 }

@@ -4,8 +4,8 @@ import { type ErrorAnswer, errorBody, httpAnswers } from './failure.responses.js
 
 const brokenHttp: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
 
-/** Answers requests that Node would answer by itself, or not at all. */
-export function answerOddities(server: Server): void {
+/** Gives `Expect` and `CONNECT`, which Node answers by itself or not at all, the interface's error body. */
+export function answerExpectAndConnect(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const answer = httpAnswers[400] as ErrorAnswer;
     const headers = { 'content-type': 'application/json; charset=utf-8', connection: 'close' };
@@ -14,12 +14,12 @@ export function answerOddities(server: Server): void {
   server.on('connect', (_request: IncomingMessage, socket: Socket) => answerBrokenHttp(new Error('CONNECT'), socket));
 }
 
-/** What is not even HTTP gets an answer all the same, and its connection closes. */
+/** Answers what can't be parsed as HTTP with an error, and closes the connection. */
 export function answerBrokenHttp(
   error: Error & { code?: string },
   socket: Socket & { _httpMessage?: ServerResponse },
 ): void {
-  // Into an answer that is on its way, nothing can be said.
+  // Nothing can be sent on a lost connection, nor in the middle of an answer that has begun.
   if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent) return void socket.destroy();
   const answer = httpAnswers[brokenHttp[error.code ?? ''] ?? 400] as ErrorAnswer;
   const body = JSON.stringify(errorBody(answer));

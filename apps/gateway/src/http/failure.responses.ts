@@ -13,7 +13,7 @@ export const failureAnswers: Readonly<Record<FailureCode, ErrorAnswer>> = {
   unauthorized: { status: 401, message: 'User not authorized', headers: { 'www-authenticate': 'Bearer' } },
   not_found: { status: 404, message: 'Resource not found' },
   gone: { status: 410, message: 'Subscription has been deleted' },
-  // Reaches a client only where a request id of ours met another one's answer, which is a fault of ours.
+  // The first answer is repeated instead (write.answers.ts); where it can't be, the server is at fault.
   conflict: { status: 500, message: 'Internal error' },
   unavailable: { status: 503, message: 'Service unavailable' },
   internal: { status: 500, message: 'Internal error' },

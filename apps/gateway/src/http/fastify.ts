@@ -8,18 +8,18 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onSen
 import type { Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
 import type { Hold } from '../held.bytes.js';
-import { answerBrokenHttp, answerOddities } from './broken.http.js';
-import type { Gate } from './gate.js';
-import { readBody, readJson, turnFor } from './json.body.js';
-import { tellEnds } from './request.end.js';
+import type { Admission } from './admission.js';
+import { answerBrokenHttp, answerExpectAndConnect } from './broken.http.js';
+import { readBody, readJson, waitToParse } from './json.body.js';
+import { trackEnds } from './request.end.js';
 import { recordRequests, requestId } from './request.record.js';
 import { securityHeaders } from './security.headers.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks; set before any handler runs, but on the paths that are open to all. */
+    /** The authenticated caller; absent only on paths that need no credential. */
     caller?: Caller;
-    /** Counts what this request makes the process hold; there where the caller is. */
+    /** Accounts for the memory that this request holds; present in handlers where `caller` is. */
     hold?: Hold;
     /** The bytes of its body, once that was read. */
     bodyBytes?: number;
@@ -30,35 +30,30 @@ declare module 'fastify' {
 const corsOptions = {
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
   allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
-  exposedHeaders: [
-    ...['Sync-Timestamp', 'ETag', 'Ignored-Parameters', 'Retry-After', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'],
-  ],
+  exposedHeaders: 'Sync-Timestamp, ETag, Ignored-Parameters, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy',
   maxAge: 600,
 };
 
-/** Headers of one request that are looked at; no client of ours sends a quarter of that. */
+/** Headers of one request that are parsed; real clients send less than a quarter of that. */
 const maxHeaders = 100;
 
-/** JSON of more bytes is compressed where the client can take it; docs/security.md says why that is safe. */
+/** JSON from `threshold` bytes on is compressed where the client accepts it; docs/security.md says why that is safe. */
 const compression = {
   encodings: ['br' as const, 'gzip' as const],
   threshold: 1_024,
   customTypes: /^application\/json\b/,
-  // A compressed body could be a thousand times its size.
+  // Bodies of requests are never decompressed: one could grow a thousandfold.
   globalDecompression: false,
 };
 
 /**
- * Answers of more bytes go out as they are: to compress one takes a core for as long as a hundred polls, and no page of
+ * Answers of more bytes are not compressed: that would take a core for as long as a hundred polls, and no page of
  * ordinary episodes is that large.
  */
 const largestCompressed = 524_288;
 
-/**
- * The HTTP server, before Nest has its first look at a request: {@link Gate}, and only then the body. Whatever arrives
- * is answered with the interface's error body.
- */
-export async function createFastify(config: GatewayConfig, gate: Gate, log: Log): Promise<FastifyAdapter> {
+/** The HTTP server: before Nest's router {@link Admission}, then the body. All its errors have the interface's body. */
+export async function createFastify(config: GatewayConfig, admission: Admission, log: Log): Promise<FastifyAdapter> {
   const protect = securityHeaders(config);
   const adapter = new FastifyAdapter({
     ...limits(config),
@@ -69,55 +64,63 @@ export async function createFastify(config: GatewayConfig, gate: Gate, log: Log)
     genReqId: requestId,
     clientErrorHandler: answerBrokenHttp,
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-      // No hook sees such a request.
+      // Fastify runs no hook for such a request.
       protect(request, reply.header('x-request-id', request.id));
-      void gate.refuse(request, reply);
+      void admission.refuse(request, reply);
     },
   });
   const fastify = adapter.getInstance();
   fastify.server.maxConnections = config.MAX_CONNECTIONS;
   fastify.server.maxHeadersCount = maxHeaders;
-  // Fastify sends bytes as they are; only its types ask for a string.
+  // Fastify sends a Buffer as it is; only its types demand a string.
   fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
-  answerOddities(fastify.server);
-  tellEnds(fastify);
+  answerExpectAndConnect(fastify.server);
+  trackEnds(fastify);
   recordRequests(fastify, log);
   closeConnections(fastify);
+  parseBodies(fastify, config.MAX_BODY_BYTES);
+  fastify.addHook('onRequest', async (request, reply) => protect(request, reply));
+  if (config.CORS_ORIGINS) allowOrigins(fastify, config.CORS_ORIGINS);
+  // After CORS, so that a browser can read a refusal, and preflights need no credential.
+  fastify.after(() => fastify.addHook('onRequest', (request, reply) => admission.admit(request, reply)));
+  await compressAnswers(fastify);
+  return adapter;
+}
+
+/** Reads bodies as JSON and as nothing else. Their bytes are counted before they are copied or parsed. */
+function parseBodies(fastify: FastifyInstance, limit: number): void {
   fastify.removeAllContentTypeParsers();
-  // Nothing is copied or looked into before its bytes are counted.
   fastify.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
     if (!request.hold) throw new Failure('unauthorized');
-    const declared = Number(request.headers['content-length'] ?? 0);
-    const body = await readBody(payload, declared, config.MAX_BODY_BYTES, request.hold);
+    const body = await readBody(payload, Number(request.headers['content-length'] ?? 0), limit, request.hold);
     request.bodyBytes = body.length;
-    await turnFor(body);
+    await waitToParse(body);
     return readJson(body);
   });
-  fastify.addHook('onRequest', async (request, reply) => protect(request, reply));
-  if (config.CORS_ORIGINS) {
-    const origin = config.CORS_ORIGINS;
-    fastify.register(cors, () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
-      use(null, { ...corsOptions, origin, preflight: isPreflight(request) });
-    });
-  }
-  // After CORS, so that a browser can read a refusal, and preflights need no credential.
-  fastify.after(() => fastify.addHook('onRequest', (request, reply) => gate.pass(request, reply)));
+}
+
+function allowOrigins(fastify: FastifyInstance, origin: string[]): void {
+  fastify.register(cors, () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
+    use(null, { ...corsOptions, origin, preflight: isPreflight(request) });
+  });
+}
+
+/** To be called before routes are added: the plugin sets up each one as it is added. */
+async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   fastify.addHook('onSend', async (request, _reply, payload) => {
-    // What the plugin takes as a client's own wish.
+    // By this header a client declines compression, and the plugin skips it.
     if (Buffer.isBuffer(payload) && payload.length > largestCompressed) request.headers['x-no-compression'] = 'large';
     return payload;
   });
-  // Compression looks at each route when it is added.
   await fastify.register(compress, compression);
   fastify.addHook('onRoute', (route) => {
     if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], withoutLength].flat();
   });
-  return adapter;
 }
 
 /**
- * Once the server closes, every answer ends its connection. Fastify sees to it for requests that come after that; one that
- * was begun before would leave a connection which keeps the server open for as long as an idle one is kept.
+ * Makes every answer end its connection once the server closes. Fastify does so for requests that arrive afterwards;
+ * the connection of an earlier request would keep the server open until its idle time-out.
  */
 function closeConnections(fastify: FastifyInstance): void {
   let closing = false;
@@ -131,34 +134,34 @@ function closeConnections(fastify: FastifyInstance): void {
   });
 }
 
-/** What a browser asks on its own (Fetch, 3.2.2); any other OPTIONS is a method like any other. */
+/** Whether it is a CORS preflight (Fetch, 3.2.2); any other OPTIONS is handled like every method. */
 function isPreflight({ headers }: FastifyRequest): boolean {
   return Boolean(headers.origin && headers['access-control-request-method']);
 }
 
-/** Of an answer that GET may compress, HEAD can't tell the length (RFC 9110, 8.6), so it tells none. */
+/** HEAD omits the length where GET might compress the answer, as it can't know it (RFC 9110, 8.6). */
 const withoutLength: onSendAsyncHookHandler = async (request, reply, payload) => {
   if (request.headers['accept-encoding'] !== undefined) reply.removeHeader('content-length');
   return payload;
 };
 
-/** How much of a request is taken, and for how long one waits for it. */
+/** Fastify's limits of size and time for requests. */
 function limits(config: GatewayConfig) {
   const requestTimeout = config.REQUEST_SECONDS * 1_000;
   return {
     bodyLimit: config.MAX_BODY_BYTES,
     requestTimeout,
-    // A connection on which nothing moves; longer than any answer takes.
+    // For idle connections; longer than any answer takes.
     connectionTimeout: requestTimeout + 30_000,
     http: {
-      // A request without a Host is answered by the gate, with the interface's body.
+      // A request without a Host is answered by the admission check, with the interface's body.
       requireHostHeader: false,
       maxHeaderSize: config.MAX_HEADER_BYTES,
       headersTimeout: Math.min(config.HEAD_SECONDS * 1_000, requestTimeout),
       connectionsCheckingInterval: 1_000,
     },
-    // A guid that is too long is a guid that is wrong, not a route that is missing.
-    // And nobody reads a query but lists, which know what they look for.
+    // A guid that is too long is answered as an invalid guid (405) and not as a missing route (404).
+    // Only lists have a query, and they parse it themselves (list/query.string.ts).
     routerOptions: { maxParamLength: config.MAX_HEADER_BYTES, querystringParser: () => ({}) },
   };
 }

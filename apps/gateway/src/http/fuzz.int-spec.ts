@@ -8,17 +8,20 @@ import { errorBody, failureAnswers, httpAnswers } from './failure.responses.js';
 const full = Boolean(process.env.TEST_FULL);
 const cases = full ? 10_000 : 400;
 const seed = Number(process.env.FUZZ_SEED ?? Math.trunc(Math.random() * 0x7fff_ffff));
-/** Cases that are made at a time, and sent side by side. */
+/** Cases that are generated at a time and sent concurrently. */
 const [batch, sideBySide] = [100, 4];
 
 const answers = [...Object.values(failureAnswers), ...Object.values(httpAnswers)];
 const bodies = new Map(answers.map((answer) => [answer.status, JSON.stringify(errorBody(answer))]));
 
-/** Every check that looks at headers is on, and a leak ends a process. */
+/** Every check of headers is on, and the heap is so small that a leak would end the process. */
 const everythingOn = {
-  ...{ OPS_PORT: '0', NODE_OPTIONS: '--max-old-space-size=96' },
-  ...{ CORS_ORIGINS: 'https://app.example', TRUSTED_PROXIES: '127.0.0.1' },
-  ...{ RATE_LIMIT_PER_USER: '100000000/60', RATE_LIMIT_PER_ADDRESS: '100000000/60' },
+  OPS_PORT: '0',
+  NODE_OPTIONS: '--max-old-space-size=96',
+  CORS_ORIGINS: 'https://app.example',
+  TRUSTED_PROXIES: '127.0.0.1',
+  RATE_LIMIT_PER_USER: '100000000/60',
+  RATE_LIMIT_PER_ADDRESS: '100000000/60',
 };
 
 let stack: AppStack;
@@ -42,12 +45,12 @@ async function subscribed(): Promise<string> {
 
 const port = () => Number(apps[0]?.facts['port']);
 
-/** What is wrong with an answer, if anything: success, or an error of the client's with its body to the letter. */
+/** What is wrong with an answer, if anything. It must be a success, or a client error with exactly its body. */
 function fault(request: HostileRequest, answer: RawAnswer | undefined): string | undefined {
   if (!answer) return request.mayEndEarly ? undefined : 'no answer';
   const { status, headers, body } = answer;
   if (!(status >= 200 && status < 500)) return `status ${status}`;
-  // To what is not HTTP one can't answer as to HEAD.
+  // An answer to what is not HTTP can't know that HEAD was meant.
   if (request.head) return body === '' || status === 400 ? undefined : 'HEAD with a body';
   if (status === 204 || status === 304) return body === '' ? undefined : `${status} with a body`;
   if (status >= 400) return body === bodies.get(status) ? undefined : `the body of ${status} is ${body}`;
@@ -103,7 +106,7 @@ describe('hostile requests', () => {
       await Promise.all(Array.from({ length: sideBySide }, sendAll));
       heaps.push(await heap());
     }
-    // The lowest of several looks is nearest to what is left after a garbage collection.
+    // The lowest of several samples is nearest to the heap after a garbage collection.
     const fifth = Math.max(Math.floor(heaps.length / 5), 1);
     const [before, after] = [Math.min(...heaps.slice(0, fifth * 2)), Math.min(...heaps.slice(-fifth * 2))];
     console.log(

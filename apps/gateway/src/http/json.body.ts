@@ -1,44 +1,43 @@
 import type { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { Failure } from '#contracts';
 import type { Hold } from '../held.bytes.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Deeper than anything that the interface takes, and far from what a recursive function can't follow. */
+/** Levels of nesting at most: more than the interface needs, and far fewer than overflow the stack of a recursion. */
 const maxDepth = 32;
 
 /**
- * Values in one body at most: a batch of 1,000 entries could have 65 fields each. A value of one byte, `0` or `[]`, takes
- * tens of bytes of memory, and many times that once it is validated.
+ * Values in one body at most: a batch of 1,000 entries could have 65 fields each. A value of one byte, `0` or `[]`,
+ * takes tens of bytes of memory, and many times that once it is validated.
  */
 const maxValues = 65_536;
 
-/** What a byte of a body becomes while its request is served: the byte, its text, its values, and the message made of them. */
+/** Bytes of memory for each byte of a body while its request is served: for its text, its values, and their message. */
 const weight = 3;
 
-/** The first room for a body, in bytes; it is doubled as bytes come. */
-const firstRoom = 16_384;
+/** The first buffer for a body, in bytes; it is doubled as needed. */
+const firstBuffer = 16_384;
 
-/** There were more bytes than a body may have. */
 const tooLarge = () => Object.assign(new Error('the body is too large'), { statusCode: 413 });
 
 /**
- * Reads a body of at most `limit` bytes, weighing what has really come: a client that promises much and sends little
- * holds little.
+ * Reads a body of at most `limit` bytes. Accounts for the bytes received and not for those declared: a client that
+ * declares much and sends little holds little.
  *
  * @throws Error with the `statusCode` 413, or 400 where the client stops half-way; Failure `unavailable` of `hold`.
  */
 export function readBody(payload: Readable, declaredBytes: number, limit: number, hold: Hold): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes > limit) return reject(tooLarge());
-    // One piece of memory, however small the pieces are in which it comes.
+    // One buffer, however small the chunks are.
     let body = Buffer.alloc(0);
     let length = 0;
     const makeRoom = (bytes: number) => {
       if (bytes > limit) throw tooLarge();
       if (bytes <= body.length) return;
-      const room = Math.min(Math.max(bytes, body.length * 2, firstRoom), limit);
+      const room = Math.min(Math.max(bytes, body.length * 2, firstBuffer), limit);
       hold((room - body.length) * weight);
       const larger = Buffer.allocUnsafe(room);
       body.copy(larger, 0, 0, length);
@@ -59,20 +58,20 @@ export function readBody(payload: Readable, declaredBytes: number, limit: number
   });
 }
 
-/** Bodies of more bytes are read as JSON one at a time, with a turn of the event loop for everybody else in between. */
+/** Larger bodies are parsed one per tick of the event loop, so that other requests run in between. In bytes. */
 const largeBytes = 65_536;
 let last: Promise<void> = Promise.resolve();
 
-/** Resolves when it is a large body's turn. Small ones do not wait. */
-export function turnFor(body: Buffer): Promise<void> {
+/** Resolves when a body may be parsed: a small one at once, a large one after those before it. */
+export function waitToParse(body: Buffer): Promise<void> {
   if (body.length <= largeBytes) return Promise.resolve();
-  last = last.then(() => nextTurn());
+  last = last.then(() => nextTick());
   return last;
 }
 
 /**
- * JSON in valid UTF-8, not too deep and not of too many values; nothing for no bytes. A key `__proto__` stays an ordinary
- * one, as JSON.parse leaves it.
+ * Parses JSON in UTF-8 with at most {@link maxDepth} levels and {@link maxValues} values; `undefined` for an empty
+ * body. A key `__proto__` stays an ordinary one, as JSON.parse leaves it.
  *
  * @throws Failure `invalid`.
  */
@@ -87,7 +86,7 @@ export function readJson(body: Buffer): unknown {
   }
 }
 
-/** How deep arrays and objects are nested in what may be JSON, and about how many values there are. */
+/** Levels of nesting and about how many values there are in what may be JSON. */
 function shape(body: Buffer): { depth: number; values: number } {
   const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
   let [now, depth, values, inString] = [0, 0, 0, false];

@@ -26,13 +26,17 @@ afterAll(async () => {
 /** A gateway without services: what it refuses by itself needs none. */
 function started(variables: Record<string, string>): Promise<AppProcess> {
   return AppProcess.start('gateway', {
-    ...{ PORT: '0', OPS_PORT: '0', REDIS_URL: redis.url, AUTH_JWKS_FILE: issuer.keySetFile },
-    ...{ AUTH_ISSUER: TokenIssuer.issuer, AUTH_AUDIENCE: TokenIssuer.audience },
+    PORT: '0',
+    OPS_PORT: '0',
+    REDIS_URL: redis.url,
+    AUTH_JWKS_FILE: issuer.keySetFile,
+    AUTH_ISSUER: TokenIssuer.issuer,
+    AUTH_AUDIENCE: TokenIssuer.audience,
     ...variables,
   });
 }
 
-/** One that ends with its test. */
+/** A gateway that is stopped after its test. */
 async function gateway(variables: Record<string, string>): Promise<AppProcess> {
   const one = await started(variables);
   gateways.push(one);
@@ -155,8 +159,13 @@ describe('a client that never comes to an end', () => {
 
   it('with the body is 408', async () => {
     const head = [
-      ...['POST /subscriptions HTTP/1.1', 'Host: a.example', `Authorization: Bearer ${await issuer.issue('ann')}`],
-      ...['Content-Type: application/json', 'Content-Length: 1000', '', ''],
+      'POST /subscriptions HTTP/1.1',
+      'Host: a.example',
+      `Authorization: Bearer ${await issuer.issue('ann')}`,
+      'Content-Type: application/json',
+      'Content-Length: 1000',
+      '',
+      '',
     ];
     const { text, tookMs } = await slowly(impatient, head.join('\r\n'), ' ');
     expectTimedOut(text);

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 
 /**
- * Whom an address counts as: an IPv4 address is itself, also where it is written as one of IPv6; of IPv6 the first 64
- * bits, as a household or a rented server has all addresses below them.
+ * The network that an address counts as for rate limits: an IPv4 address itself, also when written as IPv6; of IPv6 the
+ * first 64 bits, as a household or a rented server owns all addresses below them.
  */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

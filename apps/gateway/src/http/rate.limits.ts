@@ -11,6 +11,7 @@ type Policy = 'address' | 'user';
 
 /** How long Redis may take to count a request, in milliseconds. */
 const countLimitMs = 250;
+/** How long a start waits for Redis, in milliseconds. */
 const openLimitMs = 2_000;
 
 /** There were more requests than a limit allows. */
@@ -26,7 +27,7 @@ export class RateLimited extends Error {
  * Limits of requests for each address and each user, counted in Redis for all gateways together. Off unless
  * configured.
  * - A request that can't be counted, as Redis is away or slow, is let through, and that is counted in a metric.
- * - Whoever is over the limit is not asked about in Redis again until there is room.
+ * - Who is over a limit is refused from memory, without asking Redis, until requests are allowed again.
  */
 export class RateLimits {
   private readonly redis: Redis | Cluster | undefined;
@@ -41,14 +42,14 @@ export class RateLimits {
     const policies = { address: config.RATE_LIMIT_PER_ADDRESS, user: config.RATE_LIMIT_PER_USER };
     if (!policies.address && !policies.user) return;
     this.redis = connectRedis(config, { commandTimeout: countLimitMs });
-    // What it means for a request is seen, and said, where the request is.
+    // Failures are handled where a request is counted.
     this.redis.on('error', () => {});
     for (const [policy, limit] of Object.entries(policies) as [Policy, (typeof policies)[Policy]][]) {
       if (limit) this.limiters.set(policy, limiter(this.redis, policy, limit));
     }
   }
 
-  /** Settles when requests can be counted, or soon without that: a gateway starts while Redis is away, too. */
+  /** Resolves when Redis can be asked, or after {@link openLimitMs}: a gateway also starts while Redis is away. */
   async opened(): Promise<void> {
     if (this.redis && this.redis.status !== 'ready')
       await once(this.redis, 'ready', { signal: AbortSignal.timeout(openLimitMs) }).catch(() => {});
@@ -72,7 +73,7 @@ export class RateLimits {
     const limit = this.limiters.get(policy);
     if (!limit) return;
     try {
-      tell(reply, policy, limit, await limit.consume(key));
+      addHeaders(reply, policy, limit, await limit.consume(key));
       if (this.condition.becomes('counting')) this.log.info('requests are counted for the rate limits again');
     } catch (outcome) {
       if (!(outcome instanceof RateLimiterRes)) {
@@ -82,7 +83,7 @@ export class RateLimits {
         return;
       }
       this.count(policy, 'limited');
-      tell(reply, policy, limit, outcome);
+      addHeaders(reply, policy, limit, outcome);
       throw new RateLimited(seconds(outcome));
     }
   }
@@ -102,8 +103,8 @@ function limiter(
   });
 }
 
-/** The fields of draft-ietf-httpapi-ratelimit-headers: a list with an item for each limit that was looked at. */
-function tell(reply: FastifyReply, policy: Policy, limit: RateLimiterRedis, result: RateLimiterRes): void {
+/** Adds a limit to the fields of draft-ietf-httpapi-ratelimit-headers, which are lists with an item for each limit. */
+function addHeaders(reply: FastifyReply, policy: Policy, limit: RateLimiterRedis, result: RateLimiterRes): void {
   const add = (field: string, item: string) => {
     const before = reply.getHeader(field);
     void reply.header(field, before === undefined ? item : `${String(before)}, ${item}`);

@@ -3,22 +3,22 @@ import type { FastifyInstance } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Aborted once, when its answer has left or its connection is gone, whichever comes first. Not there where no hook saw it. */
+    /** Aborted when the answer was sent or the connection is gone, whichever comes first. Absent where no hook ran. */
     ended?: AbortSignal;
   }
 }
 
-/** Requests of one connection that may wait for their answers; no browser and no library sends a second one before the first is answered. */
-const mostOpen = 32;
+/** Unanswered requests on one connection at most; browsers and libraries send one and wait for its answer. */
+const mostPipelined = 32;
 
 /**
- * Tells each request's end, from before anything is waited for: of a connection that is lost Node closes the one answer that
- * is on its way, and says nothing of those behind it.
+ * Sets `request.ended` of each request. Node does not suffice: when a connection is lost, it closes the one answer that
+ * is being sent and says nothing about the pipelined requests behind it.
  *
- * A connection on which more requests wait than anybody has use for is ended. Node reads all that a client has sent and
- * makes a request of each at once, so that one packet could bring hundreds of them before anybody else has a turn.
+ * Closes connections with more than {@link mostPipelined} unanswered requests: Node starts every request that a client
+ * has sent in the same tick, so one packet could start hundreds.
  */
-export function tellEnds(fastify: FastifyInstance): void {
+export function trackEnds(fastify: FastifyInstance): void {
   const connections = new WeakMap<Socket, Set<() => void>>();
   const openOn = (socket: Socket) => {
     const known = connections.get(socket);
@@ -31,7 +31,7 @@ export function tellEnds(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw;
     const open = openOn(socket);
-    if (open.size >= mostOpen || socket.destroyed) {
+    if (open.size >= mostPipelined || socket.destroyed) {
       reply.hijack();
       socket.destroy();
       return;

@@ -11,21 +11,21 @@ declare module 'fastify' {
   }
 }
 
-/** A request id that another system may give: short, and nothing that a log or a shell could take amiss. */
+/** The form of an `X-Request-Id` that is taken over: short, and harmless in logs and shells. */
 const saneId = /^[\w.:-]{1,128}$/;
 
-/** The longest path that is logged, in characters: more is no route of ours. */
+/** Characters of a path that are logged at most; every route is shorter. */
 const loggedPath = 512;
 
-/** The id of a request: its `X-Request-Id` if that is sane, else a new one. */
+/** The id of a request: its `X-Request-Id` if that has a sane form, else a new one. */
 export function requestId(request: IncomingMessage): string {
   const id = request.headers['x-request-id'];
   return typeof id === 'string' && saneId.test(id) ? id : randomUUID();
 }
 
 /**
- * Keeps record of every request: its id in the answer, one line in the log, its duration in the metrics, a span in the
- * trace that the client began or a new one. Paths are logged without their queries, and not beyond a length.
+ * Records every request: its id in the answer, a line in the log, its duration in the metrics, and a span in the
+ * client's trace or a new one. Paths are logged without their queries, and cut.
  */
 export function recordRequests(fastify: FastifyInstance, log: Log): void {
   const observe = httpMetrics();

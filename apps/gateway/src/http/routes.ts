@@ -1,4 +1,4 @@
-/** The methods of each path of the interface, below `/` and `/v1/`. A segment that starts with a colon takes any value. */
+/** The methods of each path of the interface, below `/` and `/v1/`. A segment with a colon takes any value. */
 const routes: readonly (readonly [path: string, methods: readonly string[]])[] = [
   ['subscriptions', ['GET', 'HEAD', 'POST']],
   ['subscriptions/:guid', ['GET', 'HEAD', 'PATCH', 'DELETE']],
@@ -6,11 +6,8 @@ const routes: readonly (readonly [path: string, methods: readonly string[]])[] =
   ['episodes', ['GET', 'HEAD', 'POST']],
 ];
 
-/** What is served without a credential, and only read. */
+/** Paths that are served without a credential, read-only. */
 const open = /^\/(openapi\.json|docs(\/.*)?|\.well-known\/jwks\.json)$/;
-
-/** The prefixes under which the interface is served. */
-export const prefixes = ['', 'v1'] as const;
 
 const readOnly = ['GET', 'HEAD'];
 
@@ -19,7 +16,7 @@ export function isOpen(method: string, path: string): boolean {
   return readOnly.includes(method) && open.test(path);
 }
 
-/** A path as the router sees it; one that can't be decoded is nobody's. */
+/** A path as the router decodes it; one that can't be decoded stays as it is, and matches no route. */
 function decoded(path: string): string {
   try {
     return decodeURI(path);
@@ -28,7 +25,7 @@ function decoded(path: string): string {
   }
 }
 
-/** The methods that a path takes, none for a path that is not there. */
+/** The methods of a path; `undefined` where there is no such path. */
 export function methodsOf(path: string): readonly string[] | undefined {
   if (open.test(path)) return readOnly;
   const segments = decoded(path)

@@ -2,23 +2,23 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
 import { isOpen } from './routes.js';
 
-/** For every answer: it is what its type says, nobody's frame, and goes to no other site by a link. */
+/** On every answer: no sniffing of types, no referrer, no embedding in other sites. */
 const always = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 };
-/** JSON runs nothing, and what is personal is kept by no cache; lists say otherwise, as they can be revalidated. */
+/** On answers of the API: no scripts, no frames, no caching; lists allow revalidation (list.responder.ts). */
 const api = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'", 'cache-control': 'no-store' };
-/** The reference page runs its own scripts, and styles that it writes itself. */
+/** On open paths: the reference page has scripts of its own and inline styles. */
 const open = {
   'content-security-policy':
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
 };
 
-/** Sets the headers by which browsers and caches are told to be careful. */
+/** Sets the security headers of an answer. */
 export function securityHeaders(config: GatewayConfig): (request: FastifyRequest, reply: FastifyReply) => void {
-  // Only who publishes us by TLS can promise that we are always reached by TLS.
+  // Only a public URL with TLS allows the promise that TLS is always there.
   const transport = config.PUBLIC_URL?.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' };
   const [forApi, forOpen] = [api, open].map((kind) => ({ ...always, ...transport, ...kind })) as [object, object];
   return (request, reply) => {

@@ -39,10 +39,7 @@ export function writeAnswer<C extends Rpc>(contract: C, reply: ReplyOf<C>): Http
   return found.answer(reply);
 }
 
-/**
- * The first answer under an idempotency key that comes again with another operation (docs/interface.md, "Sending
- * again").
- */
+/** The first answer under a key that comes again with another operation (docs/interface.md, "Sending again"). */
 export function repeatedAnswer(first: FailureData['first']): HttpAnswer | { failure: Failure } | undefined {
   const found = writes.find(({ contract }) => contract.pattern === first?.pattern);
   if (!found || typeof first?.answer !== 'object' || first.answer === null) return undefined;

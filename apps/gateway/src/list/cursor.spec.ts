@@ -4,7 +4,9 @@ import { type Cursor, type CursorScope, decodeCursor, encodeCursor } from './cur
 
 const cursor: Cursor = { direction: 'after', boundary: 42, syncTimestamp: '2026-02-02T12:00:00.123Z', total: 99 };
 const scope: CursorScope = {
-  ...{ userId: 'aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa', list: 'episodes', since: '2026-01-01T00:00:00.000Z' },
+  userId: 'aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa',
+  list: 'episodes',
+  since: '2026-01-01T00:00:00.000Z',
 };
 
 describe('a cursor', () => {
@@ -16,7 +18,7 @@ describe('a cursor', () => {
         .date({ min: new Date(0), max: new Date('9999-01-01'), noInvalidDate: true })
         .map((date) => date.toISOString()),
       total: fc.maxSafeNat(),
-      span: fc.option(fc.record({ first: fc.maxSafeNat(), last: fc.maxSafeNat() }), { nil: undefined }),
+      range: fc.option(fc.record({ first: fc.maxSafeNat(), last: fc.maxSafeNat() }), { nil: undefined }),
     });
     fc.assert(
       fc.property(any, (made) => {

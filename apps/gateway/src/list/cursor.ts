@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import type { Span } from '#contracts';
+import type { IdRange } from '#contracts';
 
 /** The end of the year 9999, the last that a stamp can show. */
 const lastStamp = 253_402_300_799_999;
@@ -14,20 +14,20 @@ const cursorSchema = z.tuple([
   z.int().optional(),
 ]);
 
-/** Where a linked walk goes on, and what its first page fixed. */
+/** Where a walk by links continues, and what its first page determined. */
 export interface Cursor {
   direction: 'after' | 'before';
-  /** Row id beside which the page starts. */
+  /** The row id after or before which the page starts. */
   boundary: number;
   /** The `Sync-Timestamp` of the walk's first page. */
   syncTimestamp: string;
   /** The total that the first page counted. */
   total: number;
-  /** Of a walk with `since`: between which row ids the matches lay. */
-  span?: Span | undefined;
+  /** Of a walk with `since`: see {@link IdRange}. */
+  range?: IdRange | undefined;
 }
 
-/** What a cursor is good for: one user's one list with one `since`. */
+/** What a cursor is valid for: one user, one list, one `since`. */
 export interface CursorScope {
   userId: string;
   list: string;
@@ -35,13 +35,12 @@ export interface CursorScope {
 }
 
 /**
- * Writes a cursor for a link. Its check value ties it to its scope, so that one that was altered or belongs elsewhere
- * counts as not sent. It is no secret: whoever makes one up reads nothing but their own list, as every statement is
- * bound to the user.
+ * Writes a cursor for a link. Its check value ties it to its scope: one that was altered or is of another scope counts
+ * as not sent. It is no secret: who forges one reads only their own list, as every statement is bound to the user.
  */
 export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
-  const { direction, boundary, syncTimestamp, total, span } = cursor;
-  const parts = [direction, boundary, Date.parse(syncTimestamp), total, ...(span ? [span.first, span.last] : [])];
+  const { direction, boundary, syncTimestamp, total, range } = cursor;
+  const parts = [direction, boundary, Date.parse(syncTimestamp), total, ...(range ? [range.first, range.last] : [])];
   const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');
   return `${payload}.${check(payload, scope)}`;
 }
@@ -53,8 +52,8 @@ export function decodeCursor(text: string, scope: CursorScope): Cursor | undefin
   const parsed = cursorSchema.safeParse(json(Buffer.from(payload, 'base64url').toString('utf8')));
   if (!parsed.success) return undefined;
   const [direction, boundary, syncTimestamp, total, first, last] = parsed.data;
-  const span = first !== undefined && last !== undefined ? { first, last } : undefined;
-  return { direction, boundary, syncTimestamp: new Date(syncTimestamp).toISOString(), total, ...(span && { span }) };
+  const range = first !== undefined && last !== undefined ? { first, last } : undefined;
+  return { direction, boundary, syncTimestamp: new Date(syncTimestamp).toISOString(), total, ...(range && { range }) };
 }
 
 function json(text: string): unknown {

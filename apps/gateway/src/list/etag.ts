@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** Changes whenever a list's answer looks different for the same data. */
+/** To be increased with every release that answers with other JSON for the same data. */
 const representation = 1;
 
 /** Everything but the user's data that a list's answer depends on. */
@@ -8,7 +8,7 @@ export interface ListIdentity {
   userId: string;
   /** The whole URL with the base of its links. */
   url: string;
-  /** The parameters as they were used. */
+  /** The parameters as they took effect. */
   effective: unknown;
 }
 
@@ -20,7 +20,7 @@ export function listETag(clock: string, identity: ListIdentity): string {
   return `W/"${Date.parse(clock).toString(36)}-${fingerprint(identity)}"`;
 }
 
-/** The clock that a matching copy of this list was made at, from `If-None-Match` (RFC 9110, 13.1.2). */
+/** The user's clock in an ETag of this list in `If-None-Match` (RFC 9110, 13.1.2); `undefined` without one. */
 export function knownClock(ifNoneMatch: string | undefined, identity: ListIdentity): string | undefined {
   if (ifNoneMatch === undefined) return undefined;
   const expected = fingerprint(identity);

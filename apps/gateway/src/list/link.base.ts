@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
 
-/** The base of the links in a page: the public URL as configured, else as the request was addressed, else our own address. */
+/** The base URL of links: PUBLIC_URL, else as the request was addressed, else the address that is listened on. */
 export function linkBase(
   { protocol, host, headers }: Pick<FastifyRequest, 'protocol' | 'host' | 'headers'>,
   { PUBLIC_URL, HOST, PORT }: Pick<GatewayConfig, 'PUBLIC_URL' | 'HOST' | 'PORT'>,

@@ -15,7 +15,9 @@ describe('readListQuery', () => {
   it('uses what was sent', () => {
     expect(read('since=2026-01-01T00:00:00Z&page=3&per_page=1000')).toEqual({
       ...none,
-      ...{ since: '2026-01-01T00:00:00.000Z', page: 3, perPage: 1_000 },
+      since: '2026-01-01T00:00:00.000Z',
+      page: 3,
+      perPage: 1_000,
     });
   });
 

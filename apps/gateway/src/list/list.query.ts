@@ -1,10 +1,10 @@
 import { parseTime, toStamp } from '#contracts';
 import { type Cursor, decodeCursor } from './cursor.js';
 
-/** Rows on a page unless asked otherwise. */
+/** Rows on a page unless the client asks for another number. */
 const defaultPerPage = 50;
 
-/** What a list was asked for, with everything unusable left out (docs/interface.md, "Lists"). */
+/** The query of a list, without what can't be used (docs/interface.md, "Lists"). */
 export interface ListQuery {
   since: string | undefined;
   page: number;
@@ -46,7 +46,7 @@ function positiveInteger(text: string): number | undefined {
   return value >= 1 && Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** A number of any size, as what is too large is clamped. */
+/** A positive number of any size: one that is too large is clamped. */
 function clampedInteger(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 ? value : undefined;

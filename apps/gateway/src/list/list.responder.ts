@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { JsonText, type listEpisodes, type listSubscriptions, type Position } from '#contracts';
+import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions, type Position } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
 import { Services } from '../services.js';
@@ -13,9 +13,7 @@ import { QueryString } from './query.string.js';
 /** The lists of the interface and the name of each one's array. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
 
-/**
- * The most that an envelope takes beside its items: two links, which repeat the URL in another encoding, and numbers.
- */
+/** The most bytes of an envelope without its items: two links, which repeat the URL percent-encoded, and numbers. */
 const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
 /** Answers the two lists: query, headers, envelope and links (docs/interface.md, "Lists"). */
@@ -23,38 +21,29 @@ const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 export class ListResponder {
   constructor(
     @Inject(CONFIG) private readonly config: GatewayConfig,
-    @Inject(Services) private readonly services: Services,
+    private readonly services: Services,
   ) {}
 
   async answer(
     contract: typeof listSubscriptions | typeof listEpisodes,
+    userId: string,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
     const array = arrays[contract.pattern as keyof typeof arrays];
-    const userId = this.services.userId(request);
-    // A request may name the whole URL (RFC 9112, 3.2.2); what counts is its path.
-    const { pathname, search } = new URL(request.url, 'http://ignored');
-    const url = new URL(`${linkBase(request, this.config)}${pathname}${search}`);
+    const url = this.urlOf(request);
     const sent = new QueryString(url.search, listParameters);
     const query = readListQuery(sent, { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE });
     const { since, page, perPage, cursor, ignored } = query;
     const identity: ListIdentity = { userId, url: url.href, effective: [since, page, perPage, cursor] };
-    const known = knownClock(request.headers['if-none-match'], identity);
-    const found = await this.services.call(
-      contract,
-      request,
-      {
-        userId,
-        perPage,
-        maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
-        position: position(query),
-        ...(since !== undefined && { since }),
-        ...(cursor && { total: cursor.total, span: cursor.span }),
-        ...(known !== undefined && { knownClock: known }),
-      },
-      Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES),
-    );
+    const payload: ListRequest = {
+      userId,
+      ...requested(query),
+      maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
+      knownClock: knownClock(request.headers['if-none-match'], identity),
+    };
+    const answerBytes = Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES);
+    const found = await this.services.call(contract, request, payload, answerBytes);
     const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
     void reply.headers({
       etag: listETag(found.clock, identity),
@@ -65,19 +54,28 @@ export class ListResponder {
     });
     if (found.unchanged || request.headers['if-none-match']?.trim() === '*') return void reply.code(304);
     const { total, items, firstId, lastId, more } = found;
-    const span = cursor ? cursor.span : found.span;
-    const links = neighbours({ page, perPage, cursor, total, span, syncTimestamp, firstId, lastId, more });
-    const link = (neighbour: Neighbour) => {
-      const place = encodeCursor(neighbour.cursor, { userId, list: array, since });
-      return `${url.origin}${url.pathname}${sent.with({ page: String(neighbour.page), cursor: place })}`;
+    const range = cursor ? cursor.range : found.span;
+    const links = neighbours({ page, perPage, cursor, total, range, syncTimestamp, firstId, lastId, more });
+    const link = (to: Neighbour) => {
+      const start = encodeCursor(to.cursor, { userId, list: array, since });
+      return `${url.origin}${url.pathname}${sent.with({ page: String(to.page), cursor: start })}`;
     };
     const next = links.next && link(links.next);
     const previous = links.previous && link(links.previous);
     const envelope = JSON.stringify({ total, page, per_page: perPage, next, previous });
     return JsonText.concat(`${envelope.slice(0, -1)},"${array}":`, items, '}');
   }
+
+  /** The URL of the request with the base of its links. */
+  private urlOf(request: FastifyRequest): URL {
+    // The target may be a whole URL (RFC 9112, 3.2.2), of which only path and query count.
+    const { pathname, search } = new URL(request.url, 'http://ignored');
+    return new URL(`${linkBase(request, this.config)}${pathname}${search}`);
+  }
 }
 
-function position({ cursor, page }: ListQuery): Position {
-  return cursor ? { from: cursor.direction, id: cursor.boundary } : { from: 'page', page };
+/** What the service needs of a query. */
+function requested({ since, page, perPage, cursor }: ListQuery) {
+  const position: Position = cursor ? { from: cursor.direction, id: cursor.boundary } : { from: 'page', page };
+  return { since, perPage, position, total: cursor?.total, span: cursor?.range };
 }

@@ -8,12 +8,12 @@ const syncTimestamp = '2026-02-02T12:00:00.000Z';
 
 /**
  * A page of rows with these ids, as a service reads it: by its number or beside a boundary, and from the second page of a
- * walk with `since` on only within its span.
+ * walk with `since` on only within its range of ids.
  */
 function readPage(all: readonly number[], page: number, cursor?: Cursor, since = false) {
   const backward = cursor?.direction === 'before';
-  const span = cursor ? cursor.span : since && all.length > 0 ? { first: all[0]!, last: all.at(-1)! } : undefined;
-  const ids = all.filter((id) => !span || (id >= span.first && id <= span.last));
+  const range = cursor ? cursor.range : since && all.length > 0 ? { first: all[0]!, last: all.at(-1)! } : undefined;
+  const ids = all.filter((id) => !range || (id >= range.first && id <= range.last));
   const ahead = !cursor
     ? ids.slice((page - 1) * perPage)
     : ids.filter((id) => (backward ? id < cursor.boundary : id > cursor.boundary));
@@ -24,7 +24,7 @@ function readPage(all: readonly number[], page: number, cursor?: Cursor, since =
     page,
     rows,
     total,
-    ...neighbours({ page, perPage, cursor, total, span, syncTimestamp, ...ends }),
+    ...neighbours({ page, perPage, cursor, total, range, syncTimestamp, ...ends }),
   };
 }
 
@@ -135,11 +135,11 @@ describe('a walk by links', () => {
     );
   });
 
-  it('with since keeps to the span of what matched when it began', () => {
+  it('with since keeps to the range of ids that matched when it began', () => {
     const { next } = readPage([2, 4, 6, 8], 1, undefined, true);
     const later = [1, 2, 4, 6, 7, 8, 9];
     const second = readPage(later, 2, next?.cursor);
-    expect(second).toMatchObject({ rows: [7, 8], previous: { cursor: { span: { first: 2, last: 8 } } } });
+    expect(second).toMatchObject({ rows: [7, 8], previous: { cursor: { range: { first: 2, last: 8 } } } });
     expect(second).not.toHaveProperty('next');
     expect(readPage(later, 1, second.previous?.cursor).rows).toEqual([2, 4, 6]);
   });

@@ -1,14 +1,14 @@
-import type { Span } from '#contracts';
+import type { IdRange } from '#contracts';
 import type { Cursor } from './cursor.js';
 
-/** What decides a page's neighbours. */
+/** What determines the neighbours of a page. */
 export interface PageFacts {
   page: number;
   perPage: number;
   cursor: Cursor | undefined;
   total: number;
-  /** Of a walk with `since`. */
-  span: Span | undefined;
+  /** Of a walk with `since` only. */
+  range: IdRange | undefined;
   syncTimestamp: string;
   firstId: number | undefined;
   lastId: number | undefined;
@@ -16,13 +16,13 @@ export interface PageFacts {
   more: boolean;
 }
 
-/** A neighbour: its number, which is a label, and its place, which decides. */
+/** A neighbour of a page. Its cursor says where it starts; its number is a label only. */
 export interface Neighbour {
   page: number;
   cursor: Cursor;
 }
 
-/** A place after every row. */
+/** A boundary after every row. */
 const end = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -30,8 +30,8 @@ const end = Number.MAX_SAFE_INTEGER;
  * side; a page past the end has the last one before it.
  */
 export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
-  const { page, cursor, total, span, syncTimestamp, more } = facts;
-  const walk = { syncTimestamp, total, ...(span && { span }) };
+  const { page, cursor, total, range, syncTimestamp, more } = facts;
+  const walk = { syncTimestamp, total, ...(range && { range }) };
   const firstId = facts.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : end);
   const lastId = facts.lastId ?? (cursor ? Math.max(cursor.boundary - 1, 0) : 0);
   const after = { page: page + 1, cursor: { direction: 'after' as const, boundary: lastId, ...walk } };

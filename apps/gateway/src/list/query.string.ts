@@ -1,15 +1,15 @@
-/** The lengths between which the name of a parameter that a list knows lies, the longest in percent-encoding. */
+/** The lengths of the shortest and the longest name of a known parameter, the longest one percent-encoded. */
 const [shortestName, longestName] = ['page'.length, 3 * 'per_page'.length];
 
 /**
- * The query of a list, of which nothing but the parameters that the list knows is decoded: all others, however many there
- * are, only stay as they are in the links of the page.
+ * The query of a list. Only the parameters that the list knows are decoded; all others, however many, are repeated
+ * unchanged in the links of the page.
  */
 export class QueryString {
   private readonly known = new Map<string, string[]>();
   private readonly others: string[] = [];
 
-  /** @param search with the question mark that it begins with, or empty. */
+  /** @param search beginning with the question mark, or empty. */
   constructor(search: string, names: readonly string[]) {
     for (const part of search.slice(1).split('&')) {
       const name = nameOf(part);
@@ -23,7 +23,7 @@ export class QueryString {
     return (this.known.get(name) ?? []).flatMap((part) => new URLSearchParams(part).getAll(name));
   }
 
-  /** The query of a link: other values for some of the known parameters, and all else as it was sent. */
+  /** The query of a link: new values for some of the known parameters, everything else as sent. */
   with(values: Readonly<Record<string, string>>): string {
     const kept = [...this.known].filter(([name]) => !(name in values)).flatMap(([, parts]) => parts);
     return `?${[...this.others, ...kept, new URLSearchParams(values).toString()].join('&')}`;
@@ -36,7 +36,7 @@ export class QueryString {
   }
 }
 
-/** The name of a parameter, decoded; `undefined` for one that can't be known. */
+/** The name of a parameter, decoded; `undefined` for one too short or too long to be known. */
 function nameOf(part: string): string | undefined {
   const equals = part.indexOf('=');
   const name = equals < 0 ? part : part.slice(0, equals);

@@ -13,9 +13,9 @@ import {
 } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { UserId } from '../auth/user-id.decorator.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { subscriptionEntries } from '../http/batch.js';
-import { prefixes } from '../http/routes.js';
 import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
@@ -24,11 +24,11 @@ import { deletionAcceptedSchema, subscribeSchema, subscriptionPageSchema, update
 
 /** /subscriptions (docs/interface.md, "Subscriptions"). */
 @ApiTags('Subscriptions')
-@Controller({ path: prefixes.map((prefix) => `${prefix}/subscriptions`) })
+@Controller('subscriptions')
 export class SubscriptionController {
   constructor(
-    @Inject(Services) private readonly services: Services,
-    @Inject(ListResponder) private readonly lists: ListResponder,
+    private readonly services: Services,
+    private readonly lists: ListResponder,
     @Inject(CONFIG) private readonly config: GatewayConfig,
   ) {}
 
@@ -37,37 +37,37 @@ export class SubscriptionController {
   @Repeatable()
   @Operation('Adds subscriptions', { status: 200, schema: subscribedSchema }, [405])
   async subscribe(
+    @UserId() userId: string,
     @Req() request: FastifyRequest,
     @Body({ schema: subscribeSchema }) body: z.output<typeof subscribeSchema>,
   ) {
     const entries = subscriptionEntries(body.subscriptions, this.config.MAX_SUBSCRIPTION_ENTRIES);
-    const userId = this.services.userId(request);
     return writeAnswer(subscribe, await this.services.call(subscribe, request, { userId, entries })).body;
   }
 
   @Get()
   @ListParameters()
   @Operation('Lists subscriptions changed since a timestamp', { status: 200, schema: subscriptionPageSchema }, [])
-  list(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    return this.lists.answer(listSubscriptions, request, reply);
+  list(@UserId() userId: string, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    return this.lists.answer(listSubscriptions, userId, request, reply);
   }
 
   @Get(':guid')
   @Operation('Reads one subscription', { status: 200, schema: subscriptionSchema }, [404, 405, 410])
-  get(@Req() request: FastifyRequest, @Param('guid', { schema: guidSchema }) guid: string) {
-    return this.services.call(getSubscription, request, { userId: this.services.userId(request), guid });
+  get(@UserId() userId: string, @Req() request: FastifyRequest, @Param('guid', { schema: guidSchema }) guid: string) {
+    return this.services.call(getSubscription, request, { userId, guid });
   }
 
   @Patch(':guid')
   @Repeatable()
   @Operation('Updates one subscription', { status: 200, schema: updatedSchema }, [404, 405])
   async update(
+    @UserId() userId: string,
     @Req() request: FastifyRequest,
     @Param('guid', { schema: guidSchema }) guid: string,
     @Body({ schema: updateSchema }) body: z.output<typeof updateSchema>,
   ) {
     const { new_feed_url: newFeedUrl, new_guid: newGuid, is_subscribed: isSubscribed } = body;
-    const userId = this.services.userId(request);
     const patch = { userId, guid, newFeedUrl, newGuid, isSubscribed };
     return writeAnswer(updateSubscription, await this.services.call(updateSubscription, request, patch)).body;
   }
@@ -76,8 +76,11 @@ export class SubscriptionController {
   @HttpCode(202)
   @Repeatable()
   @Operation('Requests deletion of one subscription', { status: 202, schema: deletionAcceptedSchema }, [404, 405])
-  async delete(@Req() request: FastifyRequest, @Param('guid', { schema: guidSchema }) guid: string) {
-    const userId = this.services.userId(request);
+  async delete(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Param('guid', { schema: guidSchema }) guid: string,
+  ) {
     return writeAnswer(requestDeletion, await this.services.call(requestDeletion, request, { userId, guid })).body;
   }
 }

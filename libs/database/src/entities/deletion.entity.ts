@@ -30,7 +30,7 @@ export class DeletionEntity {
   @Column({ type: 'integer', default: 0 })
   send!: number;
 
-  /** When a relay last took it to send or to look after its job; none: its next job is due, whatever an earlier one does. */
+  /** When a relay last took it, to send its job or to check on it; null: its next job is due. */
   @Column({ name: 'sent_at', type: 'timestamp with time zone', nullable: true })
   sentAt!: Date | null;
 

@@ -1,3 +1,4 @@
+import { unavailable } from '#contracts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -5,7 +6,6 @@ import { ManualResetEvent } from '../wire/manual-reset.event.js';
 import { RedisLink } from '../wire/redis.link.js';
 import { RepeatingTask } from '../wire/repeating.task.js';
 import { ServiceView } from './service.view.js';
-import { unavailable } from './unavailable.js';
 
 export interface ClientLinksOptions {
   readonly connect: () => Redis | Cluster;

@@ -1,7 +1,7 @@
+import { unavailable } from '#contracts';
 import { Batch } from '../wire/batch.js';
 import { retentionMs } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
-import { unavailable } from './unavailable.js';
 
 interface Addition {
   readonly fields: readonly string[];

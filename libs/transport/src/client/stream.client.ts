@@ -3,7 +3,7 @@ import { ClientProxy, type ReadPacket, type WritePacket } from '@nestjs/microser
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { throwError, type Observable } from 'rxjs';
-import { defaultDeadlineMs, Failure, failureSchema } from '#contracts';
+import { defaultDeadlineMs, Failure, failureSchema, unavailable } from '#contracts';
 import { warnOfEviction } from '#runtime';
 import { decodeReplies, encodeRequest, longestBudgetMs, type Result } from '../wire/format.js';
 import { replyChannel, serviceOf } from '../wire/keys.js';
@@ -11,7 +11,6 @@ import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link
 import { ClientLinks } from './links.js';
 import { PendingCalls } from './pending.calls.js';
 import type { ServiceView } from './service.view.js';
-import { unavailable } from './unavailable.js';
 
 export interface StreamClientOptions {
   /** Opens a connection; two are kept, one that writes and one that is subscribed to the replies. */

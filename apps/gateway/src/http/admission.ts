@@ -1,22 +1,21 @@
-import { type Log, refusalMetrics } from '#runtime';
+import { authenticationFailureMetrics, type Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.js';
-import { Refusal } from '../auth/refusal.js';
+import { AuthenticationFailure } from '../auth/authentication.failure.js';
 import type { HeldBytes } from '../held.bytes.js';
 import { answerFor, send } from './answers.js';
 import { type ErrorAnswer, failureAnswers, httpAnswers } from './failure.responses.js';
-import { FairStart } from './fair.start.js';
+import { FairScheduler } from './fair.scheduler.js';
 import type { RateLimits } from './rate.limits.js';
 import { isOpen, methodsOf } from './routes.js';
 
 /**
- * What stands before every handler, in this order: whether the address may ask again so soon, who asks, whether that
- * user may, whether the user has not too much here already, and whether there is such a route. Nothing else of a request
- * is looked at before.
+ * Admission control, before routing and before the body is read. Checks, in this order: the rate limit of the address,
+ * the credential, the rate limit of the user, what the user's requests hold already, and whether the route exists.
  */
-export class Gate {
-  private readonly refused = refusalMetrics();
-  private readonly start = new FairStart();
+export class Admission {
+  private readonly refused = authenticationFailureMetrics();
+  private readonly scheduler = new FairScheduler();
 
   constructor(
     private readonly authenticator: Authenticator,
@@ -25,14 +24,14 @@ export class Gate {
     private readonly log: Log,
   ) {}
 
-  /** A request with a path that can be decoded: answers it, or lets it pass. */
-  async pass(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    // RFC 9112, 3.2: a request of HTTP/1.1 without a Host is none.
+  /** Lets a request pass, or answers it with an error. For paths that can be decoded. */
+  async admit(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    // RFC 9112, 3.2: HTTP/1.1 requires a Host.
     if (request.headers.host === undefined && request.raw.httpVersionMinor > 0) {
       return send(reply.header('connection', 'close'), httpAnswers[400] as ErrorAnswer);
     }
-    const refusal = await this.refusal(request, reply);
-    if (refusal) return send(reply, refusal);
+    const error = await this.check(request, reply);
+    if (error) return send(reply, error);
     const path = pathOf(request);
     if (isOpen(request.method, path) || (!request.is404 && request.method !== 'OPTIONS')) return undefined;
     const methods = methodsOf(path);
@@ -40,21 +39,22 @@ export class Gate {
     return send(reply, failureAnswers.not_found);
   }
 
-  /** A request with a path that can't be decoded: still the credential first. */
+  /** Answers a request whose path can't be decoded: with 405, unless an earlier check fails. */
   async refuse(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    send(reply, (await this.refusal(request, reply)) ?? failureAnswers.invalid);
+    send(reply, (await this.check(request, reply)) ?? failureAnswers.invalid);
   }
 
-  private async refusal(request: FastifyRequest, reply: FastifyReply): Promise<ErrorAnswer | undefined> {
+  /** Every check but that of the route. @returns the error to answer with, where one fails. */
+  private async check(request: FastifyRequest, reply: FastifyReply): Promise<ErrorAnswer | undefined> {
     try {
       await this.limits.ofAddress(request.ip, reply);
       if (isOpen(request.method, pathOf(request))) return undefined;
       request.caller = await this.authenticated(request);
       await this.limits.ofUser(request.caller.userId, reply);
-      // One that no hook saw is refused without having held anything.
+      // Fastify runs no hook for a path that can't be decoded; such a request holds nothing.
       if (!request.ended) return undefined;
       request.hold = this.held.forRequest(request.caller.userId, request.ended);
-      await this.start.enter(request.caller.userId);
+      await this.scheduler.begin(request.caller.userId);
       return undefined;
     } catch (error) {
       const log = this.log.child({ requestId: request.id });
@@ -68,10 +68,10 @@ export class Gate {
     try {
       return await this.authenticator.authenticate(request.headers.authorization, scope);
     } catch (error) {
-      if (error instanceof Refusal) {
+      if (error instanceof AuthenticationFailure) {
         const { reason, cause } = error;
         this.refused(reason);
-        // Of the cause only what it is: its message could quote the token.
+        // The code of the cause alone: its message could quote the token.
         const facts = { requestId: request.id, reason, detail: (cause as { code?: string } | undefined)?.code };
         this.log[reason === 'missing' ? 'debug' : 'info'](facts, 'a credential was refused');
       }

@@ -1,10 +1,10 @@
 import { Socket } from 'node:net';
 
 /**
- * A socket that sends together what is written to it in one turn of the event loop: the statements at either end of a
- * transaction are then one packet for Postgres to wake up for, and not one each.
+ * A socket that sends everything written to it in one tick of the event loop together: the statements at either end of
+ * a transaction then reach Postgres in one packet, and wake its process up once.
  */
-export function turnSocket(): Socket {
+export function corkedSocket(): Socket {
   const socket = new Socket();
   const write = socket.write.bind(socket) as (...written: unknown[]) => boolean;
   let isHeld = false;
@@ -20,7 +20,7 @@ export function turnSocket(): Socket {
     }
     return write(...written);
   };
-  // Not before: a socket that connects takes its own `write` again.
+  // Not earlier: Socket.connect() restores the prototype's `write`.
   socket.once('connect', () => Object.assign(socket, { write: hold as Socket['write'] }));
   return socket;
 }

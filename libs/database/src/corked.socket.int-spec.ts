@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { turnSocket } from './turn.socket.js';
+import { corkedSocket } from './corked.socket.js';
 
-/** A server on a thread of its own, which hears of what is sent before the turn it was sent in has ended. */
+/** A server on a thread of its own, which receives what is sent before the tick it was sent in has ended. */
 const listen = `
   const { parentPort, workerData: arrived } = require('node:worker_threads');
   const server = require('node:net').createServer((socket) => socket.on('data', (chunk) => {
@@ -18,7 +18,7 @@ const listen = `
 let server: Worker;
 let socket: Socket;
 let arrived: Int32Array;
-let heard: string[];
+let received: string[];
 
 beforeEach(async () => {
   arrived = new Int32Array(new SharedArrayBuffer(4));
@@ -26,8 +26,8 @@ beforeEach(async () => {
   const [port] = (await once(server, 'message')) as [number];
   const chunks: string[] = [];
   server.on('message', (chunk: string) => chunks.push(chunk));
-  heard = chunks;
-  socket = turnSocket();
+  received = chunks;
+  socket = corkedSocket();
   socket.connect(port, '127.0.0.1');
   await once(socket, 'connect');
 });
@@ -37,20 +37,20 @@ afterEach(async () => {
   await server.terminate();
 });
 
-it('sends together, in order and when the turn ends what is written in one turn', async () => {
+it('sends together, in order and at the end of the tick what is written in one tick', async () => {
   socket.write('BEGIN;');
   await Promise.resolve();
   socket.write(Buffer.from('SELECT;'));
   expect(Atomics.wait(arrived, 0, 0, 100)).toBe('timed-out');
-  await eventually(() => expect(heard).toEqual(['BEGIN;SELECT;']));
+  await eventually(() => expect(received).toEqual(['BEGIN;SELECT;']));
 });
 
-it('sends in the next turn what is written then, and does not wait for more', async () => {
+it('sends in the next tick what is written then, and does not wait for more', async () => {
   socket.write('one');
-  await eventually(() => expect(heard).toEqual(['one']));
+  await eventually(() => expect(received).toEqual(['one']));
   socket.write('two');
   socket.write('three');
-  await eventually(() => expect(heard).toEqual(['one', 'twothree']));
+  await eventually(() => expect(received).toEqual(['one', 'twothree']));
 });
 
 it('tells when it has written, and loses nothing at its end', async () => {
@@ -60,5 +60,5 @@ it('tells when it has written, and loses nothing at its end', async () => {
   socket.end();
   await once(socket, 'finish');
   expect(written).toEqual(['a', 'b']);
-  await eventually(() => expect(heard).toEqual(['ab']));
+  await eventually(() => expect(received).toEqual(['ab']));
 });

@@ -6,7 +6,7 @@ import { AppProcess, eventually } from '#testing';
 import type { JWTPayload } from 'jose';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { keySet, newKey, sign } from '../../testing/key.provider.js';
-import type { RefusalReason } from './refusal.js';
+import type { FailureReason } from './authentication.failure.js';
 
 let keys: string;
 const gateways: AppProcess[] = [];
@@ -20,20 +20,24 @@ afterAll(async () => {
 
 async function gateway(keySetFile: string, variables: Record<string, string> = {}): Promise<AppProcess> {
   const started = await AppProcess.start('gateway', {
-    ...{ PORT: '0', OPS_PORT: '0', REDIS_URL: inject('servers').redisUrl, AUTH_JWKS_FILE: keySetFile },
-    ...{ AUTH_ISSUER: TokenIssuer.issuer, AUTH_AUDIENCE: TokenIssuer.audience },
+    PORT: '0',
+    OPS_PORT: '0',
+    REDIS_URL: inject('servers').redisUrl,
+    AUTH_JWKS_FILE: keySetFile,
+    AUTH_ISSUER: TokenIssuer.issuer,
+    AUTH_AUDIENCE: TokenIssuer.audience,
     ...variables,
   });
   gateways.push(started);
   return started;
 }
 
-/** Asks for what no gateway has: 404 tells that the credential was accepted. */
+/** Asks for a path that does not exist: 404 means that the credential was accepted. */
 const ask = (at: AppProcess, authorization?: string) =>
   fetch(`http://127.0.0.1:${String(at.facts['port'])}/nothing`, { headers: authorization ? { authorization } : {} });
 
 /** For each reason a credential that is refused for it. */
-async function refusedCredentials(keySetFile: string): Promise<Record<RefusalReason, string | undefined>> {
+async function refusedCredentials(keySetFile: string): Promise<Record<FailureReason, string | undefined>> {
   const [key, stranger] = [await newKey('ours'), await newKey('strange')];
   writeFileSync(keySetFile, JSON.stringify(keySet(key)));
   const bearer = async (claims: JWTPayload, header = {}, by = key) =>

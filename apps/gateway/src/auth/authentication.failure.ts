@@ -1,7 +1,7 @@
 import { Failure } from '#contracts';
 
-/** Why a credential is not accepted, for the operator; outside all of them are the same 401. */
-export type RefusalReason =
+/** Why a credential is not accepted, for the operator; clients get the same 401 for all of them. */
+export type FailureReason =
   | 'missing'
   | 'malformed'
   | 'issuer'
@@ -15,12 +15,12 @@ export type RefusalReason =
   | 'scope';
 
 /** A credential that is missing or can't be accepted. */
-export class Refusal extends Failure {
+export class AuthenticationFailure extends Failure {
   constructor(
-    readonly reason: RefusalReason,
+    readonly reason: FailureReason,
     options?: ErrorOptions,
   ) {
     super('unauthorized', undefined, options);
-    this.name = 'Refusal';
+    this.name = 'AuthenticationFailure';
   }
 }
