@@ -1,5 +1,5 @@
 import { Failure } from '#contracts';
-import type { Refusal, Upload } from './episode-entry.rule.js';
+import type { FailedEntry, Upload } from './episode-entry.rule.js';
 import type { EpisodeRow } from './episode.row.js';
 import { shown } from './shown.episode.js';
 
@@ -20,7 +20,7 @@ export class AnswerRoom {
   private readonly items = new Map<number, { bytes: number; shown: number }>();
 
   /** @throws Failure `invalid` where there is no room for so many verdicts. */
-  constructor(maxBytes: number, entries: readonly (Upload | Refusal)[]) {
+  constructor(maxBytes: number, entries: readonly (Upload | FailedEntry)[]) {
     this.free = maxBytes - envelope - entries.reduce((sum, entry) => sum + reserved(entry), 0);
     if (this.free < 0) throw new Failure('invalid');
   }
@@ -45,7 +45,7 @@ export class AnswerRoom {
   }
 
   /** The verdict as there is room for it: without what it echoes but the client's own name where there is not. */
-  fit(refusal: Refusal): Refusal {
+  fit(refusal: FailedEntry): FailedEntry {
     const more = bytesOf(refusal) + 1 - reserved(refusal);
     if (more <= this.free) {
       this.free -= Math.max(more, 0);
@@ -57,11 +57,11 @@ export class AnswerRoom {
 }
 
 /** The bytes of `temporary_id` in an item. */
-function ownName(entry: Upload | Refusal): number {
+function ownName(entry: Upload | FailedEntry): number {
   const name = 'refuse' in entry ? entry.temporaryId : entry.temporary_id;
   return name === undefined ? 0 : bytesOf({ temporary_id: name });
 }
 
-function reserved(entry: Upload | Refusal): number {
+function reserved(entry: Upload | FailedEntry): number {
   return barestVerdict + ownName(entry);
 }

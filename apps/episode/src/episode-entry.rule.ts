@@ -24,7 +24,7 @@ export interface Metadata {
 }
 
 /** The verdict on an entry that can't be applied. */
-export type Refusal = Uploaded['failure'][number];
+export type FailedEntry = Uploaded['failure'][number];
 
 /** An entry whose form is right. */
 export interface Upload {
@@ -34,7 +34,7 @@ export interface Upload {
   statuses: Partial<Record<StatusName, Status>>;
   temporaryId?: string | number;
   /** The verdict if it can't be applied after all. */
-  refuse(code: EntryFailureCode, message: string): Refusal;
+  refuse(code: EntryFailureCode, message: string): FailedEntry;
 }
 
 /** The longest temporary_id, and the longest text echoed of what should be a guid, in bytes of UTF-8. */
@@ -69,8 +69,8 @@ class Fault extends Error {
 }
 
 /** Judges the form of one entry by itself (docs/interface.md, "Episodes" and "Texts"). */
-export function judgeUpload(entry: EpisodeEntry): Upload | Refusal {
-  const refuse = (code: EntryFailureCode, message: string): Refusal => ({ ...echo(entry ?? {}), code, message });
+export function validateEntry(entry: EpisodeEntry): Upload | FailedEntry {
+  const refuse = (code: EntryFailureCode, message: string): FailedEntry => ({ ...echo(entry ?? {}), code, message });
   if (entry === null) return refuse('invalid_value', 'An entry must be an object');
   try {
     return { ...read(entry), refuse };
@@ -173,7 +173,7 @@ function statusValue(value: unknown, field: StatusName, fault: (words: string) =
 }
 
 /** The identifiers of a refused entry, as they were sent; longer than they may be, one is left out. */
-function echo(entry: NonNullable<EpisodeEntry>): Omit<Refusal, 'code' | 'message'> {
+function echo(entry: NonNullable<EpisodeEntry>): Omit<FailedEntry, 'code' | 'message'> {
   const short = (value: unknown, limit: number) =>
     typeof value === 'string' && Buffer.byteLength(value) <= limit ? value : undefined;
   const { temporaryId } = entry;

@@ -10,7 +10,7 @@ import {
 import { Database } from '#database';
 import type { CallContext } from '#transport';
 import { AnswerRoom } from './answer.room.js';
-import { judgeUpload } from './episode-entry.rule.js';
+import { validateEntry } from './episode-entry.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { listChanged, meant, saveChanges, toLoaded } from './episode.store.js';
 import { KnownEpisodes } from './known-episodes.js';
@@ -34,7 +34,7 @@ export class EpisodeService {
   /** Uploads episode states (POST /episodes). */
   async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<JsonText<Uploaded>> {
     const { userId, maxBytes = defaultAnswerBytes } = request;
-    const judged = request.entries.map(judgeUpload);
+    const judged = request.entries.map(validateEntry);
     const uploads = judged.filter((entry) => 'refuse' in entry);
     const room = new AnswerRoom(maxBytes, judged);
     const write = {

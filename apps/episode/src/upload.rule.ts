@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Uploaded } from '#contracts';
 import type { AnswerRoom } from './answer.room.js';
-import type { Metadata, Refusal, Upload } from './episode-entry.rule.js';
+import type { Metadata, FailedEntry, Upload } from './episode-entry.rule.js';
 import { wireName } from './episode-entry.rule.js';
 import { described, type EpisodeRow, merged, settled } from './episode.row.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
@@ -29,11 +29,11 @@ const atOnce = 25;
 /** Applies a batch in order. Success items show what stands after the whole of it. */
 export async function applyUploads(
   known: KnownEpisodes,
-  entries: readonly (Upload | Refusal)[],
+  entries: readonly (Upload | FailedEntry)[],
   room: AnswerRoom,
 ): Promise<Uploaded> {
   let place = 0;
-  const outcomes: (Applied | Refusal)[] = [];
+  const outcomes: (Applied | FailedEntry)[] = [];
   for (const entry of entries) {
     const outcome = 'refuse' in entry ? applyUpload(known, entry, place++, room) : entry;
     if (outcomes.push('message' in outcome ? room.fit(outcome) : outcome) % atOnce === 0) await nextTurn();
@@ -57,7 +57,12 @@ export async function applyUploads(
  *
  * @param entry its place among those that were looked up.
  */
-export function applyUpload(known: KnownEpisodes, upload: Upload, entry: number, room: AnswerRoom): Applied | Refusal {
+export function applyUpload(
+  known: KnownEpisodes,
+  upload: Upload,
+  entry: number,
+  room: AnswerRoom,
+): Applied | FailedEntry {
   const subscription = known.subscription(upload.podcastGuid);
   if (!subscription) return upload.refuse('unknown_subscription', 'There is no subscription with this podcast_guid');
   const meant = findEpisode(known, upload, entry, subscription.id);
@@ -72,7 +77,7 @@ export function applyUpload(known: KnownEpisodes, upload: Upload, entry: number,
 }
 
 /** By sync_id; else by what describes it; else it is new. */
-function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscriptionId: number): Meant | Refusal {
+function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscriptionId: number): Meant | FailedEntry {
   const { syncId, metadata } = upload;
   const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
   if (named === 'unread') return tooMuch(upload, 'look-up');
@@ -96,7 +101,7 @@ function findNamed(
   entry: number,
   subscriptionId: number,
   row: EpisodeRow,
-): Meant | Refusal {
+): Meant | FailedEntry {
   if (row.subscriptionId !== subscriptionId) {
     return upload.refuse('wrong_subscription', 'This sync_id belongs to an episode of another subscription');
   }
@@ -105,7 +110,7 @@ function findNamed(
   return same && same.id !== row.id ? { row, same } : { row };
 }
 
-function tooMuch(upload: Upload, what: 'answer' | 'look-up'): Refusal {
+function tooMuch(upload: Upload, what: 'answer' | 'look-up'): FailedEntry {
   const message =
     what === 'answer'
       ? 'The answer has no room for this episode: send fewer entries at once'

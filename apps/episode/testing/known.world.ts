@@ -1,5 +1,5 @@
 import { defaultAnswerBytes, type EpisodeEntry } from '#contracts';
-import { judgeUpload, type Metadata } from '../src/episode-entry.rule.js';
+import { validateEntry, type Metadata } from '../src/episode-entry.rule.js';
 import { AnswerRoom } from '../src/answer.room.js';
 import type { EpisodeRow } from '../src/episode.row.js';
 import { KnownEpisodes, type Loaded } from '../src/known-episodes.js';
@@ -67,7 +67,7 @@ export function world(
 
 /** The row id that each entry ended at, or why it was refused. */
 export function upload(known: KnownEpisodes, ...entries: NonNullable<EpisodeEntry>[]): (number | string)[] {
-  const judged = entries.map((entry) => judgeUpload({ podcastGuid: podcast, ...entry }));
+  const judged = entries.map((entry) => validateEntry({ podcastGuid: podcast, ...entry }));
   const room = new AnswerRoom(defaultAnswerBytes, judged);
   const outcomes = judged.map((entry, place) => ('refuse' in entry ? applyUpload(known, entry, place, room) : entry));
   return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));
