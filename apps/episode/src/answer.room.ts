@@ -1,7 +1,6 @@
 import { Failure } from '#contracts';
 import type { FailedEntry, Upload } from './episode-entry.rule.js';
-import type { EpisodeRow } from './episode.row.js';
-import { shown } from './shown.episode.js';
+import { type EpisodeRow, shown } from './episode.row.js';
 
 /** More bytes than any verdict has beside what it repeats of its entry. */
 const barestVerdict = 200;
@@ -27,7 +26,7 @@ export class AnswerRoom {
 
   /** Takes room for an item of a row as it is about to be, after it took in another one; says whether there was. */
   take(entry: Upload, row: EpisodeRow, guid: string, absorbed?: EpisodeRow): boolean {
-    const bytes = bytesOf(shown(row, guid, (name) => row.statuses[name])) + 1;
+    const bytes = bytesOf(shown(row, guid)) + 1;
     const before = this.items.get(row.id) ?? { bytes: 0, shown: 0 };
     const gone = absorbed && this.items.get(absorbed.id);
     const items = before.shown + (gone?.shown ?? 0) + 1;
@@ -58,7 +57,7 @@ export class AnswerRoom {
 
 /** The bytes of `temporary_id` in an item. */
 function ownName(entry: Upload | FailedEntry): number {
-  const name = 'refuse' in entry ? entry.temporaryId : entry.temporary_id;
+  const name = 'sent' in entry ? entry.temporaryId : entry.temporary_id;
   return name === undefined ? 0 : bytesOf({ temporary_id: name });
 }
 

@@ -1,5 +1,25 @@
+import { metadataNames, statusNames, wireNames } from '#contracts';
 import { statement } from '#database';
-import { inUtc, metadataColumns, statusesWith } from './episode.columns.js';
+
+/**
+ * What a client is shown of an episode `e`, under the names that the rules use.
+ *
+ * @param time how a time is read.
+ */
+export const shownColumns = (time: (column: string) => string) => {
+  const metadata = metadataNames.map((name) => {
+    const column = `e.${wireNames[name]}`;
+    return `${name === 'publishDate' ? time(column) : column} AS "${name}"`;
+  });
+  const statuses = statusNames.map((name) => {
+    const column = `e.${wireNames[name]}`;
+    return `${column} AS "${name}", ${time(`${column}_at`)} AS "${name}At"`;
+  });
+  return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
+};
+
+/** In JSON, the form of which then does not depend on the session. */
+const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 
 /** What one upload reads of the episodes that it could mean: rows, and bytes of JSON at most. */
 const mostRows = 2_000;
@@ -8,9 +28,12 @@ const mostBytes = 6 * 1_024 * 1_024;
 const mostAlike = 8;
 const mostOfAnEnclosure = 500;
 
-/** A bound for the JSON of a row, told by lengths alone: characters of an episode_guid may take six bytes there. */
+/**
+ * A bound for the bytes of a row as JSON, made of lengths alone. A character of an episode_guid may take six bytes there,
+ * of the other texts two, a status with its time a hundred, and the rest three hundred.
+ */
 const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e.title) + octet_length(e.enclosure_url)
-        + octet_length(e.episode_url)) + 800`;
+        + octet_length(e.episode_url)) + ${300 + 100 * statusNames.length}`;
 
 /**
  * A way to find the episodes that an entry could mean, lowest ids first, and no more than `most`; `last` is a row that
@@ -94,9 +117,8 @@ export const load = statement(
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      (SELECT json_agg(row_to_json(r)) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
-         SELECT e.id, e.subscription_id AS "subscriptionId", ${metadataColumns}, e.minute_forms AS "minuteForms",
-           ${inUtc('e.publish_date')} AS "publishDate", ${inUtc('e.changed')} AS changed,
-           ${statusesWith(inUtc)}
+         SELECT e.id, e.subscription_id AS "subscriptionId", e.minute_forms AS "minuteForms",
+           ${inUtc('e.changed')} AS changed, ${shownColumns(inUtc)}
          FROM episode.episodes e WHERE e.user_id = $1 AND e.id = kept.id OFFSET 0
        ) e
      ) r) AS episodes,

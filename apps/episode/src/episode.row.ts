@@ -1,5 +1,6 @@
+import { type Episode, metadataNames, type Status, type StatusName, statusNames, wireNames } from '#contracts';
 import type { Metadata } from './episode-entry.rule.js';
-import { minute, newer, settle, type Status, type StatusName, statusNames } from './status.rule.js';
+import { minute, newer, settle } from './status.rule.js';
 
 /** An episode as it is stored. What changes it makes another one of it. */
 export interface EpisodeRow extends Readonly<Metadata> {
@@ -8,6 +9,23 @@ export interface EpisodeRow extends Readonly<Metadata> {
   readonly syncId: string;
   readonly changed: string;
   readonly statuses: Readonly<Partial<Record<StatusName, Status>>>;
+}
+
+/** What is shown of an episode. */
+interface Shown extends Readonly<Metadata> {
+  readonly syncId: string;
+  readonly statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>;
+}
+
+/** An episode as a client is shown it. What no client has set is not there. */
+export function shown(row: Shown, podcastGuid: string): Episode {
+  const episode: Record<string, unknown> = { podcast_guid: podcastGuid, sync_id: row.syncId };
+  for (const name of metadataNames) episode[wireNames[name]] = row[name];
+  for (const name of statusNames) {
+    const status = row.statuses[name];
+    if (status) episode[wireNames[name]] = { value: status.value, timestamp: minute(status) };
+  }
+  return episode as Episode;
 }
 
 /** The row with the metadata that was sent; an empty value does not replace one that is there. */
@@ -49,12 +67,10 @@ export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   };
 }
 
-const shownFields = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl', 'episodeUrl'] as const;
-
 /** Whether a client sees no difference. */
 export function looksAlike(one: EpisodeRow, other: EpisodeRow): boolean {
   return (
-    shownFields.every((field) => one[field] === other[field]) &&
+    metadataNames.every((field) => one[field] === other[field]) &&
     statusNames.every((name) => {
       const [left, right] = [one.statuses[name], other.statuses[name]];
       return left && right ? left.value === right.value && minute(left) === minute(right) : left === right;

@@ -35,7 +35,7 @@ export class EpisodeService {
   async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<JsonText<Uploaded>> {
     const { userId, maxBytes = defaultAnswerBytes } = request;
     const judged = request.entries.map(validateEntry);
-    const uploads = judged.filter((entry) => 'refuse' in entry);
+    const uploads = judged.filter((entry) => 'sent' in entry);
     const room = new AnswerRoom(maxBytes, judged);
     const write = {
       userId,

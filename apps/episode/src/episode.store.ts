@@ -1,13 +1,20 @@
-import type { ListRequest, ReplyOf, listEpisodes } from '#contracts';
+import {
+  episodeStatuses,
+  type listEpisodes,
+  type ListRequest,
+  metadataNames,
+  type ReplyOf,
+  type Status,
+  type StatusName,
+  statusNames,
+  wireNames,
+} from '#contracts';
 import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
 import type { Metadata, Upload } from './episode-entry.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { shown } from './shown.episode.js';
-import { load } from './episode.load.js';
-import { metadataColumns, statusColumns, statusesWith } from './episode.columns.js';
-import type { EpisodeRow } from './episode.row.js';
+import { load, shownColumns } from './episode.load.js';
+import { type EpisodeRow, shown } from './episode.row.js';
 import type { Changes, Loaded } from './known-episodes.js';
-import { type Status, type StatusName, statusNames } from './status.rule.js';
 
 export { load };
 
@@ -24,35 +31,31 @@ const makeWay = statement(
    UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND id = ANY ($4::bigint[])`,
 );
 
-const updated = ['subscription_id', 'changed', 'publish_date', 'episode_guid', 'title', 'enclosure_url', 'episode_url']
-  .concat(
-    statusNames.flatMap((name) => [statusColumns[name], `${statusColumns[name]}_at`]),
-    'minute_forms',
-  )
-  .map((column) => `${column} = excluded.${column}`)
-  .join(', ');
-const statusList = statusNames.flatMap((name) => [statusColumns[name], `${statusColumns[name]}_at`]).join(', ');
-const statusTypes = statusNames
-  .map(
-    (name) =>
-      `${statusColumns[name]} ${name === 'playbackPosition' ? 'double precision' : 'boolean'}, ${statusColumns[name]}_at timestamptz`,
-  )
-  .join(', ');
+/** The columns of an episode beside its user's, and their types. */
+const columnTypes: Record<string, string> = {
+  id: 'bigint',
+  subscription_id: 'bigint',
+  sync_id: 'uuid',
+  changed: 'timestamptz',
+  minute_forms: 'smallint',
+  ...Object.fromEntries(
+    metadataNames.map((name) => [wireNames[name], name === 'publishDate' ? 'timestamptz' : 'text']),
+  ),
+};
+for (const name of statusNames) {
+  columnTypes[wireNames[name]] = episodeStatuses[name].columnType;
+  columnTypes[`${wireNames[name]}_at`] = 'timestamptz';
+}
+const columns = Object.keys(columnTypes);
+const changeable = columns.filter((column) => column !== 'id' && column !== 'sync_id');
 
 export const save = statement(
   'episode.save',
   `WITH rows AS (
-     INSERT INTO episode.episodes (
-       user_id, id, subscription_id, sync_id, changed, publish_date, episode_guid, title, enclosure_url, episode_url,
-       minute_forms, ${statusList}
-     )
-     SELECT $1, id, subscription_id, sync_id, changed, publish_date, episode_guid, title, enclosure_url, episode_url,
-       minute_forms, ${statusList}
-     FROM json_to_recordset($2) AS r (
-       id bigint, subscription_id bigint, sync_id uuid, changed timestamptz, publish_date timestamptz, episode_guid text,
-       title text, enclosure_url text, episode_url text, minute_forms smallint, ${statusTypes}
-     )
-     ON CONFLICT (user_id, id) DO UPDATE SET ${updated}
+     INSERT INTO episode.episodes (user_id, ${columns.join(', ')})
+     SELECT $1, ${columns.join(', ')}
+     FROM json_to_recordset($2) AS r (${columns.map((column) => `${column} ${columnTypes[column]}`).join(', ')})
+     ON CONFLICT (user_id, id) DO UPDATE SET ${changeable.map((column) => `${column} = excluded.${column}`).join(', ')}
    )
    INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
    SELECT $1, (a ->> 0)::uuid, (a ->> 1)::bigint FROM json_array_elements($3) a
@@ -68,7 +71,7 @@ export const countAliases = statement(
 
 export const list = listing('episode.list', {
   row: 'e',
-  columns: `e.id, g.guid AS "podcastGuid", ${metadataColumns}, e.publish_date AS "publishDate", ${statusesWith((time) => time)}`,
+  columns: `e.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
   from: `episode.episodes e
     LEFT JOIN subscription.current_guids g ON g.user_id = e.user_id AND g.subscription_id = e.subscription_id`,
   matching: 'episode.episodes e',
@@ -119,11 +122,18 @@ export async function saveChanges(transaction: Transaction, userId: string, chan
 
 export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listEpisodes>> {
   return listPage(database, list, request, (row: ListRow) =>
-    shown(row, row.podcastGuid, (name) => {
-      const [value, at] = [row[name], row[`${name}At`]];
-      return value === null || at === null ? undefined : { value, at };
-    }),
+    shown({ ...row, statuses: statusesOf(row, (value, at) => ({ value, at })) }, row.podcastGuid),
   );
+}
+
+/** The statuses that a row has. */
+function statusesOf<Register>(row: StatusFields, read: (value: Status['value'], at: string, bit: number) => Register) {
+  const statuses: Partial<Record<StatusName, Register>> = {};
+  for (const [bit, name] of statusNames.entries()) {
+    const [value, at] = [row[name], row[`${name}At`]];
+    if (value !== null && at !== null) statuses[name] = read(value, at, 1 << bit);
+  }
+  return statuses;
 }
 
 /** A time without its zone, as Postgres writes it in JSON, as a client's time. */
@@ -131,41 +141,37 @@ const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
 function toRow(loaded: LoadedRow): EpisodeRow {
-  const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl } = loaded;
-  const statuses: Partial<Record<StatusName, Status>> = {};
-  for (const [bit, name] of statusNames.entries()) {
-    const [value, at] = [loaded[name], loaded[`${name}At`]];
-    if (value !== null && at !== null)
-      statuses[name] = { value, at: instant(at), minuteForm: (loaded.minuteForms & (1 << bit)) !== 0 };
-  }
+  const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl, minuteForms } = loaded;
   return {
-    ...{ id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl },
+    id,
+    subscriptionId,
+    syncId,
+    episodeGuid,
+    title,
+    enclosureUrl,
+    episodeUrl,
     publishDate: stamp(loaded.publishDate),
     changed: stamp(loaded.changed),
-    statuses,
+    statuses: statusesOf(loaded, (value, at, bit) => ({
+      value,
+      at: instant(at),
+      minuteForm: (minuteForms & bit) !== 0,
+    })),
   };
 }
 
 function toColumns(row: EpisodeRow): Record<string, unknown> {
-  const columns: Record<string, unknown> = {
-    id: row.id,
-    subscription_id: row.subscriptionId,
-    sync_id: row.syncId,
-    changed: row.changed,
-    publish_date: row.publishDate,
-    episode_guid: row.episodeGuid,
-    title: row.title,
-    enclosure_url: row.enclosureUrl,
-    episode_url: row.episodeUrl,
-  };
+  const { id, subscriptionId, syncId, changed, statuses } = row;
+  const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId, changed };
+  for (const name of metadataNames) values[wireNames[name]] = row[name];
   let minuteForms = 0;
   for (const [bit, name] of statusNames.entries()) {
-    const status = row.statuses[name];
+    const status = statuses[name];
     if (!status) continue;
-    columns[statusColumns[name]] = status.value;
-    columns[`${statusColumns[name]}_at`] = status.at;
+    values[wireNames[name]] = status.value;
+    values[`${wireNames[name]}_at`] = status.at;
     if (status.minuteForm) minuteForms |= 1 << bit;
   }
-  columns.minute_forms = minuteForms;
-  return columns;
+  values.minute_forms = minuteForms;
+  return values;
 }

@@ -7,7 +7,8 @@ import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceWorld } from '../testing/service.world.js';
 import type { Metadata } from './episode-entry.rule.js';
 
-import { newer, type Status, type StatusName, statusNames } from './status.rule.js';
+import { type Status, type StatusName, statusNames } from '#contracts';
+import { newer } from './status.rule.js';
 
 /** `episode.merge_subscription` is what the subscription service calls: it must do what the rules in TypeScript say. */
 

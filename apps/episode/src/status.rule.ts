@@ -1,21 +1,4 @@
-/** The five states of an episode, in the order of their bits in `minute_forms`. */
-export const statusNames = [
-  'playbackPosition',
-  'playedStatus',
-  'newStatus',
-  'downloadStatus',
-  'favoriteStatus',
-] as const;
-export type StatusName = (typeof statusNames)[number];
-
-/** A last-writer-wins register by client time. */
-export interface Status {
-  value: number | boolean;
-  /** UTC with microseconds, `2023-02-23T14:00:00.000000Z`: compares as a text. */
-  at: string;
-  /** Whether the client gave the time to the minute only. */
-  minuteForm: boolean;
-}
+import type { Status } from '#contracts';
 
 /** What became of a register: nothing, only its time (which nobody sees), or what is seen. */
 export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };

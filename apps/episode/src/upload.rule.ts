@@ -1,11 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Uploaded } from '#contracts';
+import { type Uploaded, wireNames } from '#contracts';
 import type { AnswerRoom } from './answer.room.js';
-import type { Metadata, FailedEntry, Upload } from './episode-entry.rule.js';
-import { wireName } from './episode-entry.rule.js';
-import { described, type EpisodeRow, merged, settled } from './episode.row.js';
+import { type FailedEntry, failedEntry, type Metadata, type Upload } from './episode-entry.rule.js';
+import { described, type EpisodeRow, merged, settled, shown } from './episode.row.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
-import { shown } from './shown.episode.js';
 
 /** An entry that was applied. */
 export interface Applied {
@@ -35,7 +33,7 @@ export async function applyUploads(
   let place = 0;
   const outcomes: (Applied | FailedEntry)[] = [];
   for (const entry of entries) {
-    const outcome = 'refuse' in entry ? applyUpload(known, entry, place++, room) : entry;
+    const outcome = 'sent' in entry ? applyUpload(known, entry, place++, room) : entry;
     if (outcomes.push('message' in outcome ? room.fit(outcome) : outcome) % atOnce === 0) await nextTurn();
   }
   const success: Uploaded['success'] = [];
@@ -43,8 +41,7 @@ export async function applyUploads(
   for (const outcome of outcomes) {
     if ('message' in outcome) failure.push(outcome);
     else {
-      const row = known.standing(outcome.id);
-      const episode = shown(row, outcome.subscription.currentGuid, (name) => row.statuses[name]);
+      const episode = shown(known.standing(outcome.id), outcome.subscription.currentGuid);
       success.push({ ...episode, temporary_id: outcome.temporaryId });
     }
   }
@@ -64,7 +61,8 @@ export function applyUpload(
   room: AnswerRoom,
 ): Applied | FailedEntry {
   const subscription = known.subscription(upload.podcastGuid);
-  if (!subscription) return upload.refuse('unknown_subscription', 'There is no subscription with this podcast_guid');
+  if (!subscription)
+    return failedEntry(upload.sent, 'unknown_subscription', 'There is no subscription with this podcast_guid');
   const meant = findEpisode(known, upload, entry, subscription.id);
   if ('message' in meant) return meant;
   const { row, same } = meant;
@@ -82,15 +80,16 @@ function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscr
   const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
   if (named === 'unread') return tooMuch(upload, 'look-up');
   if (named) return findNamed(known, upload, entry, subscriptionId, named);
-  const missing = identifiers.filter((field) => metadata[field] === undefined).map(wireName);
+  const missing = identifiers.filter((field) => metadata[field] === undefined).map((field) => wireNames[field]);
   if (missing.length > 0) {
     const message = `${missing.join(', ')} missing: without a known sync_id all are needed`;
-    return upload.refuse('missing_identifier', message);
+    return failedEntry(upload.sent, 'missing_identifier', message);
   }
   const complete = { episodeUrl: '', ...metadata } as Metadata;
   const match = known.match(subscriptionId, complete, entry);
   if (match === 'unread') return tooMuch(upload, 'look-up');
-  if (!match && !known.hasRoom) return upload.refuse('limit_reached', 'You have as many episode states as you may');
+  if (!match && !known.hasRoom)
+    return failedEntry(upload.sent, 'limit_reached', 'You have as many episode states as you may');
   return { row: match ?? known.draft(subscriptionId, complete, syncId) };
 }
 
@@ -103,7 +102,7 @@ function findNamed(
   row: EpisodeRow,
 ): Meant | FailedEntry {
   if (row.subscriptionId !== subscriptionId) {
-    return upload.refuse('wrong_subscription', 'This sync_id belongs to an episode of another subscription');
+    return failedEntry(upload.sent, 'wrong_subscription', 'This sync_id belongs to an episode of another subscription');
   }
   const same = known.byEpisodeGuid(subscriptionId, upload.metadata.episodeGuid ?? '', entry);
   if (same === 'unread') return tooMuch(upload, 'look-up');
@@ -115,5 +114,5 @@ function tooMuch(upload: Upload, what: 'answer' | 'look-up'): FailedEntry {
     what === 'answer'
       ? 'The answer has no room for this episode: send fewer entries at once'
       : 'Too many episodes are like this one: send fewer entries at once';
-  return upload.refuse('limit_reached', message);
+  return failedEntry(upload.sent, 'limit_reached', message);
 }

@@ -69,7 +69,7 @@ export function world(
 export function upload(known: KnownEpisodes, ...entries: NonNullable<EpisodeEntry>[]): (number | string)[] {
   const judged = entries.map((entry) => validateEntry({ podcastGuid: podcast, ...entry }));
   const room = new AnswerRoom(defaultAnswerBytes, judged);
-  const outcomes = judged.map((entry, place) => ('refuse' in entry ? applyUpload(known, entry, place, room) : entry));
+  const outcomes = judged.map((entry, place) => ('sent' in entry ? applyUpload(known, entry, place, room) : entry));
   return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));
 }
 
