@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Metadata } from './episode-entry.rule.js';
 import { type EpisodeRow, looksAlike } from './episode.row.js';
-import { MatchIndex } from './match.index.js';
-import type { Rank } from './match.rule.js';
+import { MatchIndex, type Rank } from './match.rule.js';
 
 /** A live subscription that an upload names. */
 export interface NamedSubscription {

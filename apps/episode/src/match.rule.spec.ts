@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { metadata } from '../testing/known.world.js';
 import { bestMatch, matchRank as plainRank } from '../testing/plain.match.js';
 import type { Metadata } from './episode-entry.rule.js';
-import { MatchIndex } from './match.index.js';
-import { matchKeys } from './match.rule.js';
+import { MatchIndex, matchKeys } from './match.rule.js';
 
 /** By the keys that two share, which must be what the plain rule says. */
 function matchRank(a: Metadata, b: Metadata): number | undefined {
