@@ -175,7 +175,7 @@ export class KnownEpisodes {
 
   private place(row: EpisodeRow): void {
     this.rows.set(row.id, row);
-    this.index.place(row);
+    this.index.add(row);
     this.bySync.set(row.syncId, row.id);
   }
 }

@@ -3,7 +3,7 @@ import type { Metadata } from './episode-entry.rule.js';
 /** How sure it is that two episodes of one subscription are the same; less is surer. */
 export type Rank = 1 | 2 | 3 | 4;
 
-/** What two episodes that are the same have in common: the texts, under a name that keeps other kinds apart. */
+/** What two episodes that are the same have in common: texts, of a kind that keeps them apart from others. */
 export interface MatchKey {
   rank: Rank;
   kind: string;
@@ -11,32 +11,34 @@ export interface MatchKey {
 }
 
 /**
- * The keys under which an episode meets the same one of its subscription: they are the same when they share a key, and
- * of several the one with the lowest rank, then the lowest row id (docs/interface.md, "Which episode is meant"). The
- * same rule stands in SQL as `episode.match_keys`.
+ * The keys by which an episode that is sought meets the same one of its subscription: two are the same when they share a
+ * key. Of several that are, the one with the lowest rank is meant, then the one with the lowest row id (docs/interface.md,
+ * "Which episode is meant"). `episode.match_keys` is the same rule in SQL.
  *
  * 1. the same episode_guid; 2. where either has none, the same enclosure_url; 3. there also two of publish_date,
  * episode_url and title; 4. episode_guids that differ, the same enclosure_url and one more. Empty values never agree.
  *
- * Where the rule is "either has no guid", the side that is sought has one key, and the side that is found one for each
- * kind of partner.
+ * "Where either has no guid" makes the keys of the two sides differ. One that is sought has a single key, by whether it
+ * has a guid itself. One that may be found is there for those without a guid, and, where it has none itself, for those
+ * with one as well.
  *
- * @param found of the side that is found, else of the one that is sought.
+ * @param found of the one that may be found, else of the one that is sought.
  */
 export function matchKeys(episode: Metadata, found: boolean): MatchKey[] {
   const { episodeGuid, title, publishDate, enclosureUrl, episodeUrl } = episode;
-  const bare = episodeGuid === '';
+  const hasGuid = episodeGuid !== '';
   const keys: MatchKey[] = [];
-  const add = (rank: Rank, kind: string, ...texts: [string, string]) => void keys.push({ rank, kind, texts });
-  if (!bare) add(1, 'guid', episodeGuid, 'guid');
-  const partners = found ? ['bare', ...(bare ? ['with guid'] : [])] : [bare ? 'bare' : 'with guid'];
-  for (const partner of partners) {
-    if (enclosureUrl !== '') add(2, `${partner} enclosure`, enclosureUrl, 'enclosure');
+  const add = (rank: Rank, kind: string, text: string, other = '') =>
+    void keys.push({ rank, kind, texts: [text, other] });
+  if (hasGuid) add(1, 'guid', episodeGuid);
+  const sought = [hasGuid ? 'with guid' : 'without guid'];
+  for (const partner of found ? ['without guid', ...(hasGuid ? [] : ['with guid'])] : sought) {
+    if (enclosureUrl !== '') add(2, `${partner} enclosure`, enclosureUrl);
     if (episodeUrl !== '') add(3, `${partner} date and url`, publishDate, episodeUrl);
     if (title !== '') add(3, `${partner} date and title`, publishDate, title);
     if (episodeUrl !== '' && title !== '') add(3, `${partner} url and title`, episodeUrl, title);
   }
-  if (!bare && enclosureUrl !== '') {
+  if (hasGuid && enclosureUrl !== '') {
     add(4, 'enclosure and date', enclosureUrl, publishDate);
     if (episodeUrl !== '') add(4, 'enclosure and url', enclosureUrl, episodeUrl);
     if (title !== '') add(4, 'enclosure and title', enclosureUrl, title);
@@ -45,7 +47,7 @@ export function matchKeys(episode: Metadata, found: boolean): MatchKey[] {
 }
 
 /** An episode that can be found. */
-export interface Placed extends Metadata {
+export interface Indexed extends Metadata {
   readonly id: number;
   readonly subscriptionId: number;
 }
@@ -53,13 +55,13 @@ export interface Placed extends Metadata {
 /** The rows under one key. */
 interface Bucket {
   ids: Set<number>;
-  /** `undefined`: to be looked for. */
+  /** `undefined` where it has to be looked for again. */
   lowest: number | undefined;
 }
 
 /**
- * Episodes by everything that they are found by ({@link matchKeys}), so that a look-up costs the same however many
- * there are. Texts are looked at once and stand in keys as numbers.
+ * Episodes by their {@link matchKeys}, so that a look-up costs the same however many there are. Each text is hashed once:
+ * printed keys hold a number in its place.
  */
 export class MatchIndex {
   private readonly numbers = new Map<string, number>();
@@ -70,13 +72,13 @@ export class MatchIndex {
     let best: { rank: Rank; id: number } | undefined;
     for (const key of matchKeys(sought, false)) {
       if (best && best.rank < key.rank) break;
-      const id = this.lowest(this.print(subscriptionId, key));
+      const id = this.lowest(this.printed(subscriptionId, key));
       if (id !== undefined && (!best || id < best.id)) best = { rank: key.rank, id };
     }
     return best;
   }
 
-  place(row: Placed): void {
+  add(row: Indexed): void {
     for (const key of this.keysOf(row)) {
       const bucket = this.buckets.get(key);
       if (!bucket) this.buckets.set(key, { ids: new Set([row.id]), lowest: row.id });
@@ -87,7 +89,7 @@ export class MatchIndex {
     }
   }
 
-  remove(row: Placed): void {
+  remove(row: Indexed): void {
     for (const key of this.keysOf(row)) {
       const bucket = this.buckets.get(key);
       bucket?.ids.delete(row.id);
@@ -106,11 +108,11 @@ export class MatchIndex {
     return bucket.lowest;
   }
 
-  private keysOf(row: Placed): string[] {
-    return matchKeys(row, true).map((key) => this.print(row.subscriptionId, key));
+  private keysOf(row: Indexed): string[] {
+    return matchKeys(row, true).map((key) => this.printed(row.subscriptionId, key));
   }
 
-  private print(subscriptionId: number, { kind, texts: [a, b] }: MatchKey): string {
+  private printed(subscriptionId: number, { kind, texts: [a, b] }: MatchKey): string {
     return `${subscriptionId} ${kind} ${this.numberOf(a)} ${this.numberOf(b)}`;
   }
 
