@@ -21,6 +21,10 @@ export const shownColumns = (time: (column: string) => string) => {
 /** In JSON, the form of which then does not depend on the session. */
 const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 
+/** All of an episode `e`, as JSON that the store reads. */
+export const rowColumns = `e.id, e.subscription_id AS "subscriptionId", e.minute_forms AS "minuteForms",
+           ${inUtc('e.changed')} AS changed, ${shownColumns(inUtc)}`;
+
 /** What one upload reads of the episodes that it could mean: rows, and bytes of JSON at most. */
 const mostRows = 2_000;
 const mostBytes = 6 * 1_024 * 1_024;
@@ -117,8 +121,7 @@ export const load = statement(
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      (SELECT json_agg(row_to_json(r)) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
-         SELECT e.id, e.subscription_id AS "subscriptionId", e.minute_forms AS "minuteForms",
-           ${inUtc('e.changed')} AS changed, ${shownColumns(inUtc)}
+         SELECT ${rowColumns}
          FROM episode.episodes e WHERE e.user_id = $1 AND e.id = kept.id OFFSET 0
        ) e
      ) r) AS episodes,

@@ -79,7 +79,7 @@ export const list = listing('episode.list', {
 });
 
 type StatusFields = Record<StatusName, Status['value'] | null> & Record<`${StatusName}At`, string | null>;
-type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
+export type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
 type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & { episodes: LoadedRow[] | null };
 
@@ -140,7 +140,8 @@ function statusesOf<Register>(row: StatusFields, read: (value: Status['value'], 
 const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
-function toRow(loaded: LoadedRow): EpisodeRow {
+/** A row as {@link load} reads it. */
+export function toRow(loaded: LoadedRow): EpisodeRow {
   const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl, minuteForms } = loaded;
   return {
     id,
@@ -160,7 +161,8 @@ function toRow(loaded: LoadedRow): EpisodeRow {
   };
 }
 
-function toColumns(row: EpisodeRow): Record<string, unknown> {
+/** A row by the names of its columns. */
+export function toColumns(row: EpisodeRow): Record<string, unknown> {
   const { id, subscriptionId, syncId, changed, statuses } = row;
   const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId, changed };
   for (const name of metadataNames) values[wireNames[name]] = row[name];
