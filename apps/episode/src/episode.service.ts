@@ -9,7 +9,7 @@ import {
 } from '#contracts';
 import { Database } from '#database';
 import type { CallContext } from '#transport';
-import { AnswerRoom } from './answer.room.js';
+import { AnswerBudget } from './answer.budget.js';
 import { validateEntry } from './episode-entry.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { listChanged, meant, saveChanges, toLoaded } from './episode.store.js';
@@ -36,7 +36,7 @@ export class EpisodeService {
     const { userId, maxBytes = defaultAnswerBytes } = request;
     const judged = request.entries.map(validateEntry);
     const uploads = judged.filter((entry) => 'sent' in entry);
-    const room = new AnswerRoom(maxBytes, judged);
+    const budget = new AnswerBudget(maxBytes, judged);
     const write = {
       userId,
       pattern: uploadEpisodes.pattern,
@@ -46,7 +46,7 @@ export class EpisodeService {
     };
     return this.database.write(write, async (transaction) => {
       const known = new KnownEpisodes(toLoaded(transaction.found), transaction.stamp);
-      const verdicts = await applyUploads(known, judged, room);
+      const verdicts = await applyUploads(known, judged, budget);
       await saveChanges(transaction, userId, known.changes());
       return JsonText.of(verdicts);
     });

@@ -62,7 +62,7 @@ export class KnownEpisodes {
     this.storedAliases = new Set(loaded.aliases.map(([syncId]) => syncId));
     this.stored = new Map(loaded.episodes.map((row) => [row.id, row]));
     this.completeTo = new Map(loaded.incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]));
-    for (const row of loaded.episodes) this.place(row);
+    for (const row of loaded.episodes) this.add(row);
     for (const [syncId, id] of loaded.aliases) if (this.rows.has(id)) this.bySync.set(syncId, id);
   }
 
@@ -117,34 +117,34 @@ export class KnownEpisodes {
       this.dirty.delete(absorbed.id);
       this.survivors.set(absorbed.id, row.id);
       this.loaded.room.episodes += 1;
-      this.keepAlias(absorbed.syncId, row.id);
+      this.storeAlias(absorbed.syncId, row.id);
     }
     const before = this.rows.get(row.id);
     if (before === row) return;
     if (before) this.index.remove(before);
     else this.loaded.room.episodes -= 1;
-    this.place(row);
+    this.add(row);
     this.dirty.add(row.id);
   }
 
   /** Makes a sync_id one more name of an episode, where there is room for it. */
-  name(id: number, syncId: string): void {
+  addAlias(id: number, syncId: string): void {
     const named = this.bySync.get(syncId);
-    if (named !== undefined && this.lastOf(named) === id) return;
-    if (this.keepAlias(syncId, id)) this.bySync.set(syncId, id);
+    if (named !== undefined && this.survivorOf(named) === id) return;
+    if (this.storeAlias(syncId, id)) this.bySync.set(syncId, id);
   }
 
   /** The episode with an id, or the one that it was absorbed by. */
   standing(id: number): EpisodeRow {
-    return this.rows.get(this.lastOf(id)) as EpisodeRow;
+    return this.rows.get(this.survivorOf(id)) as EpisodeRow;
   }
 
   /** What is to be written. A row is stamped where what is seen of it is not what it was before the upload. */
   changes(): Changes {
-    const tookIn = new Set([...this.survivors.keys()].map((id) => this.lastOf(id)));
+    const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.dirty].map((id) => {
       const [row, before] = [this.standing(id), this.stored.get(id)];
-      return { ...row, changed: before && !tookIn.has(id) && looksAlike(before, row) ? before.changed : this.stamp };
+      return { ...row, changed: before && !absorbers.has(id) && looksAlike(before, row) ? before.changed : this.stamp };
     });
     const renamed = rows.filter(({ id, episodeGuid }) => {
       const before = this.stored.get(id)?.episodeGuid ?? '';
@@ -153,13 +153,13 @@ export class KnownEpisodes {
     return {
       rows,
       renamed: renamed.map((row) => row.id),
-      aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.lastOf(id)]),
+      aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.survivorOf(id)]),
       addedAliases: this.addedAliases,
-      absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.lastOf(id) })),
+      absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.survivorOf(id) })),
     };
   }
 
-  private keepAlias(syncId: string, id: number): boolean {
+  private storeAlias(syncId: string, id: number): boolean {
     const isNew = !this.storedAliases.has(syncId) && !this.aliases.has(syncId);
     if (isNew && this.addedAliases >= this.loaded.room.aliases) return false;
     if (isNew) this.addedAliases += 1;
@@ -167,13 +167,13 @@ export class KnownEpisodes {
     return true;
   }
 
-  private lastOf(id: number): number {
+  private survivorOf(id: number): number {
     let last = id;
     for (let next = this.survivors.get(last); next !== undefined; next = this.survivors.get(last)) last = next;
     return last;
   }
 
-  private place(row: EpisodeRow): void {
+  private add(row: EpisodeRow): void {
     this.rows.set(row.id, row);
     this.index.add(row);
     this.bySync.set(row.syncId, row.id);

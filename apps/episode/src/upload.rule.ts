@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { type Uploaded, wireNames } from '#contracts';
-import type { AnswerRoom } from './answer.room.js';
+import type { AnswerBudget } from './answer.budget.js';
 import { type FailedEntry, failedEntry, type Metadata, type Upload } from './episode-entry.rule.js';
 import { described, type EpisodeRow, merged, settled, shown } from './episode.row.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
@@ -22,19 +22,20 @@ interface Meant {
 const identifiers = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl'] as const;
 
 /** As many entries are applied before others of the process have a turn: texts at their limits take their time. */
-const atOnce = 25;
+const entriesPerTick = 25;
 
 /** Applies a batch in order. Success items show what stands after the whole of it. */
 export async function applyUploads(
   known: KnownEpisodes,
   entries: readonly (Upload | FailedEntry)[],
-  room: AnswerRoom,
+  budget: AnswerBudget,
 ): Promise<Uploaded> {
-  let place = 0;
+  let index = 0;
   const outcomes: (Applied | FailedEntry)[] = [];
   for (const entry of entries) {
-    const outcome = 'sent' in entry ? applyUpload(known, entry, place++, room) : entry;
-    if (outcomes.push('message' in outcome ? room.fit(outcome) : outcome) % atOnce === 0) await nextTurn();
+    const outcome = 'sent' in entry ? applyUpload(known, entry, index++, budget) : entry;
+    if (outcomes.push('message' in outcome ? budget.fit(outcome) : outcome) % entriesPerTick === 0)
+      await setImmediate();
   }
   const success: Uploaded['success'] = [];
   const failure: Uploaded['failure'] = [];
@@ -58,7 +59,7 @@ export function applyUpload(
   known: KnownEpisodes,
   upload: Upload,
   entry: number,
-  room: AnswerRoom,
+  budget: AnswerBudget,
 ): Applied | FailedEntry {
   const subscription = known.subscription(upload.podcastGuid);
   if (!subscription)
@@ -67,9 +68,9 @@ export function applyUpload(
   if ('message' in meant) return meant;
   const { row, same } = meant;
   const next = settled(described(same ? merged(row, same) : row, upload.metadata), upload.statuses, known.stamp);
-  if (!room.take(upload, next, subscription.currentGuid, same)) return tooMuch(upload, 'answer');
+  if (!budget.reserve(upload, next, subscription.currentGuid, same)) return limitReached(upload, 'answer');
   known.keep(next, same);
-  if (upload.syncId !== undefined) known.name(next.id, upload.syncId);
+  if (upload.syncId !== undefined) known.addAlias(next.id, upload.syncId);
   const { temporaryId } = upload;
   return { id: next.id, subscription, ...(temporaryId !== undefined && { temporaryId }) };
 }
@@ -78,7 +79,7 @@ export function applyUpload(
 function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscriptionId: number): Meant | FailedEntry {
   const { syncId, metadata } = upload;
   const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
-  if (named === 'unread') return tooMuch(upload, 'look-up');
+  if (named === 'unread') return limitReached(upload, 'look-up');
   if (named) return findNamed(known, upload, entry, subscriptionId, named);
   const missing = identifiers.filter((field) => metadata[field] === undefined).map((field) => wireNames[field]);
   if (missing.length > 0) {
@@ -87,7 +88,7 @@ function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscr
   }
   const complete = { episodeUrl: '', ...metadata } as Metadata;
   const match = known.match(subscriptionId, complete, entry);
-  if (match === 'unread') return tooMuch(upload, 'look-up');
+  if (match === 'unread') return limitReached(upload, 'look-up');
   if (!match && !known.hasRoom)
     return failedEntry(upload.sent, 'limit_reached', 'You have as many episode states as you may');
   return { row: match ?? known.draft(subscriptionId, complete, syncId) };
@@ -105,11 +106,11 @@ function findNamed(
     return failedEntry(upload.sent, 'wrong_subscription', 'This sync_id belongs to an episode of another subscription');
   }
   const same = known.byEpisodeGuid(subscriptionId, upload.metadata.episodeGuid ?? '', entry);
-  if (same === 'unread') return tooMuch(upload, 'look-up');
+  if (same === 'unread') return limitReached(upload, 'look-up');
   return same && same.id !== row.id ? { row, same } : { row };
 }
 
-function tooMuch(upload: Upload, what: 'answer' | 'look-up'): FailedEntry {
+function limitReached(upload: Upload, what: 'answer' | 'look-up'): FailedEntry {
   const message =
     what === 'answer'
       ? 'The answer has no room for this episode: send fewer entries at once'
