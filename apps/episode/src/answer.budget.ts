@@ -1,6 +1,6 @@
 import { Failure } from '#contracts';
 import type { FailedEntry, Upload } from './episode-entry.rule.js';
-import { type EpisodeRow, shown } from './episode.row.js';
+import { type EpisodeRow, shown } from './episode.rule.js';
 
 /** More bytes than any verdict has beside what it repeats of its entry. */
 const leastVerdictBytes = 200;

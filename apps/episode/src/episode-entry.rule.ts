@@ -2,7 +2,6 @@ import {
   echoLimits,
   type EntryFailureCode,
   type EpisodeEntry,
-  type MetadataName,
   metadataNames,
   validEntrySchema,
   type Status,
@@ -11,9 +10,7 @@ import {
   type Uploaded,
   wireNames,
 } from '#contracts';
-
-/** What describes an episode, and identifies it within its subscription. An `episodeUrl` that is not known is empty. */
-export type Metadata = Record<MetadataName, string>;
+import type { Metadata } from './episode.rule.js';
 
 /** An entry that can't be applied: why, and the identifiers that it was sent with. */
 export type FailedEntry = Uploaded['failure'][number];

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Episode, type EpisodeEntry, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import type { Metadata } from './episode-entry.rule.js';
+import type { Metadata } from './episode.rule.js';
 import { metadata, syncId } from '../testing/known.world.js';
 import { call, openService, type ServiceWorld } from '../testing/service.world.js';
 

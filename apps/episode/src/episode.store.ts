@@ -10,10 +10,10 @@ import {
   wireNames,
 } from '#contracts';
 import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
-import type { Metadata, Upload } from './episode-entry.rule.js';
+import type { Upload } from './episode-entry.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { load, shownColumns } from './episode.load.js';
-import { type EpisodeRow, shown } from './episode.row.js';
+import { type EpisodeRow, type Metadata, shown } from './episode.rule.js';
 import type { Changes, Loaded } from './known-episodes.js';
 
 export { load };

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Metadata } from './episode-entry.rule.js';
-import { type EpisodeRow, looksAlike } from './episode.row.js';
+import { type EpisodeRow, looksAlike, type Metadata } from './episode.rule.js';
 import { MatchIndex, type Rank } from './match.rule.js';
 
 /** A live subscription that an upload names. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { metadata } from '../testing/known.world.js';
 import { bestMatch, matchRank as plainRank } from '../testing/plain.match.js';
-import type { Metadata } from './episode-entry.rule.js';
+import type { Metadata } from './episode.rule.js';
 import { MatchIndex, matchKeys } from './match.rule.js';
 
 /** By the keys that two share, which must be what the plain rule says. */

@@ -1,4 +1,4 @@
-import type { Metadata } from './episode-entry.rule.js';
+import type { Metadata } from './episode.rule.js';
 
 /** How sure it is that two episodes of one subscription are the same; less is surer. */
 export type Rank = 1 | 2 | 3 | 4;

@@ -9,10 +9,9 @@ import { metadata, syncId } from '../testing/known.world.js';
 import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceWorld } from '../testing/service.world.js';
 import { rowColumns } from './episode.load.js';
-import { type EpisodeRow, merged } from './episode.row.js';
+import { type EpisodeRow, merged, newer } from './episode.rule.js';
 import { type LoadedRow, toColumns, toRow } from './episode.store.js';
 import { matchKeys } from './match.rule.js';
-import { newer } from './status.rule.js';
 
 /**
  * Which episodes are the same, and which status is newer, is decided in TypeScript for an upload and in SQL where two

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Uploaded, wireNames } from '#contracts';
 import type { AnswerBudget } from './answer.budget.js';
-import { type FailedEntry, failedEntry, type Metadata, type Upload } from './episode-entry.rule.js';
-import { described, type EpisodeRow, merged, settled, shown } from './episode.row.js';
+import { type FailedEntry, failedEntry, type Upload } from './episode-entry.rule.js';
+import { described, type EpisodeRow, merged, type Metadata, settled, shown } from './episode.rule.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 
 /** An entry that was applied. */

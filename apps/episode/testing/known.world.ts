@@ -1,7 +1,7 @@
 import { defaultAnswerBytes, type EpisodeEntry } from '#contracts';
-import { validateEntry, type Metadata } from '../src/episode-entry.rule.js';
+import { validateEntry } from '../src/episode-entry.rule.js';
 import { AnswerBudget } from '../src/answer.budget.js';
-import type { EpisodeRow } from '../src/episode.row.js';
+import type { EpisodeRow, Metadata } from '../src/episode.rule.js';
 import { KnownEpisodes, type Loaded } from '../src/known-episodes.js';
 import { type Applied, applyUpload } from '../src/upload.rule.js';
 

@@ -108,7 +108,7 @@ const newest = `
   -- A status as one value; booleans as 1 and 0. "minute" says that its time was given to the minute only.
   CREATE TYPE episode.status AS (value double precision, at timestamptz, minute boolean);
 
-  -- "newer" of apps/episode/src/status.rule.ts in SQL.
+  -- "newer" of apps/episode/src/episode.rule.ts in SQL.
   CREATE FUNCTION episode.newer(a episode.status, b episode.status) RETURNS episode.status
   LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
