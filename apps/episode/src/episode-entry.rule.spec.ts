@@ -15,7 +15,9 @@ describe('validateEntry', () => {
   it('takes identifiers, metadata, statuses and the temporary id', () => {
     const judged = validateEntry({
       ...good,
-      ...{ podcastGuid: podcast.toUpperCase(), publishDate: '2025-01-01T02:00:00.1239+02:00', temporaryId: 7 },
+      podcastGuid: podcast.toUpperCase(),
+      publishDate: '2025-01-01T02:00:00.1239+02:00',
+      temporaryId: 7,
       playbackPosition: { value: 12.5, timestamp: '2026-02-01T12:00' },
       playedStatus: { value: false, timestamp: at },
     });
@@ -171,13 +173,11 @@ describe('validateEntry', () => {
       temporaryId: 'mine',
     };
     expect(validateEntry({ ...sent, title: 'not echoed' })).toEqual({
-      ...{
-        podcast_guid: 'NO GUID',
-        sync_id: guid('A'),
-        episode_guid: 'x\0',
-        enclosure_url: ' \n',
-        temporary_id: 'mine',
-      },
+      podcast_guid: 'NO GUID',
+      sync_id: guid('A'),
+      episode_guid: 'x\0',
+      enclosure_url: ' \n',
+      temporary_id: 'mine',
       code: 'invalid_guid',
       message: 'podcast_guid is not a valid UUID',
     });
