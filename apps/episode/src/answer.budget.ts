@@ -2,29 +2,35 @@ import { Failure } from '#contracts';
 import type { FailedEntry, Upload } from './episode-entry.rule.js';
 import { type EpisodeRow, shown } from './episode.rule.js';
 
-/** More bytes than any verdict has beside what it repeats of its entry. */
+/** More bytes than any failure has beside what it repeats of its entry. */
 const leastVerdictBytes = 200;
 const envelopeBytes = '{"success":[],"failure":[]}'.length;
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
 /**
- * The bytes of JSON that an upload's answer has room for (docs/interface.md, "Size"). Invariants: what is promised is
- * never more than that; each entry that is still to come has room for a failure with its temporary_id; an episode
- * counts as often as it is shown, with the size that it has now.
+ * The bytes of JSON that the answer to an upload may have (docs/interface.md, "Size"). Invariants:
+ * - for each entry that is still to come, a failure with its temporary_id is reserved;
+ * - an episode counts as often as the answer shows it, with the size that it has by now;
+ * - what is reserved in all is never more than the answer may have.
  */
 export class AnswerBudget {
   private freeBytes: number;
   /** How large each episode's item is, and how many items show it. */
   private readonly items = new Map<number, { bytes: number; shown: number }>();
 
-  /** @throws Failure `invalid` where there is no room for so many verdicts. */
+  /** @throws Failure `invalid` where not even a failure of each entry has room. */
   constructor(maxBytes: number, entries: readonly (Upload | FailedEntry)[]) {
     this.freeBytes = maxBytes - envelopeBytes - entries.reduce((sum, entry) => sum + reservedFor(entry), 0);
     if (this.freeBytes < 0) throw new Failure('invalid');
   }
 
-  /** Takes room for an item of a row as it is about to be, after it took in another one; says whether there was. */
+  /**
+   * Reserves room for showing one entry's episode.
+   *
+   * @param row as it is about to be, after it absorbed another one.
+   * @returns whether there was room; else nothing is reserved.
+   */
   reserve(entry: Upload, row: EpisodeRow, guid: string, absorbed?: EpisodeRow): boolean {
     const bytes = bytesOf(shown(row, guid)) + 1;
     const before = this.items.get(row.id) ?? { bytes: 0, shown: 0 };
@@ -43,14 +49,14 @@ export class AnswerBudget {
     return true;
   }
 
-  /** The verdict as there is room for it: without what it echoes but the client's own name where there is not. */
-  fit(refusal: FailedEntry): FailedEntry {
-    const more = bytesOf(refusal) + 1 - reservedFor(refusal);
+  /** A failure as there is room for it: whole, or without all that it repeats of its entry but the temporary_id. */
+  fit(failed: FailedEntry): FailedEntry {
+    const more = bytesOf(failed) + 1 - reservedFor(failed);
     if (more <= this.freeBytes) {
       this.freeBytes -= Math.max(more, 0);
-      return refusal;
+      return failed;
     }
-    const { temporary_id, code, message } = refusal;
+    const { temporary_id, code, message } = failed;
     return { ...(temporary_id !== undefined && { temporary_id }), code, message };
   }
 }

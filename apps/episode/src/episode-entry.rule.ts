@@ -60,7 +60,7 @@ export function failedEntry(sent: NonNullable<EpisodeEntry>, code: EntryFailureC
   return { ...failed, code, message };
 }
 
-/** Those of the fields that were sent. */
+/** Those of the named fields that were sent. */
 function pick<Fields extends object, Name extends keyof Fields>(fields: Fields, names: readonly Name[]) {
   const picked: { [Of in Name]?: NonNullable<Fields[Of]> } = {};
   for (const name of names) if (fields[name] !== undefined) picked[name] = fields[name] as NonNullable<Fields[Name]>;

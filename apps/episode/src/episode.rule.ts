@@ -11,7 +11,7 @@ import {
 /** What describes an episode, and identifies it within its subscription. An `episodeUrl` that is not known is empty. */
 export type Metadata = Record<MetadataName, string>;
 
-/** An episode as it is stored. What changes it makes another one of it. */
+/** An episode as it is stored. A row is never changed: what changes an episode makes a new row of it. */
 export interface EpisodeRow extends Readonly<Metadata> {
   readonly id: number;
   readonly subscriptionId: number;
@@ -26,7 +26,7 @@ interface Shown extends Readonly<Metadata> {
   readonly statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>;
 }
 
-/** An episode as a client is shown it. What no client has set is not there. */
+/** An episode as a client is shown it, without the statuses that no client has set. */
 export function shown(row: Shown, podcastGuid: string): Episode {
   const episode: Record<string, unknown> = { podcast_guid: podcastGuid, sync_id: row.syncId };
   for (const name of metadataNames) episode[wireNames[name]] = row[name];
@@ -37,17 +37,20 @@ export function shown(row: Shown, podcastGuid: string): Episode {
   return episode as Episode;
 }
 
-/** What became of a register: nothing, only its time (which nobody sees), or what is seen. */
+/**
+ * The status that stands after one was sent. `seen` is a change of what clients are shown; `time` is one of the time
+ * alone, within the minute that they are shown.
+ */
 export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
 
 /** A client's clock may be ahead by this much. */
 const aheadLimitMs = 24 * 60 * 60 * 1000;
 
 /**
- * Settles what was sent against what stands (docs/interface.md, "States"): later or equal replaces, earlier is ignored.
- * Where either time was given to the minute, both are compared by the minute. A time more than 24 h ahead of the server
- * counts as the request's stamp. What only repeats the value and the printed minute is no change; its later time is
- * kept all the same, so that the order in which writes arrive does not matter.
+ * Applies a status that was sent to the one that stands (docs/interface.md, "States"): later or equal replaces, earlier
+ * is ignored. Where either time was given to the minute, both are compared by the minute. A time more than 24 h ahead
+ * of the server counts as the request's stamp. The same value in the same minute is no change; a later time is kept all
+ * the same, so that the order in which writes arrive does not matter.
  */
 export function settle(standing: Status | undefined, sent: Status, stamp: string): Settled {
   const now = instantOf(stamp);
@@ -60,7 +63,7 @@ export function settle(standing: Status | undefined, sent: Status, stamp: string
   return status.at > standing.at ? { status, change: 'time' } : { status: standing, change: 'none' };
 }
 
-/** Merges the registers of two episodes that are one: the newest wins, the first where they are equally new. */
+/** The newer of two statuses; the first where they are equally new. `episode.newer` is the same rule in SQL. */
 export function newer(first: Status | undefined, second: Status | undefined): Status | undefined {
   if (!first || !second) return first ?? second;
   return order(second, first) > 0 ? second : first;
@@ -110,7 +113,10 @@ export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], stamp: st
   return changed ? { ...row, statuses } : row;
 }
 
-/** Two episodes as one: status by status the newest, the survivor's metadata, its gaps filled. */
+/**
+ * Two episodes as one: of each status the newer, and the metadata of the one that stays, completed by the other's.
+ * `episode.merge_subscription` is the same rule in SQL.
+ */
 export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   const statuses = { ...into.statuses };
   for (const name of statusNames) {
@@ -126,7 +132,7 @@ export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   };
 }
 
-/** Whether a client sees no difference. */
+/** Whether clients are shown the same of both. */
 export function looksAlike(one: EpisodeRow, other: EpisodeRow): boolean {
   return (
     metadataNames.every((field) => one[field] === other[field]) &&

@@ -19,7 +19,7 @@ import { applyUploads } from './upload.rule.js';
 /**
  * The episode states of users. Invariants:
  * - a status only ever moves forward in its client's time, whatever the order of arrival;
- * - a row is stamped when what is seen of it changed, and only then;
+ * - a row is stamped when what clients are shown of it changed, and only then;
  * - an upload of any size is a fixed number of statements, under the user's clock, and reads no more than so many
  *   episodes ({@link meant});
  * - its answer has no more bytes than asked for: what it has no room for is not applied.

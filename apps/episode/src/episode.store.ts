@@ -18,7 +18,10 @@ import type { Changes, Loaded } from './known-episodes.js';
 
 export { load };
 
-/** $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change: frees what another row takes. */
+/**
+ * $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change. Runs before {@link save},
+ * so that no row takes an episode_guid that another one still has.
+ */
 const makeWay = statement(
   'episode.make_way',
   `WITH gone AS (
@@ -31,7 +34,7 @@ const makeWay = statement(
    UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND id = ANY ($4::bigint[])`,
 );
 
-/** The columns of an episode beside its user's, and their types. */
+/** The columns of an episode but `user_id`, and their types. */
 const columnTypes: Record<string, string> = {
   id: 'bigint',
   subscription_id: 'bigint',
@@ -83,7 +86,7 @@ export type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteFo
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
 type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & { episodes: LoadedRow[] | null };
 
-/** What reads the episodes that the entries of an upload could mean; {@link toLoaded} makes sense of what it answers. */
+/** The statement that reads the episodes which entries could mean; {@link toLoaded} takes what it answers. */
 export function meant(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
   const entries = uploads.map(({ podcastGuid, syncId, metadata }, entry) => ({
     entry,
@@ -107,7 +110,7 @@ export function toLoaded([found]: readonly Found[]): Loaded {
   };
 }
 
-/** Writes what an upload changed: room for it first where rows are merged or renamed, the rest with the commit. */
+/** Writes what an upload changed, with the commit; before it, where episodes are merged or change their guid. */
 export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
   const { rows, renamed, aliases, addedAliases, absorbed } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {
@@ -136,7 +139,7 @@ function statusesOf<Register>(row: StatusFields, read: (value: Status['value'], 
   return statuses;
 }
 
-/** A time without its zone, as Postgres writes it in JSON, as a client's time. */
+/** `2023-02-23T14:00:00.5`, as Postgres prints a time without a zone in JSON, in the form of {@link Status}. */
 const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 

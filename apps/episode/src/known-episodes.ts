@@ -10,8 +10,9 @@ export interface NamedSubscription {
 
 /**
  * What was read for an upload: subscriptions by every guid sent, and the episodes that its entries could mean. Where
- * there are more of those than one upload may read, `incomplete` says so: of what an entry, by its place in the upload,
- * finds at a rank (0: by its sync_id), rows above an id may be missing.
+ * there are more of those than one upload may read, `incomplete` lists where some were left out: of the episodes that
+ * an entry (by its index) finds at a rank (0: by its sync_id), only those with ids up to `completeTo` were read for
+ * certain.
  */
 export interface Loaded {
   subscriptions: [guid: string, NamedSubscription][];
@@ -19,25 +20,27 @@ export interface Loaded {
   aliases: [syncId: string, episodeId: number][];
   incomplete: [entry: number, rank: 0 | Rank, completeTo: number][];
   newIds: number[];
-  /** How many more episodes and aliases the quotas leave. */
+  /** How many more episodes and aliases the user may have. */
   room: { episodes: number; aliases: number };
 }
 
-/** What an upload changes, as sets. */
+/** What an upload changes, for the statements that write it. */
 export interface Changes {
   rows: EpisodeRow[];
-  /** Rows that are there already and get another episode_guid. */
+  /** Stored rows whose episode_guid changes. */
   renamed: number[];
   aliases: [syncId: string, episodeId: number][];
-  /** How many of the aliases were none before. */
+  /** How many of the aliases are new. */
   addedAliases: number;
   absorbed: { from: number; into: number }[];
 }
 
 /**
- * The episodes that one upload is about, in memory, and what it has changed so far. Invariants: a sync_id names one
- * episode of the user for ever; no two episodes of a subscription have the same episode_guid; nothing is said of an
- * entry that rows which were not read could change.
+ * The episodes that one upload is about, in memory, and what it has changed so far (an identity map and a unit of
+ * work). Invariants:
+ * - a sync_id names one episode of the user for ever;
+ * - no two episodes of a subscription have the same episode_guid;
+ * - where an episode that was not read could be the answer to a look-up, the answer is `'unread'`.
  */
 export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;
@@ -50,7 +53,7 @@ export class KnownEpisodes {
   private readonly aliases = new Map<string, number>();
   private readonly storedAliases: ReadonlySet<string>;
   private addedAliases = 0;
-  /** Who took in whom: a change even where nothing of it is seen. */
+  /** Of each absorbed episode the one that it became part of. */
   private readonly survivors = new Map<number, number>();
 
   constructor(
@@ -69,7 +72,7 @@ export class KnownEpisodes {
     return this.subscriptions.get(guid);
   }
 
-  /** `'unread'` where there is more than was read. */
+  /** The episode that a sync_id names; or `'unread'`. */
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
     const id = this.bySync.get(syncId);
     if (id !== undefined) return this.standing(id);
@@ -81,14 +84,14 @@ export class KnownEpisodes {
     const best = this.index.find(subscriptionId, sought);
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
-      // Equally sure ones with a lower id, or surer ones, might be among those that were not read.
+      // A surer match, or one as sure with a lower id, may be among the episodes that were not read.
       if (id > (this.completeTo.get(`${entry} ${rank}`) ?? Infinity)) return 'unread';
       if (best?.rank === rank) break;
     }
     return best && this.rows.get(best.id);
   }
 
-  /** The one with an episode_guid; or `'unread'`. */
+  /** The episode that has an episode_guid; or `'unread'`. */
   byEpisodeGuid(subscriptionId: number, episodeGuid: string, entry: number): EpisodeRow | undefined | 'unread' {
     const sought = { episodeGuid, title: '', publishDate: '', enclosureUrl: '', episodeUrl: '' };
     const best = this.index.find(subscriptionId, sought);
@@ -101,14 +104,18 @@ export class KnownEpisodes {
     return this.loaded.room.episodes > 0;
   }
 
-  /** One that is not there yet; {@link keep} makes it be there. */
+  /** A new episode, which only {@link keep} adds. */
   draft(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
     const id = this.loaded.newIds.shift();
     if (id === undefined) throw new Error('more episodes than entries');
     return { ...metadata, id, subscriptionId, syncId, changed: this.stamp, statuses: {} };
   }
 
-  /** Puts a row in the place of the one with its id, which may have absorbed another. */
+  /**
+   * Adds a row, or puts it in the place of the one with its id.
+   *
+   * @param absorbed another episode that is part of it from now on.
+   */
   keep(row: EpisodeRow, absorbed?: EpisodeRow): void {
     if (absorbed) {
       this.index.remove(absorbed);
@@ -126,7 +133,7 @@ export class KnownEpisodes {
     this.dirty.add(row.id);
   }
 
-  /** Makes a sync_id one more name of an episode, where there is room for it. */
+  /** Makes a sync_id one more name of an episode, unless the user has as many aliases as one may. */
   addAlias(id: number, syncId: string): void {
     const named = this.bySync.get(syncId);
     if (named !== undefined && this.survivorOf(named) === id) return;
@@ -138,7 +145,7 @@ export class KnownEpisodes {
     return this.rows.get(this.survivorOf(id)) as EpisodeRow;
   }
 
-  /** What is to be written. A row is stamped where what is seen of it is not what it was before the upload. */
+  /** What is to be written. A row is stamped where it is new, is shown differently than before, or absorbed another. */
   changes(): Changes {
     const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.dirty].map((id) => {

@@ -1,6 +1,6 @@
 import type { Metadata } from './episode.rule.js';
 
-/** How sure it is that two episodes of one subscription are the same; less is surer. */
+/** How sure it is that two episodes of one subscription are the same: 1 is the surest. */
 export type Rank = 1 | 2 | 3 | 4;
 
 /** What two episodes that are the same have in common: texts, of a kind that keeps them apart from others. */
@@ -11,9 +11,9 @@ export interface MatchKey {
 }
 
 /**
- * The keys by which an episode that is sought meets the same one of its subscription: two are the same when they share a
- * key. Of several that are, the one with the lowest rank is meant, then the one with the lowest row id (docs/interface.md,
- * "Which episode is meant"). `episode.match_keys` is the same rule in SQL.
+ * The keys by which an episode that is sought meets the same one of its subscription: two are the same when they share
+ * a key. Of several that are, the one with the lowest rank is meant, then the one with the lowest row id
+ * (docs/interface.md, "Which episode is meant"). `episode.match_keys` is the same rule in SQL.
  *
  * 1. the same episode_guid; 2. where either has none, the same enclosure_url; 3. there also two of publish_date,
  * episode_url and title; 4. episode_guids that differ, the same enclosure_url and one more. Empty values never agree.
@@ -60,14 +60,14 @@ interface Bucket {
 }
 
 /**
- * Episodes by their {@link matchKeys}, so that a look-up costs the same however many there are. Each text is hashed once:
- * printed keys hold a number in its place.
+ * Episodes by their {@link matchKeys}, so that a look-up costs the same however many there are. Each text is hashed
+ * once: printed keys hold a number in its place.
  */
 export class MatchIndex {
   private readonly numbers = new Map<string, number>();
   private readonly buckets = new Map<string, Bucket>();
 
-  /** How sure the surest match is, and the lowest row id of those as sure. */
+  /** The rank and the row id of the surest match; of matches as sure, of the one with the lowest id. */
   find(subscriptionId: number, sought: Metadata): { rank: Rank; id: number } | undefined {
     let best: { rank: Rank; id: number } | undefined;
     for (const key of matchKeys(sought, false)) {

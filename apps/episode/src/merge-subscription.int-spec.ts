@@ -95,9 +95,9 @@ describe('each rule is the same in SQL and in TypeScript', () => {
     );
   });
 
-  /** A status as Postgres takes it from JSON, and as it tells it. */
+  /** A status as Postgres reads it from JSON, and the columns that it answers. */
   const asRegister = (status?: Status) => status && { value: status.value, at: status.at, minute: status.minuteForm };
-  const told = (status: string) =>
+  const columnsOf = (status: string) =>
     `(${status}).value, to_char((${status}).at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at,
      (${status}).minute AS "minuteForm"`;
   const none = { value: null, at: null, minuteForm: null };
@@ -111,7 +111,7 @@ describe('each rule is the same in SQL and in TypeScript', () => {
         const forms = [false, true].flatMap((first) => [false, true].map((second) => [first, second] as const));
         const all = pairs.flatMap(([a, b]) => forms.map(([ofA, ofB]) => [inForm(a, ofA), inForm(b, ofB)] as const));
         const { rows } = await world.owner.query<Status>(
-          `SELECT ${told('n.newer')}
+          `SELECT ${columnsOf('n.newer')}
            FROM json_to_recordset($1) AS p (place integer, a episode.status, b episode.status)
            CROSS JOIN LATERAL (SELECT episode.newer(p.a, p.b)) n ORDER BY p.place`,
           [JSON.stringify(all.map(([a, b], place) => ({ place, a: asRegister(a), b: asRegister(b) })))],
@@ -126,7 +126,7 @@ describe('each rule is the same in SQL and in TypeScript', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(seconds, { maxLength: 8 }), async (all) => {
         const { rows } = await world.owner.query<Status>(
-          `SELECT ${told('n.newest')} FROM (
+          `SELECT ${columnsOf('n.newest')} FROM (
              SELECT episode.newest(s.status ORDER BY s.place)
              FROM json_to_recordset($1) AS s (place integer, status episode.status)
            ) n`,
@@ -140,8 +140,8 @@ describe('each rule is the same in SQL and in TypeScript', () => {
 });
 
 /**
- * The merge by the rules: each episode of the subscription that goes is the same as the surest of the one that stays, as
- * that was; where that had no guid and has taken another's by now, only if the two guids may differ.
+ * The merge by the rules: each episode of the subscription that goes is the same as the surest of the one that stays,
+ * as that was; where that had no guid and has taken another's by now, only if the two guids may differ.
  */
 function mergedByRules(episodes: readonly EpisodeRow[]): { after: EpisodeRow[]; names: Map<string, number> } {
   const staying = episodes.filter(({ subscriptionId }) => subscriptionId === into);

@@ -12,19 +12,19 @@ export interface Applied {
   temporaryId?: string | number;
 }
 
-/** The episode that an entry means, and another one that is the same. */
+/** The episode that an entry means, and another one that turned out to be the same. */
 interface Meant {
   row: EpisodeRow;
   same?: EpisodeRow;
 }
 
-/** What a new episode needs; its `episode_url` may be unknown. */
+/** What a new episode needs: all but its `episode_url`. */
 const identifiers = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl'] as const;
 
-/** As many entries are applied before others of the process have a turn: texts at their limits take their time. */
+/** Entries that are applied in one tick of the event loop: with texts at their limits, 250 would hold it too long. */
 const entriesPerTick = 25;
 
-/** Applies a batch in order. Success items show what stands after the whole of it. */
+/** Applies a batch in order. Each item in `success` shows the episode as the whole batch leaves it. */
 export async function applyUploads(
   known: KnownEpisodes,
   entries: readonly (Upload | FailedEntry)[],
@@ -50,10 +50,10 @@ export async function applyUploads(
 }
 
 /**
- * Applies one entry to what earlier entries of its batch left (docs/interface.md, "Episodes"); or nothing of it, where
- * it is refused.
+ * Applies one entry to what earlier entries of its batch left (docs/interface.md, "Episodes"). Of one that fails
+ * nothing is applied.
  *
- * @param entry its place among those that were looked up.
+ * @param entry its index among those that the look-up was given.
  */
 export function applyUpload(
   known: KnownEpisodes,
@@ -75,7 +75,7 @@ export function applyUpload(
   return { id: next.id, subscription, ...(temporaryId !== undefined && { temporaryId }) };
 }
 
-/** By sync_id; else by what describes it; else it is new. */
+/** Finds the episode of an entry by its sync_id, else by its metadata; else it is a new one. */
 function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscriptionId: number): Meant | FailedEntry {
   const { syncId, metadata } = upload;
   const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
@@ -94,7 +94,7 @@ function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscr
   return { row: match ?? known.draft(subscriptionId, complete, syncId) };
 }
 
-/** The one named by a sync_id, and another one of its subscription that has the episode_guid. */
+/** The episode that a sync_id names, and another one of its subscription that has the entry's episode_guid. */
 function findNamed(
   known: KnownEpisodes,
   upload: Upload,

@@ -11,7 +11,10 @@ export const uploadEpisodes = rpc({
   request: z.object({
     userId: z.guid(),
     entries: z.array(episodeEntrySchema),
-    /** The most bytes of JSON that the reply may have: an entry whose verdict has no room is not applied (`limit_reached`). */
+    /**
+     * The most bytes of JSON that the reply may have: an entry whose verdict has no room is not applied
+     * (`limit_reached`).
+     */
     maxBytes: z.int().min(1).optional(),
   }),
   reply: jsonOf(uploadedSchema),

@@ -3,9 +3,9 @@ import { textLimits } from './limits.js';
 import { type EntryFailureCode, entryFailureCodeSchema, shownGuid, shownStamp, shownUrl } from './shown.schemas.js';
 import { faultInSpacedUrl, faultInText, guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
-// The one description of an episode (docs/interface.md, "Episodes"): how each field of an entry of POST /episodes is read,
-// with the words for what is wrong with it, and how it is shown. Messages, columns, JSON and OpenAPI derive from it; what
-// else a new status takes is in CONTRIBUTING.md, "A new status of an episode".
+// The one description of an episode (docs/interface.md, "Episodes"): how each field of an entry of POST /episodes is
+// read, with the words for what is wrong with it, and how it is shown. Messages, columns, JSON and OpenAPI derive from
+// it; what else a new status takes is in CONTRIBUTING.md, "A new status of an episode".
 
 /** A status as the rules compare it: a last-writer-wins register by the client's time. */
 export interface Status {
@@ -16,7 +16,7 @@ export interface Status {
   minuteForm: boolean;
 }
 
-/** The longest `temporary_id`, and the longest text that a failure repeats of what should be a guid, in bytes of UTF-8. */
+/** The longest `temporary_id`, and the longest guid that a failure repeats, in bytes of UTF-8. */
 const nameLimit = 255;
 
 /** Says what is wrong with what was sent for a field. @param words follow the field's name. */
@@ -158,14 +158,14 @@ function onTheWire<Table extends object>(table: Table) {
   return Object.fromEntries(fields) as { [Name in keyof Table & string as SnakeCase<Name>]: Table[Name] };
 }
 
-/** One entry of an upload as the client sent it, fields renamed and nothing judged yet; `null` stands for what was no object. */
+/** An entry of an upload as the client sent it, its fields renamed; `null` stands for what was no object. */
 export const episodeEntrySchema = z
   .object(Object.fromEntries(entryNames.map((name) => [name, z.unknown()])) as Record<EntryName, z.ZodUnknown>)
   .partial()
   .nullable();
 export type EpisodeEntry = z.output<typeof episodeEntrySchema>;
 
-/** An entry whose form is right, as the rules take it. Of several faults the client is told the first, in this order of the fields. */
+/** An entry whose form is right. Of several faults the first is answered, in the order of the fields here. */
 export const validEntrySchema = z
   .object({
     temporaryId,

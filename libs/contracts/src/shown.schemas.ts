@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-// What a client is shown, in the interface's own names: made by the service that owns it and changed by nobody after it.
+// What a client is shown, in the interface's own names; the service that owns it makes it, and nobody changes it later.
 // An episode is in episode.fields.ts.
 
 /** A time stamp as answers show it. */

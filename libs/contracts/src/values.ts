@@ -13,17 +13,17 @@ export function faultInText(text: string, limit: number): string | undefined {
 }
 
 /**
- * A title as it is kept: control characters and lone surrogates are spaces, none is around it, and it is cut at a
- * character to its limit. What was kept once is kept as it is.
+ * A title as it is kept (docs/interface.md, "Texts"): control characters and lone surrogates become spaces, white space
+ * around it is cut off, and it ends at a whole character within its limit. A kept title is kept unchanged.
  */
 export function keptTitle(sent: string): string {
   const title = sent.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
-  // Encodes whole characters only, as many as there is room for.
+  // encodeInto writes as many whole characters as the buffer has room for.
   const { read } = new TextEncoder().encodeInto(title, new Uint8Array(textLimits.title));
   return title.slice(0, read).trimEnd();
 }
 
-/** A scheme and its colon; a port after a bare host (`example.com:8080`) is none. */
+/** A scheme and its colon. In `example.com:8080` there is none: digits after the colon are a port. */
 const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 
 /** The message for a URL without a scheme, which the Open Podcast API has as an example. */
@@ -31,14 +31,13 @@ export const noProtocol = 'No protocol present';
 
 /**
  * What is wrong with the URL of a feed, in words for the client (docs/interface.md, "Subscriptions"); `undefined` when
- * nothing is. It must be an absolute
- * http or https URL with a host, without white space, and is kept as it was sent.
+ * nothing is. It must be an absolute http or https URL with a host, without white space, and is kept as it was sent.
  */
 export function faultInHttpUrl(url: string): string | undefined {
   return faultInUrl(url, /\s/);
 }
 
-/** What is wrong with any other URL: as that of a feed, but there may be spaces in it, which real feeds have. */
+/** What is wrong with any other URL: the same, but spaces are allowed, as URLs of real feeds have them. */
 export function faultInSpacedUrl(url: string): string | undefined {
   return faultInUrl(url);
 }
@@ -106,7 +105,7 @@ function utc(...parts: (string | undefined)[]): number | undefined {
   return date.setUTCHours(hour, minute, second);
 }
 
-/** The ISO form of a time in the years 1 to 9999, which is what both four digits and Postgres can hold. */
+/** The ISO form of a time in the years 1 to 9999: all that four digits and Postgres both can hold. */
 function inRange(milliseconds: number): string | undefined {
   const iso = new Date(milliseconds).toISOString();
   return /^\d{4}-/.test(iso) && !iso.startsWith('0000') ? iso : undefined;
