@@ -32,7 +32,7 @@ export class AnswerBudget {
    * @returns whether there was room; else nothing is reserved.
    */
   reserve(entry: Upload, row: EpisodeRow, guid: string, absorbed?: EpisodeRow): boolean {
-    const bytes = bytesOf(shown(row, guid)) + 1;
+    const bytes = bytesOf(shown(row, row.statuses, guid)) + 1;
     const before = this.items.get(row.id) ?? { bytes: 0, shown: 0 };
     const gone = absorbed && this.items.get(absorbed.id);
     const items = before.shown + (gone?.shown ?? 0) + 1;

@@ -22,7 +22,7 @@ export interface Upload {
   metadata: Partial<Metadata>;
   statuses: Partial<Record<StatusName, Status>>;
   temporaryId?: string | number;
-  /** As it came. */
+  /** The entry as it came. */
   sent: NonNullable<EpisodeEntry>;
 }
 
@@ -43,6 +43,7 @@ export function validateEntry(sent: EpisodeEntry): Upload | FailedEntry {
   }
   const issue = error.issues[0] as (typeof error.issues)[number];
   const field = issue.path[0] as keyof typeof wireNames;
+  // Without a subscription nothing else of an entry counts, but for the name that its failure is recognised by.
   if (sent.podcastGuid === undefined && field !== 'temporaryId')
     return failedEntry(sent, 'missing_identifier', 'podcast_guid is missing');
   const code = issue.code === 'custom' ? (issue.params?.code as EntryFailureCode) : 'invalid_value';

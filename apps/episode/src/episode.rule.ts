@@ -20,18 +20,16 @@ export interface EpisodeRow extends Readonly<Metadata> {
   readonly statuses: Readonly<Partial<Record<StatusName, Status>>>;
 }
 
-/** What is shown of an episode. */
-interface Shown extends Readonly<Metadata> {
-  readonly syncId: string;
-  readonly statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>;
-}
-
 /** An episode as a client is shown it, without the statuses that no client has set. */
-export function shown(row: Shown, podcastGuid: string): Episode {
+export function shown(
+  row: Readonly<Metadata> & { readonly syncId: string },
+  statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>,
+  podcastGuid: string,
+): Episode {
   const episode: Record<string, unknown> = { podcast_guid: podcastGuid, sync_id: row.syncId };
   for (const name of metadataNames) episode[wireNames[name]] = row[name];
   for (const name of statusNames) {
-    const status = row.statuses[name];
+    const status = statuses[name];
     if (status) episode[wireNames[name]] = { value: status.value, timestamp: minute(status) };
   }
   return episode as Episode;

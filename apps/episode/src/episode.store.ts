@@ -125,16 +125,23 @@ export async function saveChanges(transaction: Transaction, userId: string, chan
 
 export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listEpisodes>> {
   return listPage(database, list, request, (row: ListRow) =>
-    shown({ ...row, statuses: statusesOf(row, (value, at) => ({ value, at })) }, row.podcastGuid),
+    shown(
+      row,
+      statusesOf(row, (value, at) => ({ value, at })),
+      row.podcastGuid,
+    ),
   );
 }
+
+/** Where a row has each status. Names are put together once: a page has hundreds of them. */
+const statusFields = statusNames.map((name, bit) => ({ name, at: `${name}At` as const, bit: 1 << bit }));
 
 /** The statuses that a row has. */
 function statusesOf<Register>(row: StatusFields, read: (value: Status['value'], at: string, bit: number) => Register) {
   const statuses: Partial<Record<StatusName, Register>> = {};
-  for (const [bit, name] of statusNames.entries()) {
-    const [value, at] = [row[name], row[`${name}At`]];
-    if (value !== null && at !== null) statuses[name] = read(value, at, 1 << bit);
+  for (const { name, at: nameOfTime, bit } of statusFields) {
+    const [value, at] = [row[name], row[nameOfTime]];
+    if (value !== null && at !== null) statuses[name] = read(value, at, bit);
   }
   return statuses;
 }

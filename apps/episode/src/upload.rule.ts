@@ -42,7 +42,8 @@ export async function applyUploads(
   for (const outcome of outcomes) {
     if ('message' in outcome) failure.push(outcome);
     else {
-      const episode = shown(known.standing(outcome.id), outcome.subscription.currentGuid);
+      const row = known.standing(outcome.id);
+      const episode = shown(row, row.statuses, outcome.subscription.currentGuid);
       success.push({ ...episode, temporary_id: outcome.temporaryId });
     }
   }
