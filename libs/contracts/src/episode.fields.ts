@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { textLimits } from './limits.js';
-import { type EntryFailureCode, entryFailureCodeSchema, shownGuid, shownStamp, shownUrl } from './shown.schemas.js';
+import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp, shownUrl } from './shown.schemas.js';
 import { faultInSpacedUrl, faultInText, guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
 // The one description of an episode (docs/interface.md, "Episodes"): how each field of an entry of POST /episodes is
@@ -120,20 +120,16 @@ export const episodeStatuses = {
   favoriteStatus: flag,
 };
 
+/** What the code calls the fields. */
 export type MetadataName = keyof typeof metadata;
 export type StatusName = keyof typeof episodeStatuses;
 type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'temporaryId';
 
 export const metadataNames = Object.keys(metadata) as MetadataName[];
 export const statusNames = Object.keys(episodeStatuses) as StatusName[];
+const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
 /** All fields of an entry. */
-export const entryNames: readonly EntryName[] = [
-  'podcastGuid',
-  'syncId',
-  ...metadataNames,
-  ...statusNames,
-  'temporaryId',
-];
+export const entryNames: readonly EntryName[] = [...identifierNames, ...metadataNames, ...statusNames, 'temporaryId'];
 
 type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
@@ -214,7 +210,7 @@ export const uploadedSchema = z
         episode_guid: z.string().optional(),
         enclosure_url: z.string().optional(),
         temporary_id: shownTemporaryId,
-        code: entryFailureCodeSchema,
+        code: entryFailureCode,
         message: z.string(),
       }),
     ),

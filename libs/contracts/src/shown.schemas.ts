@@ -4,20 +4,21 @@ import { z } from 'zod';
 // An episode is in episode.fields.ts.
 
 /** A time stamp as answers show it. */
-export const shownStamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
-export const shownGuid = z.guid().meta({ format: 'uuid' });
-export const shownUrl = z.string().meta({ format: 'uri' });
+const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
+const guid = z.guid().meta({ format: 'uuid' });
+const url = z.string().meta({ format: 'uri' });
+export { guid as shownGuid, stamp as shownStamp, url as shownUrl };
 
 /** A subscription (docs/interface.md, "Subscriptions"). */
 export const subscriptionSchema = z
   .object({
-    feed_url: shownUrl.describe('Address of the feed, kept exactly as it was sent.'),
-    guid: shownGuid.describe('Unique identifier of the subscription.'),
+    feed_url: url.describe('Address of the feed, kept exactly as it was sent.'),
+    guid: guid.describe('Unique identifier of the subscription.'),
     is_subscribed: z.boolean(),
-    subscription_changed: shownStamp.optional(),
-    new_guid: shownGuid.optional().describe('Replacement identifier, present when the guid was changed.'),
-    guid_changed: shownStamp.optional(),
-    deleted: shownStamp.optional().describe('Present when the subscription has been deleted.'),
+    subscription_changed: stamp.optional(),
+    new_guid: guid.optional().describe('Replacement identifier, present when the guid was changed.'),
+    guid_changed: stamp.optional(),
+    deleted: stamp.optional().describe('Present when the subscription has been deleted.'),
   })
   .meta({ id: 'Subscription' });
 
@@ -36,20 +37,13 @@ export const entryFailureCodes = [
   'limit_reached',
 ] as const;
 export type EntryFailureCode = (typeof entryFailureCodes)[number];
-export const entryFailureCodeSchema = z.enum(entryFailureCodes);
+export const entryFailureCode = z.enum(entryFailureCodes);
 
 /** The verdicts on the entries of POST /subscriptions. */
 export const subscribedSchema = z
   .object({
-    success: z.array(
-      z.object({
-        feed_url: shownUrl,
-        guid: shownGuid,
-        is_subscribed: z.literal(true),
-        subscription_changed: shownStamp,
-      }),
-    ),
-    failure: z.array(z.object({ feed_url: z.string(), code: entryFailureCodeSchema, message: z.string() })),
+    success: z.array(z.object({ feed_url: url, guid, is_subscribed: z.literal(true), subscription_changed: stamp })),
+    failure: z.array(z.object({ feed_url: z.string(), code: entryFailureCode, message: z.string() })),
   })
   .meta({ id: 'SubscribeAnswer' });
 export type Subscribed = z.output<typeof subscribedSchema>;
@@ -57,11 +51,11 @@ export type Subscribed = z.output<typeof subscribedSchema>;
 /** The fields that were sent, and the stamps that follow (PATCH /subscriptions/{guid}). */
 export const updatedSchema = z
   .object({
-    new_feed_url: shownUrl.optional(),
+    new_feed_url: url.optional(),
     is_subscribed: z.boolean().optional(),
-    subscription_changed: shownStamp.optional(),
-    new_guid: shownGuid.optional(),
-    guid_changed: shownStamp.optional(),
+    subscription_changed: stamp.optional(),
+    new_guid: guid.optional(),
+    guid_changed: stamp.optional(),
   })
   .meta({ id: 'UpdateAnswer' });
 export type Updated = z.output<typeof updatedSchema>;
