@@ -1,5 +1,4 @@
 import {
-  episodeStatuses,
   type listEpisodes,
   type ListRequest,
   metadataNames,
@@ -34,30 +33,16 @@ const makeWay = statement(
    UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND id = ANY ($4::bigint[])`,
 );
 
-/** The columns of an episode but `user_id`, and their types. */
-const columnTypes: Record<string, string> = {
-  id: 'bigint',
-  subscription_id: 'bigint',
-  sync_id: 'uuid',
-  changed: 'timestamptz',
-  minute_forms: 'smallint',
-  ...Object.fromEntries(
-    metadataNames.map((name) => [wireNames[name], name === 'publishDate' ? 'timestamptz' : 'text']),
-  ),
-};
-for (const name of statusNames) {
-  columnTypes[wireNames[name]] = episodeStatuses[name].columnType;
-  columnTypes[`${wireNames[name]}_at`] = 'timestamptz';
-}
-const columns = Object.keys(columnTypes);
-const changeable = columns.filter((column) => column !== 'id' && column !== 'sync_id');
+const changeable = ['subscription_id', 'changed', 'minute_forms']
+  .concat(metadataNames.map((name) => wireNames[name]))
+  .concat(statusNames.flatMap((name) => [wireNames[name], `${wireNames[name]}_at`]));
+const columns = ['id', 'sync_id', ...changeable].join(', ');
 
 export const save = statement(
   'episode.save',
   `WITH rows AS (
-     INSERT INTO episode.episodes (user_id, ${columns.join(', ')})
-     SELECT $1, ${columns.join(', ')}
-     FROM json_to_recordset($2) AS r (${columns.map((column) => `${column} ${columnTypes[column]}`).join(', ')})
+     INSERT INTO episode.episodes (user_id, ${columns})
+     SELECT $1, ${columns} FROM json_populate_recordset(NULL::episode.episodes, $2)
      ON CONFLICT (user_id, id) DO UPDATE SET ${changeable.map((column) => `${column} = excluded.${column}`).join(', ')}
    )
    INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
