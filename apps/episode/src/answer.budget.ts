@@ -3,7 +3,7 @@ import type { FailedEntry, Upload } from './episode-entry.rule.js';
 import { type EpisodeRow, shown } from './episode.rule.js';
 
 /** More bytes than any failure has beside what it repeats of its entry. */
-const leastVerdictBytes = 200;
+const failureBytes = 200;
 const envelopeBytes = '{"success":[],"failure":[]}'.length;
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
@@ -25,23 +25,14 @@ export class AnswerBudget {
     if (this.freeBytes < 0) throw new Failure('invalid');
   }
 
-  /**
-   * Reserves room for showing one entry's episode.
-   *
-   * @param row as it is about to be, after it absorbed another one.
-   * @returns whether there was room; else nothing is reserved.
-   */
-  reserve(entry: Upload, row: EpisodeRow, guid: string, absorbed?: EpisodeRow): boolean {
+  /** Reserves room to show an entry's row as it is about to be, unless there is none; says whether there was. */
+  reserve(row: EpisodeRow, guid: string, absorbed?: EpisodeRow): boolean {
     const bytes = bytesOf(shown(row, row.statuses, guid)) + 1;
-    const before = this.items.get(row.id) ?? { bytes: 0, shown: 0 };
-    const gone = absorbed && this.items.get(absorbed.id);
-    const items = before.shown + (gone?.shown ?? 0) + 1;
-    const more =
-      bytes * items -
-      before.bytes * before.shown -
-      (gone ? gone.bytes * gone.shown : 0) +
-      temporaryIdBytes(entry) -
-      reservedFor(entry);
+    const itemsOf = (of?: EpisodeRow) => (of && this.items.get(of.id)) ?? { bytes: 0, shown: 0 };
+    const [before, gone] = [itemsOf(row), itemsOf(absorbed)];
+    const items = before.shown + gone.shown + 1;
+    // The item's temporary_id is reserved already, with the failure that is not needed any more.
+    const more = bytes * items - before.bytes * before.shown - gone.bytes * gone.shown - failureBytes;
     if (more > this.freeBytes) return false;
     this.freeBytes -= more;
     this.items.set(row.id, { bytes, shown: items });
@@ -68,5 +59,5 @@ function temporaryIdBytes(entry: Upload | FailedEntry): number {
 }
 
 function reservedFor(entry: Upload | FailedEntry): number {
-  return leastVerdictBytes + temporaryIdBytes(entry);
+  return failureBytes + temporaryIdBytes(entry);
 }

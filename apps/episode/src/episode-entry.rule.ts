@@ -45,13 +45,13 @@ export function validateEntry(sent: EpisodeEntry): Upload | FailedEntry {
   const field = issue.path[0] as keyof typeof wireNames;
   // Without a subscription nothing else of an entry counts, but for the name that its failure is recognised by.
   if (sent.podcastGuid === undefined && field !== 'temporaryId')
-    return failedEntry(sent, 'missing_identifier', 'podcast_guid is missing');
+    return failedEntry({ sent }, 'missing_identifier', 'podcast_guid is missing');
   const code = issue.code === 'custom' ? (issue.params?.code as EntryFailureCode) : 'invalid_value';
-  return failedEntry(sent, code, `${wireNames[field]}${issue.message}`);
+  return failedEntry({ sent }, code, `${wireNames[field]}${issue.message}`);
 }
 
 /** The failure of an entry, with its identifiers as they were sent; longer than they may be, one is left out. */
-export function failedEntry(sent: NonNullable<EpisodeEntry>, code: EntryFailureCode, message: string): FailedEntry {
+export function failedEntry({ sent }: Pick<Upload, 'sent'>, code: EntryFailureCode, message: string): FailedEntry {
   const failed: Record<string, unknown> = {};
   for (const [name, limit] of Object.entries(echoLimits) as [keyof typeof echoLimits, number][]) {
     const value = sent[name];

@@ -9,10 +9,9 @@ export interface NamedSubscription {
 }
 
 /**
- * What was read for an upload: subscriptions by every guid sent, and the episodes that its entries could mean. Where
- * there are more of those than one upload may read, `incomplete` lists where some were left out: of the episodes that
- * an entry (by its index) finds at a rank (0: by its sync_id), only those with ids up to `completeTo` were read for
- * certain.
+ * What was read for an upload: subscriptions by every guid sent, and the episodes that its entries could mean. Of too
+ * many some are left out, and `incomplete` says where: of the episodes that an entry (by its index) finds at a rank (0:
+ * by its sync_id), only those with ids up to `completeTo` were read for certain.
  */
 export interface Loaded {
   subscriptions: [guid: string, NamedSubscription][];
@@ -36,8 +35,7 @@ export interface Changes {
 }
 
 /**
- * The episodes that one upload is about, in memory, and what it has changed so far (an identity map and a unit of
- * work). Invariants:
+ * The episodes that one upload is about and what it has changed so far: an identity map and a unit of work. Invariants:
  * - a sync_id names one episode of the user for ever;
  * - no two episodes of a subscription have the same episode_guid;
  * - where an episode that was not read could be the answer to a look-up, the answer is `'unread'`.
@@ -111,11 +109,7 @@ export class KnownEpisodes {
     return { ...metadata, id, subscriptionId, syncId, changed: this.stamp, statuses: {} };
   }
 
-  /**
-   * Adds a row, or puts it in the place of the one with its id.
-   *
-   * @param absorbed another episode that is part of it from now on.
-   */
+  /** Adds a row or replaces the one with its id; `absorbed` is part of it from now on. */
   keep(row: EpisodeRow, absorbed?: EpisodeRow): void {
     if (absorbed) {
       this.index.remove(absorbed);

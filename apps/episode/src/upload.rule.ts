@@ -9,7 +9,7 @@ import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 export interface Applied {
   id: number;
   subscription: NamedSubscription;
-  temporaryId?: string | number;
+  temporaryId: string | number | undefined;
 }
 
 /** The episode that an entry means, and another one that turned out to be the same. */
@@ -17,6 +17,9 @@ interface Meant {
   row: EpisodeRow;
   same?: EpisodeRow;
 }
+
+const tooLarge = 'The answer has no room for this episode: send fewer entries at once';
+const tooManyAlike = 'Too many episodes are like this one: send fewer entries at once';
 
 /** What a new episode needs: all but its `episode_url`. */
 const identifiers = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl'] as const;
@@ -64,34 +67,31 @@ export function applyUpload(
 ): Applied | FailedEntry {
   const subscription = known.subscription(upload.podcastGuid);
   if (!subscription)
-    return failedEntry(upload.sent, 'unknown_subscription', 'There is no subscription with this podcast_guid');
+    return failedEntry(upload, 'unknown_subscription', 'There is no subscription with this podcast_guid');
   const meant = findEpisode(known, upload, entry, subscription.id);
   if ('message' in meant) return meant;
   const { row, same } = meant;
   const next = settled(described(same ? merged(row, same) : row, upload.metadata), upload.statuses, known.stamp);
-  if (!budget.reserve(upload, next, subscription.currentGuid, same)) return limitReached(upload, 'answer');
+  if (!budget.reserve(next, subscription.currentGuid, same)) return failedEntry(upload, 'limit_reached', tooLarge);
   known.keep(next, same);
   if (upload.syncId !== undefined) known.addAlias(next.id, upload.syncId);
-  const { temporaryId } = upload;
-  return { id: next.id, subscription, ...(temporaryId !== undefined && { temporaryId }) };
+  return { id: next.id, subscription, temporaryId: upload.temporaryId };
 }
 
 /** Finds the episode of an entry by its sync_id, else by its metadata; else it is a new one. */
 function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscriptionId: number): Meant | FailedEntry {
   const { syncId, metadata } = upload;
   const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
-  if (named === 'unread') return limitReached(upload, 'look-up');
+  if (named === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
   if (named) return findNamed(known, upload, entry, subscriptionId, named);
   const missing = identifiers.filter((field) => metadata[field] === undefined).map((field) => wireNames[field]);
-  if (missing.length > 0) {
-    const message = `${missing.join(', ')} missing: without a known sync_id all are needed`;
-    return failedEntry(upload.sent, 'missing_identifier', message);
-  }
+  const message = `${missing.join(', ')} missing: without a known sync_id all are needed`;
+  if (missing.length > 0) return failedEntry(upload, 'missing_identifier', message);
   const complete = { episodeUrl: '', ...metadata } as Metadata;
   const match = known.match(subscriptionId, complete, entry);
-  if (match === 'unread') return limitReached(upload, 'look-up');
+  if (match === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
   if (!match && !known.hasRoom)
-    return failedEntry(upload.sent, 'limit_reached', 'You have as many episode states as you may');
+    return failedEntry(upload, 'limit_reached', 'You have as many episode states as you may');
   return { row: match ?? known.draft(subscriptionId, complete, syncId) };
 }
 
@@ -103,18 +103,9 @@ function findNamed(
   subscriptionId: number,
   row: EpisodeRow,
 ): Meant | FailedEntry {
-  if (row.subscriptionId !== subscriptionId) {
-    return failedEntry(upload.sent, 'wrong_subscription', 'This sync_id belongs to an episode of another subscription');
-  }
+  if (row.subscriptionId !== subscriptionId)
+    return failedEntry(upload, 'wrong_subscription', 'This sync_id belongs to an episode of another subscription');
   const same = known.byEpisodeGuid(subscriptionId, upload.metadata.episodeGuid ?? '', entry);
-  if (same === 'unread') return limitReached(upload, 'look-up');
+  if (same === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
   return same && same.id !== row.id ? { row, same } : { row };
-}
-
-function limitReached(upload: Upload, what: 'answer' | 'look-up'): FailedEntry {
-  const message =
-    what === 'answer'
-      ? 'The answer has no room for this episode: send fewer entries at once'
-      : 'Too many episodes are like this one: send fewer entries at once';
-  return failedEntry(upload.sent, 'limit_reached', message);
 }
