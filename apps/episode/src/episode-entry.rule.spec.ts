@@ -1,21 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { guid, metadata, podcast, syncId } from '../testing/known.world.js';
-import { judgeUpload } from './episode-entry.rule.js';
+import { validateEntry } from './episode-entry.rule.js';
 
 const at = '2026-02-01T12:00:00Z';
 const good = { podcastGuid: podcast, syncId: syncId(1), ...metadata(1) };
 
 /** The message for a good entry with something else in one place. */
 function fault(differing: Record<string, unknown>): unknown {
-  const judged = judgeUpload({ ...good, ...differing });
-  return 'refuse' in judged ? 'accepted' : judged.message;
+  const judged = validateEntry({ ...good, ...differing });
+  return 'sent' in judged ? 'accepted' : judged.message;
 }
 
-describe('judgeUpload', () => {
+describe('validateEntry', () => {
   it('takes identifiers, metadata, statuses and the temporary id', () => {
-    const judged = judgeUpload({
+    const judged = validateEntry({
       ...good,
-      ...{ podcastGuid: podcast.toUpperCase(), publishDate: '2025-01-01T02:00:00.1239+02:00', temporaryId: 7 },
+      podcastGuid: podcast.toUpperCase(),
+      publishDate: '2025-01-01T02:00:00.1239+02:00',
+      temporaryId: 7,
       playbackPosition: { value: 12.5, timestamp: '2026-02-01T12:00' },
       playedStatus: { value: false, timestamp: at },
     });
@@ -33,7 +35,7 @@ describe('judgeUpload', () => {
   });
 
   it('takes an entry that names nothing but podcast and sync_id', () => {
-    expect(judgeUpload({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({ metadata: {}, statuses: {} });
+    expect(validateEntry({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({ metadata: {}, statuses: {} });
   });
 
   it.each([{ episodeGuid: '' }, { title: '' }, { episodeGuid: '😀'.repeat(512) }, { temporaryId: 'ä'.repeat(127) }])(
@@ -43,7 +45,7 @@ describe('judgeUpload', () => {
 
   /** What is kept of an entry that differs from a good one. */
   const kept = (differing: Record<string, unknown>) =>
-    (judgeUpload({ ...good, ...differing }) as { metadata: object }).metadata;
+    (validateEntry({ ...good, ...differing }) as { metadata: object }).metadata;
 
   it('cuts white space off around texts, and of a title what is beyond its limit', () => {
     const sent = {
@@ -82,7 +84,7 @@ describe('judgeUpload', () => {
   });
 
   it.each([0, -0, 1e308, 0.1])('takes any number of seconds from 0: %d', (value) => {
-    const judged = judgeUpload({ ...good, playbackPosition: { value, timestamp: at } });
+    const judged = validateEntry({ ...good, playbackPosition: { value, timestamp: at } });
     expect(judged).toMatchObject({ statuses: { playbackPosition: { value: value + 0 } } });
   });
 
@@ -150,13 +152,13 @@ describe('judgeUpload', () => {
     [{ playedStatus: true }, 'invalid_value'],
     [{ temporaryId: [] }, 'invalid_value'],
   ] as [Record<string, unknown>, string][])('says by a code what is wrong: %j %s', (differing, code) => {
-    expect(judgeUpload({ ...good, ...differing })).toMatchObject({ code });
+    expect(validateEntry({ ...good, ...differing })).toMatchObject({ code });
   });
 
   it('leaves out of the echo what is longer than it may be', () => {
     const long = { podcastGuid: 'x'.repeat(256), syncId: 'x'.repeat(256), episodeGuid: 'x'.repeat(2_049) };
     const longer = { enclosureUrl: 'x'.repeat(4_097), temporaryId: 'x'.repeat(256) };
-    expect(judgeUpload({ ...long, ...longer })).toEqual({
+    expect(validateEntry({ ...long, ...longer })).toEqual({
       code: 'invalid_value',
       message: 'temporary_id is longer than 255 bytes',
     });
@@ -170,27 +172,25 @@ describe('judgeUpload', () => {
       enclosureUrl: ' \n',
       temporaryId: 'mine',
     };
-    expect(judgeUpload({ ...sent, title: 'not echoed' })).toEqual({
-      ...{
-        podcast_guid: 'NO GUID',
-        sync_id: guid('A'),
-        episode_guid: 'x\0',
-        enclosure_url: ' \n',
-        temporary_id: 'mine',
-      },
+    expect(validateEntry({ ...sent, title: 'not echoed' })).toEqual({
+      podcast_guid: 'NO GUID',
+      sync_id: guid('A'),
+      episode_guid: 'x\0',
+      enclosure_url: ' \n',
+      temporary_id: 'mine',
       code: 'invalid_guid',
       message: 'podcast_guid is not a valid UUID',
     });
   });
 
   it('leaves out of the echo what could not be an identifier', () => {
-    expect(judgeUpload({ podcastGuid: 1, syncId: null, episodeGuid: {}, temporaryId: [] })).toEqual({
+    expect(validateEntry({ podcastGuid: 1, syncId: null, episodeGuid: {}, temporaryId: [] })).toEqual({
       code: 'invalid_value',
       message: 'temporary_id is neither a string nor a number',
     });
   });
 
   it('refuses what is no object', () => {
-    expect(judgeUpload(null)).toEqual({ code: 'invalid_value', message: 'An entry must be an object' });
+    expect(validateEntry(null)).toEqual({ code: 'invalid_value', message: 'An entry must be an object' });
   });
 });

@@ -1,22 +1,51 @@
+import { metadataNames, statusNames, wireNames } from '#contracts';
 import { statement } from '#database';
-import { inUtc, metadataColumns, statusesWith } from './episode.columns.js';
 
-/** What one upload reads of the episodes that it could mean: rows, and bytes of JSON at most. */
+/**
+ * What a client is shown of an episode `e`, under the names that the rules use.
+ *
+ * @param time how a time is read.
+ */
+export const shownColumns = (time: (column: string) => string) => {
+  const metadata = metadataNames.map((name) => {
+    const column = `e.${wireNames[name]}`;
+    return `${name === 'publishDate' ? time(column) : column} AS "${name}"`;
+  });
+  const statuses = statusNames.map((name) => {
+    const column = `e.${wireNames[name]}`;
+    return `${column} AS "${name}", ${time(`${column}_at`)} AS "${name}At"`;
+  });
+  return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
+};
+
+/** A time in JSON is printed in the zone of the session, unless it has none. */
+const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
+
+/** All columns of an episode `e`, for {@link toRow} of the store. */
+export const rowColumns = `e.id, e.subscription_id AS "subscriptionId", e.minute_forms AS "minuteForms",
+           ${inUtc('e.changed')} AS changed, ${shownColumns(inUtc)}`;
+
+/** The most episodes that one upload reads, in rows and in bytes of JSON. */
 const mostRows = 2_000;
 const mostBytes = 6 * 1_024 * 1_024;
-/** The rows that one look-up reads at most. Of those that share an enclosure_url it keeps only some. */
+/** The most rows that one look-up reads; one that keeps only some of those of an enclosure_url may read more. */
 const mostAlike = 8;
 const mostOfAnEnclosure = 500;
 
-/** A bound for the JSON of a row, told by lengths alone: characters of an episode_guid may take six bytes there. */
+/**
+ * A bound for the bytes of a row as JSON, made of lengths alone. A character of an episode_guid may take six bytes
+ * there, of the other texts two, a status with its time a hundred, and the rest three hundred.
+ */
 const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e.title) + octet_length(e.enclosure_url)
-        + octet_length(e.episode_url)) + 800`;
+        + octet_length(e.episode_url)) + ${300 + 100 * statusNames.length}`;
 
 /**
- * A way to find the episodes that an entry could mean, lowest ids first, and no more than `most`; `last` is a row that
- * was not looked beyond. Where either side must have no guid, an entry without one meets all, any other only episodes
- * without: "bare" tells those apart, in the look-up as in its index, which it reads in the order of ids ("+ 0" keeps it
- * on its own index).
+ * One look-up of the episodes that an entry could mean at a rank: the first `most` of them by id. `last` marks the row
+ * at which it stopped. Episodes without an episode_guid (`bare`) are looked up apart from the others, as the indexes
+ * list them apart: an entry that has a guid may only match bare ones at ranks 2 and 3. "e.id + 0" is what these indexes
+ * are ordered by; for a plain "e.id" Postgres may take another one.
+ *
+ * @param agrees which of the rows that were read are kept.
  */
 const lookUp = (rank: number, match: string, most = mostAlike, agrees = 'true') => `
      UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${most}
@@ -33,10 +62,11 @@ const sameDate = 'e.publish_date = x."publishDate"';
 const meets = `(x.bare OR x."episodeGuid" = '')`;
 
 /**
- * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Finds what an entry could mean;
- * the rules decide in memory. One with a known sync_id means that episode, or merges it with the one of its episode_guid.
- * What is named by either comes first, then the lowest id of every other look-up, then the second one; where that becomes
- * too much, the rest is not read, and `incomplete` says for which entry and rank.
+ * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Reads the episodes that the
+ * entries could mean, of which the rules choose in memory: `named` by its sync_id or an alias (rank 0), those with its
+ * episode_guid (rank 1), and, for an entry without a known sync_id, those of the other ranks. Where these are too many
+ * for one upload, `kept` takes the ones that are named, then the first of each look-up, then the second ones and so on;
+ * `incomplete` lists the entries and ranks of which some were left out.
  */
 export const load = statement(
   'episode.load',
@@ -94,9 +124,7 @@ export const load = statement(
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      (SELECT json_agg(row_to_json(r)) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
-         SELECT e.id, e.subscription_id AS "subscriptionId", ${metadataColumns}, e.minute_forms AS "minuteForms",
-           ${inUtc('e.publish_date')} AS "publishDate", ${inUtc('e.changed')} AS changed,
-           ${statusesWith(inUtc)}
+         SELECT ${rowColumns}
          FROM episode.episodes e WHERE e.user_id = $1 AND e.id = kept.id OFFSET 0
        ) e
      ) r) AS episodes,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Episode, type EpisodeEntry, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import type { Metadata } from './episode-entry.rule.js';
+import type { Metadata } from './episode.rule.js';
 import { metadata, syncId } from '../testing/known.world.js';
 import { call, openService, type ServiceWorld } from '../testing/service.world.js';
 
@@ -59,13 +59,15 @@ describe('an upload', () => {
   it('answers with the whole episode as the list then shows it, and the temporary id', async () => {
     const [answer] = await put({
       ...metadata(1, { publishDate: '2025-01-01T02:00:00.5+02:00' }),
-      ...{ syncId: syncId(1), temporaryId: 'mine' },
+      syncId: syncId(1),
+      temporaryId: 'mine',
       playbackPosition: { value: 12.25, timestamp: '2026-01-01T10:00:59.999999Z' },
       playedStatus: { value: false, timestamp: '2026-01-01T10:01' },
     });
     const episode = {
       ...shown(metadata(1, { publishDate: '2025-01-01T00:00:00.500Z' })),
-      ...{ podcast_guid: podcastGuid, sync_id: syncId(1) },
+      podcast_guid: podcastGuid,
+      sync_id: syncId(1),
       playback_position: { value: 12.25, timestamp: '2026-01-01T10:00' },
       played_status: { value: false, timestamp: '2026-01-01T10:01' },
     };
@@ -120,8 +122,10 @@ describe('an upload', () => {
         .join('')
         .slice(0, length - 6) + 'ä😀';
     const entry = metadata(1, {
-      ...{ episodeGuid: long(2_048), title: long(2_048) },
-      ...{ enclosureUrl: `https://e.example/${long(4_078)}`, episodeUrl: `https://p.example/${long(4_078)}` },
+      episodeGuid: long(2_048),
+      title: long(2_048),
+      enclosureUrl: `https://e.example/${long(4_078)}`,
+      episodeUrl: `https://p.example/${long(4_078)}`,
     });
     const [first, second] = await put(entry, entry);
     expect(first).toMatchObject(shown(entry));
@@ -168,8 +172,10 @@ describe('an upload', () => {
     await put({ syncId: syncId(2), episodeGuid: 'episode-1' });
     expect(await list()).toMatchObject([
       {
-        ...{ sync_id: syncId(2), episode_guid: 'episode-1' },
-        ...{ played_status: { value: true }, favorite_status: { value: true } },
+        sync_id: syncId(2),
+        episode_guid: 'episode-1',
+        played_status: { value: true },
+        favorite_status: { value: true },
       },
     ]);
     expect((await put({ syncId: syncId(1), title: 'By the alias' }))[0]).toMatchObject({
@@ -216,7 +222,7 @@ describe('a status', () => {
         .map(([, n]) => n);
       const write = (n: number) =>
         put({
-          ...{ syncId: episode?.sync_id },
+          syncId: episode?.sync_id,
           playbackPosition: { value: n, timestamp: `2026-01-01T10:00:00.${String(n).padStart(6, '0')}Z` },
         });
       await Promise.all(shuffled.map(write));
@@ -234,7 +240,9 @@ describe('a status', () => {
 
   it('keeps the form of its time for merges, too: of one minute the first stands when it was in minute form', async () => {
     const played = (n: number, value: boolean, timestamp: string) => ({
-      ...{ ...metadata(n), syncId: syncId(n), playedStatus: { value, timestamp } },
+      ...metadata(n),
+      syncId: syncId(n),
+      playedStatus: { value, timestamp },
     });
     await put(played(1, true, '2026-01-01T10:00'), played(2, false, '2026-01-01T10:00:30Z'));
     const [merged] = await put({ syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });

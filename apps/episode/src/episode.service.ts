@@ -9,8 +9,8 @@ import {
 } from '#contracts';
 import { Database } from '#database';
 import type { CallContext } from '#transport';
-import { AnswerRoom } from './answer.room.js';
-import { judgeUpload } from './episode-entry.rule.js';
+import { AnswerBudget } from './answer.budget.js';
+import { validateEntry } from './episode-entry.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { listChanged, meant, saveChanges, toLoaded } from './episode.store.js';
 import { KnownEpisodes } from './known-episodes.js';
@@ -19,7 +19,7 @@ import { applyUploads } from './upload.rule.js';
 /**
  * The episode states of users. Invariants:
  * - a status only ever moves forward in its client's time, whatever the order of arrival;
- * - a row is stamped when what is seen of it changed, and only then;
+ * - a row is stamped when what clients are shown of it changed, and only then;
  * - an upload of any size is a fixed number of statements, under the user's clock, and reads no more than so many
  *   episodes ({@link meant});
  * - its answer has no more bytes than asked for: what it has no room for is not applied.
@@ -34,9 +34,9 @@ export class EpisodeService {
   /** Uploads episode states (POST /episodes). */
   async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<JsonText<Uploaded>> {
     const { userId, maxBytes = defaultAnswerBytes } = request;
-    const judged = request.entries.map(judgeUpload);
-    const uploads = judged.filter((entry) => 'refuse' in entry);
-    const room = new AnswerRoom(maxBytes, judged);
+    const judged = request.entries.map(validateEntry);
+    const uploads = judged.filter((entry) => 'sent' in entry);
+    const budget = new AnswerBudget(maxBytes, judged);
     const write = {
       userId,
       pattern: uploadEpisodes.pattern,
@@ -46,7 +46,7 @@ export class EpisodeService {
     };
     return this.database.write(write, async (transaction) => {
       const known = new KnownEpisodes(toLoaded(transaction.found), transaction.stamp);
-      const verdicts = await applyUploads(known, judged, room);
+      const verdicts = await applyUploads(known, judged, budget);
       await saveChanges(transaction, userId, known.changes());
       return JsonText.of(verdicts);
     });

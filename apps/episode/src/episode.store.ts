@@ -1,17 +1,26 @@
-import type { ListRequest, ReplyOf, listEpisodes } from '#contracts';
+import {
+  type listEpisodes,
+  type ListRequest,
+  metadataNames,
+  type ReplyOf,
+  type Status,
+  type StatusName,
+  statusNames,
+  wireNames,
+} from '#contracts';
 import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
-import type { Metadata, Upload } from './episode-entry.rule.js';
+import type { Upload } from './episode-entry.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { shown } from './shown.episode.js';
-import { load } from './episode.load.js';
-import { metadataColumns, statusColumns, statusesWith } from './episode.columns.js';
-import type { EpisodeRow } from './episode.row.js';
+import { load, shownColumns } from './episode.load.js';
+import { type EpisodeRow, type Metadata, shown } from './episode.rule.js';
 import type { Changes, Loaded } from './known-episodes.js';
-import { type Status, type StatusName, statusNames } from './status.rule.js';
 
 export { load };
 
-/** $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change: frees what another row takes. */
+/**
+ * $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change. Runs before {@link save},
+ * so that no row takes an episode_guid that another one still has.
+ */
 const makeWay = statement(
   'episode.make_way',
   `WITH gone AS (
@@ -24,35 +33,17 @@ const makeWay = statement(
    UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND id = ANY ($4::bigint[])`,
 );
 
-const updated = ['subscription_id', 'changed', 'publish_date', 'episode_guid', 'title', 'enclosure_url', 'episode_url']
-  .concat(
-    statusNames.flatMap((name) => [statusColumns[name], `${statusColumns[name]}_at`]),
-    'minute_forms',
-  )
-  .map((column) => `${column} = excluded.${column}`)
-  .join(', ');
-const statusList = statusNames.flatMap((name) => [statusColumns[name], `${statusColumns[name]}_at`]).join(', ');
-const statusTypes = statusNames
-  .map(
-    (name) =>
-      `${statusColumns[name]} ${name === 'playbackPosition' ? 'double precision' : 'boolean'}, ${statusColumns[name]}_at timestamptz`,
-  )
-  .join(', ');
+const changeable = ['subscription_id', 'changed', 'minute_forms']
+  .concat(metadataNames.map((name) => wireNames[name]))
+  .concat(statusNames.flatMap((name) => [wireNames[name], `${wireNames[name]}_at`]));
+const columns = ['id', 'sync_id', ...changeable].join(', ');
 
 export const save = statement(
   'episode.save',
   `WITH rows AS (
-     INSERT INTO episode.episodes (
-       user_id, id, subscription_id, sync_id, changed, publish_date, episode_guid, title, enclosure_url, episode_url,
-       minute_forms, ${statusList}
-     )
-     SELECT $1, id, subscription_id, sync_id, changed, publish_date, episode_guid, title, enclosure_url, episode_url,
-       minute_forms, ${statusList}
-     FROM json_to_recordset($2) AS r (
-       id bigint, subscription_id bigint, sync_id uuid, changed timestamptz, publish_date timestamptz, episode_guid text,
-       title text, enclosure_url text, episode_url text, minute_forms smallint, ${statusTypes}
-     )
-     ON CONFLICT (user_id, id) DO UPDATE SET ${updated}
+     INSERT INTO episode.episodes (user_id, ${columns})
+     SELECT $1, ${columns} FROM json_populate_recordset(NULL::episode.episodes, $2)
+     ON CONFLICT (user_id, id) DO UPDATE SET ${changeable.map((column) => `${column} = excluded.${column}`).join(', ')}
    )
    INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
    SELECT $1, (a ->> 0)::uuid, (a ->> 1)::bigint FROM json_array_elements($3) a
@@ -68,7 +59,7 @@ export const countAliases = statement(
 
 export const list = listing('episode.list', {
   row: 'e',
-  columns: `e.id, g.guid AS "podcastGuid", ${metadataColumns}, e.publish_date AS "publishDate", ${statusesWith((time) => time)}`,
+  columns: `e.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
   from: `episode.episodes e
     LEFT JOIN subscription.current_guids g ON g.user_id = e.user_id AND g.subscription_id = e.subscription_id`,
   matching: 'episode.episodes e',
@@ -76,11 +67,11 @@ export const list = listing('episode.list', {
 });
 
 type StatusFields = Record<StatusName, Status['value'] | null> & Record<`${StatusName}At`, string | null>;
-type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
+export type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
 type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & { episodes: LoadedRow[] | null };
 
-/** What reads the episodes that the entries of an upload could mean; {@link toLoaded} makes sense of what it answers. */
+/** The statement that reads the episodes which entries could mean; {@link toLoaded} takes what it answers. */
 export function meant(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
   const entries = uploads.map(({ podcastGuid, syncId, metadata }, entry) => ({
     entry,
@@ -104,7 +95,7 @@ export function toLoaded([found]: readonly Found[]): Loaded {
   };
 }
 
-/** Writes what an upload changed: room for it first where rows are merged or renamed, the rest with the commit. */
+/** Writes what an upload changed, with the commit; before it, where episodes are merged or change their guid. */
 export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
   const { rows, renamed, aliases, addedAliases, absorbed } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {
@@ -119,53 +110,65 @@ export async function saveChanges(transaction: Transaction, userId: string, chan
 
 export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listEpisodes>> {
   return listPage(database, list, request, (row: ListRow) =>
-    shown(row, row.podcastGuid, (name) => {
-      const [value, at] = [row[name], row[`${name}At`]];
-      return value === null || at === null ? undefined : { value, at };
-    }),
+    shown(
+      row,
+      statusesOf(row, (value, at) => ({ value, at })),
+      row.podcastGuid,
+    ),
   );
 }
 
-/** A time without its zone, as Postgres writes it in JSON, as a client's time. */
+/** Where a row has each status. Names are put together once: a page has hundreds of them. */
+const statusFields = statusNames.map((name, bit) => ({ name, at: `${name}At` as const, bit: 1 << bit }));
+
+/** The statuses that a row has. */
+function statusesOf<Register>(row: StatusFields, read: (value: Status['value'], at: string, bit: number) => Register) {
+  const statuses: Partial<Record<StatusName, Register>> = {};
+  for (const { name, at: nameOfTime, bit } of statusFields) {
+    const [value, at] = [row[name], row[nameOfTime]];
+    if (value !== null && at !== null) statuses[name] = read(value, at, bit);
+  }
+  return statuses;
+}
+
+/** `2023-02-23T14:00:00.5`, as Postgres prints a time without a zone in JSON, in the form of {@link Status}. */
 const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
-function toRow(loaded: LoadedRow): EpisodeRow {
-  const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl } = loaded;
-  const statuses: Partial<Record<StatusName, Status>> = {};
-  for (const [bit, name] of statusNames.entries()) {
-    const [value, at] = [loaded[name], loaded[`${name}At`]];
-    if (value !== null && at !== null)
-      statuses[name] = { value, at: instant(at), minuteForm: (loaded.minuteForms & (1 << bit)) !== 0 };
-  }
+/** A row as {@link load} reads it. */
+export function toRow(loaded: LoadedRow): EpisodeRow {
+  const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl, minuteForms } = loaded;
   return {
-    ...{ id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl },
+    id,
+    subscriptionId,
+    syncId,
+    episodeGuid,
+    title,
+    enclosureUrl,
+    episodeUrl,
     publishDate: stamp(loaded.publishDate),
     changed: stamp(loaded.changed),
-    statuses,
+    statuses: statusesOf(loaded, (value, at, bit) => ({
+      value,
+      at: instant(at),
+      minuteForm: (minuteForms & bit) !== 0,
+    })),
   };
 }
 
-function toColumns(row: EpisodeRow): Record<string, unknown> {
-  const columns: Record<string, unknown> = {
-    id: row.id,
-    subscription_id: row.subscriptionId,
-    sync_id: row.syncId,
-    changed: row.changed,
-    publish_date: row.publishDate,
-    episode_guid: row.episodeGuid,
-    title: row.title,
-    enclosure_url: row.enclosureUrl,
-    episode_url: row.episodeUrl,
-  };
+/** A row by the names of its columns. */
+export function toColumns(row: EpisodeRow): Record<string, unknown> {
+  const { id, subscriptionId, syncId, changed, statuses } = row;
+  const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId, changed };
+  for (const name of metadataNames) values[wireNames[name]] = row[name];
   let minuteForms = 0;
   for (const [bit, name] of statusNames.entries()) {
-    const status = row.statuses[name];
+    const status = statuses[name];
     if (!status) continue;
-    columns[statusColumns[name]] = status.value;
-    columns[`${statusColumns[name]}_at`] = status.at;
+    values[wireNames[name]] = status.value;
+    values[`${wireNames[name]}_at`] = status.at;
     if (status.minuteForm) minuteForms |= 1 << bit;
   }
-  columns.minute_forms = minuteForms;
-  return columns;
+  values.minute_forms = minuteForms;
+  return values;
 }

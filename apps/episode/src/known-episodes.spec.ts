@@ -54,7 +54,8 @@ it('changes nothing when the same batch comes again', () => {
     fc.property(fc.uniqueArray(number, { minLength: 1 }), time, (numbers, timestamp) => {
       const entries = numbers.map((n) => ({
         ...metadata(n),
-        ...{ syncId: syncId(n), playedStatus: { value: n % 2 === 0, timestamp } },
+        syncId: syncId(n),
+        playedStatus: { value: n % 2 === 0, timestamp },
       }));
       const first = world();
       upload(first, ...entries);

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Metadata } from './episode-entry.rule.js';
-import { type EpisodeRow, looksAlike } from './episode.row.js';
-import { MatchIndex } from './match.index.js';
-import type { Rank } from './match.rule.js';
+import { type EpisodeRow, looksAlike, type Metadata } from './episode.rule.js';
+import { MatchIndex, type Rank } from './match.rule.js';
 
 /** A live subscription that an upload names. */
 export interface NamedSubscription {
@@ -11,9 +9,9 @@ export interface NamedSubscription {
 }
 
 /**
- * What was read for an upload: subscriptions by every guid sent, and the episodes that its entries could mean. Where
- * there are more of those than one upload may read, `incomplete` says so: of what an entry, by its place in the upload,
- * finds at a rank (0: by its sync_id), rows above an id may be missing.
+ * What was read for an upload: subscriptions by every guid sent, and the episodes that its entries could mean. Of too
+ * many some are left out, and `incomplete` says where: of the episodes that an entry (by its index) finds at a rank (0:
+ * by its sync_id), only those with ids up to `completeTo` were read for certain.
  */
 export interface Loaded {
   subscriptions: [guid: string, NamedSubscription][];
@@ -21,25 +19,26 @@ export interface Loaded {
   aliases: [syncId: string, episodeId: number][];
   incomplete: [entry: number, rank: 0 | Rank, completeTo: number][];
   newIds: number[];
-  /** How many more episodes and aliases the quotas leave. */
+  /** How many more episodes and aliases the user may have. */
   room: { episodes: number; aliases: number };
 }
 
-/** What an upload changes, as sets. */
+/** What an upload changes, for the statements that write it. */
 export interface Changes {
   rows: EpisodeRow[];
-  /** Rows that are there already and get another episode_guid. */
+  /** Stored rows whose episode_guid changes. */
   renamed: number[];
   aliases: [syncId: string, episodeId: number][];
-  /** How many of the aliases were none before. */
+  /** How many of the aliases are new. */
   addedAliases: number;
   absorbed: { from: number; into: number }[];
 }
 
 /**
- * The episodes that one upload is about, in memory, and what it has changed so far. Invariants: a sync_id names one
- * episode of the user for ever; no two episodes of a subscription have the same episode_guid; nothing is said of an
- * entry that rows which were not read could change.
+ * The episodes that one upload is about and what it has changed so far: an identity map and a unit of work. Invariants:
+ * - a sync_id names one episode of the user for ever;
+ * - no two episodes of a subscription have the same episode_guid;
+ * - where an episode that was not read could be the answer to a look-up, the answer is `'unread'`.
  */
 export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;
@@ -52,7 +51,7 @@ export class KnownEpisodes {
   private readonly aliases = new Map<string, number>();
   private readonly storedAliases: ReadonlySet<string>;
   private addedAliases = 0;
-  /** Who took in whom: a change even where nothing of it is seen. */
+  /** Of each absorbed episode the one that it became part of. */
   private readonly survivors = new Map<number, number>();
 
   constructor(
@@ -63,7 +62,7 @@ export class KnownEpisodes {
     this.storedAliases = new Set(loaded.aliases.map(([syncId]) => syncId));
     this.stored = new Map(loaded.episodes.map((row) => [row.id, row]));
     this.completeTo = new Map(loaded.incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]));
-    for (const row of loaded.episodes) this.place(row);
+    for (const row of loaded.episodes) this.add(row);
     for (const [syncId, id] of loaded.aliases) if (this.rows.has(id)) this.bySync.set(syncId, id);
   }
 
@@ -71,7 +70,7 @@ export class KnownEpisodes {
     return this.subscriptions.get(guid);
   }
 
-  /** `'unread'` where there is more than was read. */
+  /** The episode that a sync_id names; or `'unread'`. */
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
     const id = this.bySync.get(syncId);
     if (id !== undefined) return this.standing(id);
@@ -83,14 +82,14 @@ export class KnownEpisodes {
     const best = this.index.find(subscriptionId, sought);
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
-      // Equally sure ones with a lower id, or surer ones, might be among those that were not read.
+      // A surer match, or one as sure with a lower id, may be among the episodes that were not read.
       if (id > (this.completeTo.get(`${entry} ${rank}`) ?? Infinity)) return 'unread';
       if (best?.rank === rank) break;
     }
     return best && this.rows.get(best.id);
   }
 
-  /** The one with an episode_guid; or `'unread'`. */
+  /** The episode that has an episode_guid; or `'unread'`. */
   byEpisodeGuid(subscriptionId: number, episodeGuid: string, entry: number): EpisodeRow | undefined | 'unread' {
     const sought = { episodeGuid, title: '', publishDate: '', enclosureUrl: '', episodeUrl: '' };
     const best = this.index.find(subscriptionId, sought);
@@ -103,14 +102,14 @@ export class KnownEpisodes {
     return this.loaded.room.episodes > 0;
   }
 
-  /** One that is not there yet; {@link keep} makes it be there. */
+  /** A new episode, which only {@link keep} adds. */
   draft(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
     const id = this.loaded.newIds.shift();
     if (id === undefined) throw new Error('more episodes than entries');
     return { ...metadata, id, subscriptionId, syncId, changed: this.stamp, statuses: {} };
   }
 
-  /** Puts a row in the place of the one with its id, which may have absorbed another. */
+  /** Adds a row or replaces the one with its id; `absorbed` is part of it from now on. */
   keep(row: EpisodeRow, absorbed?: EpisodeRow): void {
     if (absorbed) {
       this.index.remove(absorbed);
@@ -118,34 +117,34 @@ export class KnownEpisodes {
       this.dirty.delete(absorbed.id);
       this.survivors.set(absorbed.id, row.id);
       this.loaded.room.episodes += 1;
-      this.keepAlias(absorbed.syncId, row.id);
+      this.storeAlias(absorbed.syncId, row.id);
     }
     const before = this.rows.get(row.id);
     if (before === row) return;
     if (before) this.index.remove(before);
     else this.loaded.room.episodes -= 1;
-    this.place(row);
+    this.add(row);
     this.dirty.add(row.id);
   }
 
-  /** Makes a sync_id one more name of an episode, where there is room for it. */
-  name(id: number, syncId: string): void {
+  /** Makes a sync_id one more name of an episode, unless the user has as many aliases as one may. */
+  addAlias(id: number, syncId: string): void {
     const named = this.bySync.get(syncId);
-    if (named !== undefined && this.lastOf(named) === id) return;
-    if (this.keepAlias(syncId, id)) this.bySync.set(syncId, id);
+    if (named !== undefined && this.survivorOf(named) === id) return;
+    if (this.storeAlias(syncId, id)) this.bySync.set(syncId, id);
   }
 
   /** The episode with an id, or the one that it was absorbed by. */
   standing(id: number): EpisodeRow {
-    return this.rows.get(this.lastOf(id)) as EpisodeRow;
+    return this.rows.get(this.survivorOf(id)) as EpisodeRow;
   }
 
-  /** What is to be written. A row is stamped where what is seen of it is not what it was before the upload. */
+  /** What is to be written. A row is stamped where it is new, is shown differently than before, or absorbed another. */
   changes(): Changes {
-    const tookIn = new Set([...this.survivors.keys()].map((id) => this.lastOf(id)));
+    const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.dirty].map((id) => {
       const [row, before] = [this.standing(id), this.stored.get(id)];
-      return { ...row, changed: before && !tookIn.has(id) && looksAlike(before, row) ? before.changed : this.stamp };
+      return { ...row, changed: before && !absorbers.has(id) && looksAlike(before, row) ? before.changed : this.stamp };
     });
     const renamed = rows.filter(({ id, episodeGuid }) => {
       const before = this.stored.get(id)?.episodeGuid ?? '';
@@ -154,13 +153,13 @@ export class KnownEpisodes {
     return {
       rows,
       renamed: renamed.map((row) => row.id),
-      aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.lastOf(id)]),
+      aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.survivorOf(id)]),
       addedAliases: this.addedAliases,
-      absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.lastOf(id) })),
+      absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.survivorOf(id) })),
     };
   }
 
-  private keepAlias(syncId: string, id: number): boolean {
+  private storeAlias(syncId: string, id: number): boolean {
     const isNew = !this.storedAliases.has(syncId) && !this.aliases.has(syncId);
     if (isNew && this.addedAliases >= this.loaded.room.aliases) return false;
     if (isNew) this.addedAliases += 1;
@@ -168,15 +167,15 @@ export class KnownEpisodes {
     return true;
   }
 
-  private lastOf(id: number): number {
+  private survivorOf(id: number): number {
     let last = id;
     for (let next = this.survivors.get(last); next !== undefined; next = this.survivors.get(last)) last = next;
     return last;
   }
 
-  private place(row: EpisodeRow): void {
+  private add(row: EpisodeRow): void {
     this.rows.set(row.id, row);
-    this.index.place(row);
+    this.index.add(row);
     this.bySync.set(row.syncId, row.id);
   }
 }

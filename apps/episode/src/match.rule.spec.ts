@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { metadata } from '../testing/known.world.js';
 import { bestMatch, matchRank as plainRank } from '../testing/plain.match.js';
-import type { Metadata } from './episode-entry.rule.js';
-import { MatchIndex } from './match.index.js';
-import { matchKeys } from './match.rule.js';
+import type { Metadata } from './episode.rule.js';
+import { MatchIndex, matchKeys } from './match.rule.js';
 
 /** By the keys that two share, which must be what the plain rule says. */
 function matchRank(a: Metadata, b: Metadata): number | undefined {
@@ -95,7 +94,7 @@ describe('the rank of two episodes', () => {
 describe('MatchIndex', () => {
   const place = (rows: (Metadata & { id: number })[]) => {
     const index = new MatchIndex();
-    for (const row of rows) index.place({ ...row, subscriptionId: 10 });
+    for (const row of rows) index.add({ ...row, subscriptionId: 10 });
     return index;
   };
 
@@ -122,7 +121,7 @@ describe('MatchIndex', () => {
           const taken = row.episodeGuid !== '' && [...rows.values()].some((r) => r.episodeGuid === row.episodeGuid);
           if (!gone && !taken) {
             rows.set(id, { ...row, id, subscriptionId: 10 });
-            index.place({ ...row, id, subscriptionId: 10 });
+            index.add({ ...row, id, subscriptionId: 10 });
           }
           const best = bestMatch(sought, rows.values());
           expect(index.find(10, sought)).toEqual(best && { id: best.id, rank: plainRank(sought, best) });

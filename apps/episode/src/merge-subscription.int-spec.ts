@@ -1,26 +1,26 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Status } from '#contracts';
 import { freshUser } from '#testing';
+import { description, feed, seconds } from '../testing/generated.episodes.js';
 import { metadata, syncId } from '../testing/known.world.js';
 import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceWorld } from '../testing/service.world.js';
-import type { Metadata } from './episode-entry.rule.js';
+import { rowColumns } from './episode.load.js';
+import { type EpisodeRow, merged, newer } from './episode.rule.js';
+import { type LoadedRow, toColumns, toRow } from './episode.store.js';
+import { matchKeys } from './match.rule.js';
 
-import { newer, type Status, type StatusName, statusNames } from './status.rule.js';
-
-/** `episode.merge_subscription` is what the subscription service calls: it must do what the rules in TypeScript say. */
-
-interface Episode extends Metadata {
-  id: number;
-  subscription: number;
-  syncId: string;
-  changed: string;
-  statuses: Partial<Record<StatusName, Status>>;
-}
+/**
+ * Which episodes are the same, and which status is newer, is decided in TypeScript for an upload and in SQL where two
+ * subscriptions are merged. Here the two are compared, rule by rule and then for whole merges.
+ */
 
 const [from, into] = [1, 2];
 const [earlier, stamp] = ['2026-01-01T00:00:00.000Z', '2026-02-02T00:00:00.000Z'];
+const runs = { numRuns: process.env.TEST_FULL ? 2_000 : 150 };
 
 let world: ServiceWorld;
 beforeAll(async () => {
@@ -28,194 +28,179 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const column = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const utc = (time: string) => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+const one = (id: number, subscriptionId: number, differing: Partial<EpisodeRow> = {}): EpisodeRow => ({
+  id,
+  subscriptionId,
+  syncId: syncId(id),
+  changed: earlier,
+  statuses: {},
+  ...metadata(id),
+  ...differing,
+});
 
-async function store(userId: string, episodes: readonly Episode[]): Promise<void> {
-  const rows = episodes.map(({ statuses, subscription, ...episode }) => {
-    const fields = Object.entries({ ...episode, subscriptionId: subscription }).map(([name, value]) => [
-      column(name),
-      value,
-    ]);
-    const status = statusNames.flatMap((name) => [
-      [column(name), statuses[name]?.value],
-      [`${column(name)}_at`, statuses[name]?.at],
-    ]);
-    const minuteForms = statusNames.reduce((bits, name, bit) => bits | (statuses[name]?.minuteForm ? 1 << bit : 0), 0);
-    return { user_id: userId, minute_forms: minuteForms, ...Object.fromEntries([...fields, ...status]) };
-  });
+/** Episodes as a parameter of type json, which json_populate_recordset makes rows of. */
+const asJson = (episodes: readonly EpisodeRow[], userId = freshUser()) =>
+  JSON.stringify(episodes.map((episode) => ({ user_id: userId, ...toColumns(episode) })));
+
+async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<void> {
   await world.owner.query(
     'INSERT INTO episode.episodes SELECT * FROM json_populate_recordset(NULL::episode.episodes, $1)',
-    [JSON.stringify(rows)],
+    [asJson(episodes, userId)],
   );
 }
 
-async function read(userId: string): Promise<Episode[]> {
-  const status = statusNames.map((name) => `${column(name)} AS "${name}", ${utc(`${column(name)}_at`)} AS "${name}At"`);
-  const { rows } = await world.owner.query<Record<string, string | number | boolean | null> & { minuteForms: number }>(
-    `SELECT id::int, subscription_id::int AS subscription, sync_id AS "syncId", ${utc('changed')} AS changed, title,
-       episode_guid AS "episodeGuid", ${utc('publish_date')} AS "publishDate", enclosure_url AS "enclosureUrl",
-       episode_url AS "episodeUrl", minute_forms AS "minuteForms", ${status.join(', ')}
-     FROM episode.episodes WHERE user_id = $1 ORDER BY id`,
+async function merge(userId: string): Promise<EpisodeRow[]> {
+  await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [userId, from, into, stamp]);
+  const { rows } = await world.owner.query<{ row: LoadedRow }>(
+    `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM episode.episodes e WHERE e.user_id = $1 ORDER BY e.id) r`,
     [userId],
   );
-  const toStamp = (time: unknown) => `${String(time).slice(0, 23)}Z`;
-  return rows.map((row) => {
-    const statuses = statusNames.flatMap((name, bit) =>
-      row[name] === null
-        ? []
-        : [[name, { value: row[name], at: row[`${name}At`], minuteForm: (row.minuteForms & (1 << bit)) !== 0 }]],
-    );
-    const { id, subscription, title, episodeGuid, enclosureUrl, episodeUrl } = row;
-    return {
-      ...{ id, subscription, syncId: row['syncId'], title, episodeGuid, enclosureUrl, episodeUrl },
-      changed: toStamp(row['changed']),
-      publishDate: toStamp(row['publishDate']),
-      statuses: Object.fromEntries(statuses) as Episode['statuses'],
-    } as Episode;
-  });
+  return rows.map(({ row }) => toRow(row));
 }
+
+describe('each rule is the same in SQL and in TypeScript', () => {
+  it('match keys, of one that is sought and of one that may be found', async () => {
+    const some = fc.array(
+      fc.oneof(
+        description,
+        description.map((of) => ({ ...of, enclosureUrl: '' })),
+      ),
+      {
+        minLength: 1,
+        maxLength: 20,
+      },
+    );
+    await fc.assert(
+      fc.asyncProperty(some, async (descriptions) => {
+        const episodes = descriptions.map((of, index) => one(index, from, of));
+        const { rows } = await world.owner.query<{ id: number; date: string; found: boolean; keys: string[] }>(
+          `SELECT e.id::int, e.publish_date::text AS date, side.found, ARRAY(
+             SELECT k.rank || ' ' || encode(k.key, 'hex') FROM episode.match_keys(e, side.found) k
+           ) AS keys
+           FROM json_populate_recordset(NULL::episode.episodes, $1) e CROSS JOIN (VALUES (true), (false)) side (found)`,
+          [asJson(episodes)],
+        );
+        expect(rows).toHaveLength(2 * episodes.length);
+        for (const { id, date, found, keys } of rows) {
+          const expected = matchKeys({ ...(episodes[id] as EpisodeRow), publishDate: date }, found);
+          const hashed = expected.map(({ rank, kind, texts }) => {
+            const text = [kind, ...texts].join('\n');
+            return `${rank} ${createHash('sha256').update(text).digest('hex')}`;
+          });
+          expect(new Set(keys)).toEqual(new Set(hashed));
+          expect(keys).toHaveLength(hashed.length);
+        }
+      }),
+      runs,
+    );
+  });
+
+  /** A status as Postgres reads it from JSON, and the columns that it answers. */
+  const asRegister = (status?: Status) => status && { value: status.value, at: status.at, minute: status.minuteForm };
+  const columnsOf = (status: string) =>
+    `(${status}).value, to_char((${status}).at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at,
+     (${status}).minute AS "minuteForm"`;
+  const none = { value: null, at: null, minuteForm: null };
+
+  it('newer, whichever of two times was given to the minute', async () => {
+    const inForm = (status: Status | undefined, minuteForm: boolean) =>
+      status && { ...status, minuteForm, at: minuteForm ? `${status.at.slice(0, 16)}:00.000000Z` : status.at };
+    const maybe = fc.option(seconds, { nil: undefined });
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(maybe, maybe), { minLength: 1, maxLength: 20 }), async (pairs) => {
+        const forms = [false, true].flatMap((first) => [false, true].map((second) => [first, second] as const));
+        const all = pairs.flatMap(([a, b]) => forms.map(([ofA, ofB]) => [inForm(a, ofA), inForm(b, ofB)] as const));
+        const { rows } = await world.owner.query<Status>(
+          `SELECT ${columnsOf('n.newer')}
+           FROM json_to_recordset($1) AS p (place integer, a episode.status, b episode.status)
+           CROSS JOIN LATERAL (SELECT episode.newer(p.a, p.b)) n ORDER BY p.place`,
+          [JSON.stringify(all.map(([a, b], place) => ({ place, a: asRegister(a), b: asRegister(b) })))],
+        );
+        expect(rows).toEqual(all.map(([a, b]) => newer(a, b) ?? none));
+      }),
+      runs,
+    );
+  });
+
+  it('newer of many, in their order', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(seconds, { maxLength: 8 }), async (all) => {
+        const { rows } = await world.owner.query<Status>(
+          `SELECT ${columnsOf('n.newest')} FROM (
+             SELECT episode.newest(s.status ORDER BY s.place)
+             FROM json_to_recordset($1) AS s (place integer, status episode.status)
+           ) n`,
+          [JSON.stringify(all.map((status, place) => ({ place, status: asRegister(status) })))],
+        );
+        expect(rows).toEqual([all.reduce<Status | undefined>(newer, undefined) ?? none]);
+      }),
+      runs,
+    );
+  });
+});
 
 /**
- * The merge by the rules: each episode of the one that goes is the same as the surest of the one that stays, as that
- * was; where that had no guid and has taken another's, only if the two guids may differ.
+ * The merge by the rules: each episode of the subscription that goes is the same as the surest of the one that stays,
+ * as that was; where that had no guid and has taken another's by now, only if the two guids may differ.
  */
-function merged(episodes: readonly Episode[]): { after: Episode[]; names: Map<string, number> } {
-  const staying = episodes.filter(({ subscription }) => subscription === into);
-  const after = new Map(structuredClone(episodes).map((episode) => [episode.id, episode]));
-  const named = new Map<number, string>();
+function mergedByRules(episodes: readonly EpisodeRow[]): { after: EpisodeRow[]; names: Map<string, number> } {
+  const staying = episodes.filter(({ subscriptionId }) => subscriptionId === into);
+  const after = new Map(episodes.map((episode) => [episode.id, episode]));
   const names = new Map<string, number>();
-  for (const going of episodes.filter(({ subscription }) => subscription === from)) {
+  for (const going of episodes.filter(({ subscriptionId }) => subscriptionId === from)) {
     const found = bestMatch(going, staying);
-    const episodeGuid = found && (named.get(found.id) ?? found.episodeGuid);
-    const survivor =
-      found && matchRank(going, { ...found, episodeGuid: episodeGuid ?? '' }) ? after.get(found.id) : undefined;
-    if (!survivor) {
-      Object.assign(after.get(going.id) as Episode, { subscription: into, changed: stamp });
-      continue;
-    }
-    if (survivor.episodeGuid === '' && going.episodeGuid !== '') named.set(survivor.id, going.episodeGuid);
-    survivor.episodeGuid ||= going.episodeGuid;
-    survivor.title ||= going.title;
-    survivor.episodeUrl ||= going.episodeUrl;
-    for (const name of statusNames) {
-      const status = newer(survivor.statuses[name], going.statuses[name]);
-      if (status) survivor.statuses[name] = status;
-    }
-    after.delete(going.id);
-    names.set(going.syncId, survivor.id);
+    const survivor = found && after.get(found.id);
+    if (survivor && matchRank(going, { ...found, episodeGuid: survivor.episodeGuid })) {
+      after.set(survivor.id, merged(survivor, going));
+      after.delete(going.id);
+      names.set(going.syncId, survivor.id);
+    } else after.set(going.id, { ...going, subscriptionId: into, changed: stamp });
   }
-  return { after: [...after.values()], names };
+  return { after: [...after.values()].sort((a, b) => a.id - b.id), names };
 }
-
-const time = fc
-  .tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 3 }))
-  .map(([minute, second]) => `2026-01-01T12:0${minute}:0${second}.00000${second}Z`);
-const status = (value: fc.Arbitrary<Status['value']>) =>
-  fc
-    .record({ value, at: time, minuteForm: fc.boolean() }, { noNullPrototype: true })
-    .map(({ value: sent, at, minuteForm }) => ({
-      ...{ value: sent, minuteForm, at: minuteForm ? `${at.slice(0, 16)}:00.000000Z` : at },
-    }));
-const few = fc.integer({ min: 1, max: 3 });
-const flag = status(fc.boolean());
-const statuses = fc.record(
-  {
-    playbackPosition: status(fc.constantFrom(0, 1.5)),
-    playedStatus: flag,
-    newStatus: flag,
-    downloadStatus: flag,
-    favoriteStatus: flag,
-  },
-  { requiredKeys: [], noNullPrototype: true },
-);
-const description = fc
-  .record({
-    guid: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 6 })),
-    title: fc.nat(2),
-    date: few,
-    enclosure: few,
-    url: fc.nat(3),
-    statuses,
-  })
-  .map(({ guid, title, date, enclosure, url, ...rest }) => ({
-    episodeGuid: guid === 0 ? '' : `guid ${guid}\n`,
-    title: title === 0 ? '' : `Title ${title}`,
-    publishDate: metadata(date).publishDate,
-    enclosureUrl: metadata(enclosure).enclosureUrl,
-    episodeUrl: url === 0 ? '' : metadata(url).episodeUrl,
-    ...rest,
-  }));
-/** Up to 6 episodes with guids that differ, as stored ones of one subscription do. */
-const subscription = fc
-  .array(description, { maxLength: 6 })
-  .map((episodes) =>
-    episodes.filter(
-      ({ episodeGuid }, index) =>
-        episodeGuid === '' || episodes.findIndex((other) => other.episodeGuid === episodeGuid) === index,
-    ),
-  );
 
 it('merges the episodes of two subscriptions as the rules do, status by status, and stamps what moved or changed', async () => {
   await fc.assert(
-    fc.asyncProperty(subscription, subscription, fc.boolean(), async (going, staying, goingFirst) => {
+    fc.asyncProperty(feed, feed, fc.boolean(), async (going, staying, goingFirst) => {
       const userId = freshUser();
-      const both = [
-        ...going.map((episode) => ({ ...episode, subscription: from })),
-        ...staying.map((episode) => ({ ...episode, subscription: into })),
+      const episodes = [
+        ...going.map((of, index) => one(goingFirst ? index + 1 : index + 101, from, of)),
+        ...staying.map((of, index) => one(going.length + index + 1, into, of)),
       ];
-      const episodes = both.map((episode, index) => {
-        const id = goingFirst ? index + 1 : index + 1 + (index < going.length ? 100 : 0);
-        return { ...episode, id, syncId: syncId(id), changed: earlier };
-      });
       await store(userId, episodes);
-      await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [
-        userId,
-        from,
-        into,
-        stamp,
-      ]);
-      const expected = merged(episodes);
-      const [found, wanted] = [await read(userId), expected.after.sort((a, b) => a.id - b.id)];
-      const unstamped = (list: readonly Episode[]) => list.map((episode) => ({ ...episode, changed: '' }));
-      expect(unstamped(found)).toEqual(unstamped(wanted));
+      const found = await merge(userId);
+      const expected = mergedByRules(episodes);
+      const unstamped = (list: readonly EpisodeRow[]) => list.map((episode) => ({ ...episode, changed: '' }));
+      expect(unstamped(found)).toEqual(unstamped(expected.after));
       for (const episode of found) {
         const before = episodes.find(({ id }) => id === episode.id);
         const same = isDeepStrictEqual({ ...before, changed: '' }, { ...episode, changed: '' });
         expect([episode.id, episode.changed]).toEqual([episode.id, same ? earlier : stamp]);
       }
-      const { rows } = await world.owner.query<{ sync_id: string; id: number }>(
-        'SELECT sync_id, episode_id::int AS id FROM episode.sync_ids WHERE user_id = $1',
-        [userId],
-      );
-      expect(new Map(rows.map((row) => [row.sync_id, row.id]))).toEqual(expected.names);
+      expect(new Map(await aliases(userId))).toEqual(expected.names);
     }),
-    { numRuns: process.env.TEST_FULL ? 2_000 : 150 },
+    runs,
   );
 });
 
-const one = (id: number, subscriptionId: number, differing: Partial<Episode> = {}): Episode => ({
-  ...{
-    id,
-    subscription: subscriptionId,
-    syncId: syncId(id),
-    changed: earlier,
-    statuses: {},
-    ...metadata(id),
-    ...differing,
-  },
-});
+/** The further sync_ids of a user, each with the episode that it names. */
+async function aliases(userId: string): Promise<[string, number][]> {
+  const { rows } = await world.owner.query<{ sync_id: string; id: number }>(
+    'SELECT sync_id, episode_id::int AS id FROM episode.sync_ids WHERE user_id = $1 ORDER BY 1',
+    [userId],
+  );
+  return rows.map((row) => [row.sync_id, row.id]);
+}
 
-async function merge(...episodes: Episode[]): Promise<Episode[]> {
+async function mergeOf(...episodes: EpisodeRow[]): Promise<EpisodeRow[]> {
   const userId = freshUser();
   await store(userId, episodes);
-  await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [userId, from, into, stamp]);
-  return read(userId);
+  return merge(userId);
 }
 
 it('never makes one of two episodes whose guids differ through a third that has none', async () => {
   const shared = { enclosureUrl: metadata(9).enclosureUrl };
-  const after = await merge(one(1, from, shared), one(2, from, shared), one(3, into, { ...shared, episodeGuid: '' }));
+  const after = await mergeOf(one(1, from, shared), one(2, from, shared), one(3, into, { ...shared, episodeGuid: '' }));
   expect(after.map(({ id, episodeGuid }) => [id, episodeGuid])).toEqual([
     [2, 'episode-2'],
     [3, 'episode-1'],
@@ -223,8 +208,8 @@ it('never makes one of two episodes whose guids differ through a third that has 
 });
 
 it('moves what matches nothing, and touches nothing of other subscriptions', async () => {
-  const after = await merge(one(1, from), one(2, into), one(3, 7, { episodeGuid: 'episode-1' }));
-  expect(after.map(({ subscription: of, changed }) => [of, changed])).toEqual([
+  const after = await mergeOf(one(1, from), one(2, into), one(3, 7, { episodeGuid: 'episode-1' }));
+  expect(after.map(({ subscriptionId, changed }) => [subscriptionId, changed])).toEqual([
     [into, stamp],
     [into, earlier],
     [7, earlier],
@@ -233,15 +218,11 @@ it('moves what matches nothing, and touches nothing of other subscriptions', asy
 
 it('takes along the aliases of an absorbed episode', async () => {
   const userId = freshUser();
-  await store(userId, [one(1, from), one(2, into, { ...metadata(1) })]);
+  await store(userId, [one(1, from), one(2, into, metadata(1))]);
   await world.owner.query('INSERT INTO episode.sync_ids VALUES ($1, $2, 1)', [userId, syncId(8)]);
-  await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [userId, from, into, stamp]);
-  const { rows } = await world.owner.query<{ sync_id: string; id: number }>(
-    'SELECT sync_id, episode_id::int AS id FROM episode.sync_ids WHERE user_id = $1 ORDER BY 1',
-    [userId],
-  );
-  expect(rows).toEqual([
-    { sync_id: syncId(1), id: 2 },
-    { sync_id: syncId(8), id: 2 },
+  await merge(userId);
+  expect(await aliases(userId)).toEqual([
+    [syncId(1), 2],
+    [syncId(8), 2],
   ]);
 });

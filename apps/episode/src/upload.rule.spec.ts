@@ -113,7 +113,8 @@ describe('an entry with a sync_id', () => {
     expect(upload(known, { syncId: syncId(1), episodeGuid: 'g' }, { syncId: syncId(2) })).toEqual([1, 1]);
     expect(changedRow(known, 1)).toMatchObject({
       ...metadata(1, { episodeGuid: 'g' }),
-      ...{ syncId: syncId(1), changed: now },
+      syncId: syncId(1),
+      changed: now,
       statuses: { playedStatus: stands(false, eleven), newStatus: stands(true, eleven) },
     });
     expect(known.changes()).toMatchObject({ absorbed: [{ from: 2, into: 1 }], aliases: [[syncId(2), 1]] });

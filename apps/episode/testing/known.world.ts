@@ -1,7 +1,7 @@
 import { defaultAnswerBytes, type EpisodeEntry } from '#contracts';
-import { judgeUpload, type Metadata } from '../src/episode-entry.rule.js';
-import { AnswerRoom } from '../src/answer.room.js';
-import type { EpisodeRow } from '../src/episode.row.js';
+import { validateEntry } from '../src/episode-entry.rule.js';
+import { AnswerBudget } from '../src/answer.budget.js';
+import type { EpisodeRow, Metadata } from '../src/episode.rule.js';
 import { KnownEpisodes, type Loaded } from '../src/known-episodes.js';
 import { type Applied, applyUpload } from '../src/upload.rule.js';
 
@@ -67,9 +67,9 @@ export function world(
 
 /** The row id that each entry ended at, or why it was refused. */
 export function upload(known: KnownEpisodes, ...entries: NonNullable<EpisodeEntry>[]): (number | string)[] {
-  const judged = entries.map((entry) => judgeUpload({ podcastGuid: podcast, ...entry }));
-  const room = new AnswerRoom(defaultAnswerBytes, judged);
-  const outcomes = judged.map((entry, place) => ('refuse' in entry ? applyUpload(known, entry, place, room) : entry));
+  const judged = entries.map((entry) => validateEntry({ podcastGuid: podcast, ...entry }));
+  const budget = new AnswerBudget(defaultAnswerBytes, judged);
+  const outcomes = judged.map((entry, index) => ('sent' in entry ? applyUpload(known, entry, index, budget) : entry));
   return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));
 }
 

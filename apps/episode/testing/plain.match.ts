@@ -1,4 +1,4 @@
-import type { Metadata } from '../src/episode-entry.rule.js';
+import type { Metadata } from '../src/episode.rule.js';
 import type { Rank } from '../src/match.rule.js';
 
 /** The rule of two episodes being the same as one would say it: what keys in memory and in SQL are held against. */

@@ -1,4 +1,4 @@
-import { episodeSchema, faultInHttpUrl, guidSchema, subscriptionSchema, temporaryIdSchema } from '#contracts';
+import { documentedEntrySchema, episodeSchema, faultInHttpUrl, guidSchema, subscriptionSchema } from '#contracts';
 import { z } from 'zod';
 
 const httpUrl = z
@@ -44,35 +44,10 @@ export const updateSchema = z
 
 export const episodePageSchema = page.extend({ episodes: z.array(episodeSchema) }).meta({ id: 'EpisodePage' });
 
-/** What an entry should look like; each is judged by itself, so a wrong one is a verdict and no error (batch.ts). */
-const episodeEntry = z.toJSONSchema(
-  episodeSchema
-    .partial()
-    .required({ podcast_guid: true })
-    .extend({ temporary_id: temporaryIdSchema })
-    .omit({
-      playback_position: true,
-      played_status: true,
-      new_status: true,
-      download_status: true,
-      favorite_status: true,
-    })
-    .extend({
-      playback_position: sent(z.number().min(0)),
-      played_status: sent(z.boolean()),
-      new_status: sent(z.boolean()),
-      download_status: sent(z.boolean()),
-      favorite_status: sent(z.boolean()),
-    })
-    .meta({ id: undefined }),
-);
-
-function sent(value: z.ZodType) {
-  const time = z.string().describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
-  return z.object({ value, timestamp: time }).optional();
-}
-
-export const uploadSchema = z.object({ episodes: z.array(documented(episodeEntry)) }).meta({ id: 'UploadRequest' });
+/** Each entry is judged by itself in the service, so a wrong one is a verdict and no error. */
+export const uploadSchema = z
+  .object({ episodes: z.array(documented(z.toJSONSchema(documentedEntrySchema))) })
+  .meta({ id: 'UploadRequest' });
 
 /** Anything, so that it costs nothing to accept; shown in the API's description as what it should be. */
 function documented(schema: object) {

@@ -1,29 +1,8 @@
 import { z } from 'zod';
+import { episodeEntrySchema, episodeSchema, uploadedSchema } from './episode.fields.js';
 import { jsonOf } from './json.text.js';
 import { listReplySchema, listRequestSchema } from './list.schemas.js';
 import { rpc } from './rpc.js';
-import { episodeSchema, uploadedSchema } from './shown.schemas.js';
-
-/** One entry of an upload as the client sent it, fields renamed and nothing judged yet; `null` stands for what was no object. */
-export const episodeEntrySchema = z
-  .object({
-    podcastGuid: z.unknown(),
-    syncId: z.unknown(),
-    episodeGuid: z.unknown(),
-    title: z.unknown(),
-    publishDate: z.unknown(),
-    enclosureUrl: z.unknown(),
-    episodeUrl: z.unknown(),
-    playbackPosition: z.unknown(),
-    playedStatus: z.unknown(),
-    newStatus: z.unknown(),
-    downloadStatus: z.unknown(),
-    favoriteStatus: z.unknown(),
-    temporaryId: z.unknown(),
-  })
-  .partial()
-  .nullable();
-export type EpisodeEntry = z.output<typeof episodeEntrySchema>;
 
 /** Uploads episode states; each entry gets a verdict of its own (POST /episodes). */
 export const uploadEpisodes = rpc({
@@ -32,7 +11,10 @@ export const uploadEpisodes = rpc({
   request: z.object({
     userId: z.guid(),
     entries: z.array(episodeEntrySchema),
-    /** The most bytes of JSON that the reply may have: an entry whose verdict has no room is not applied (`limit_reached`). */
+    /**
+     * The most bytes of JSON that the reply may have: an entry whose verdict has no room is not applied
+     * (`limit_reached`).
+     */
     maxBytes: z.int().min(1).optional(),
   }),
   reply: jsonOf(uploadedSchema),

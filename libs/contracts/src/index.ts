@@ -1,5 +1,6 @@
 export * from './deletion.contracts.js';
 export * from './episode.contracts.js';
+export * from './episode.fields.js';
 export * from './failure.js';
 export * from './json.text.js';
 export * from './limits.js';

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 
 // Resources as clients get them, with the interface's names: the service that owns one makes it, and nothing changes
-// it.
+// it. An episode is in episode.fields.ts.
 
 /** A time stamp as answers show it. */
 const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
 const guid = z.guid().meta({ format: 'uuid' });
 const url = z.string().meta({ format: 'uri' });
+export { guid as shownGuid, stamp as shownStamp, url as shownUrl };
 
 /** A subscription (docs/interface.md, "Subscriptions"). */
 export const subscriptionSchema = z
@@ -36,7 +37,7 @@ export const entryFailureCodes = [
   'limit_reached',
 ] as const;
 export type EntryFailureCode = (typeof entryFailureCodes)[number];
-const entryFailureCode = z.enum(entryFailureCodes);
+export const entryFailureCode = z.enum(entryFailureCodes);
 
 /** The verdicts on the entries of POST /subscriptions. */
 export const subscribedSchema = z
@@ -58,54 +59,3 @@ export const updatedSchema = z
   })
   .meta({ id: 'UpdateAnswer' });
 export type Updated = z.output<typeof updatedSchema>;
-
-const timestamp = z
-  .string()
-  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
-  .describe('UTC to the minute, `YYYY-MM-DDThh:mm`.');
-const positionStatus = z.object({ value: z.number().min(0).describe('Seconds.'), timestamp });
-const flagStatus = z.object({ value: z.boolean(), timestamp });
-const statuses = {
-  playback_position: positionStatus.optional(),
-  played_status: flagStatus.optional(),
-  new_status: flagStatus.optional(),
-  download_status: flagStatus.optional(),
-  favorite_status: flagStatus.optional(),
-};
-
-/** An episode (docs/interface.md, "Episodes"). */
-export const episodeSchema = z
-  .object({
-    podcast_guid: guid.describe("The subscription's current guid."),
-    sync_id: guid,
-    episode_guid: z.string(),
-    title: z.string(),
-    publish_date: stamp,
-    enclosure_url: url,
-    episode_url: z.string().describe('A URL, or empty where it is not known.'),
-    ...statuses,
-  })
-  .meta({ id: 'Episode' });
-export type Episode = z.output<typeof episodeSchema>;
-
-/** The client's own name for an entry, returned as it was sent. */
-export const temporaryIdSchema = z.union([z.string(), z.number()]).optional();
-
-/** The verdicts on the entries of POST /episodes. */
-export const uploadedSchema = z
-  .object({
-    success: z.array(episodeSchema.extend({ temporary_id: temporaryIdSchema }).meta({ id: 'UploadedEpisode' })),
-    failure: z.array(
-      z.object({
-        podcast_guid: z.string().optional(),
-        sync_id: z.string().optional(),
-        episode_guid: z.string().optional(),
-        enclosure_url: z.string().optional(),
-        temporary_id: temporaryIdSchema,
-        code: entryFailureCode,
-        message: z.string(),
-      }),
-    ),
-  })
-  .meta({ id: 'UploadAnswer' });
-export type Uploaded = z.output<typeof uploadedSchema>;

@@ -13,17 +13,17 @@ export function faultInText(text: string, limit: number): string | undefined {
 }
 
 /**
- * A title as it is stored: control characters and lone surrogates become spaces, spaces around it go, and it is cut to
- * its limit between two characters. A stored title stays as it is.
+ * A title as it is kept (docs/interface.md, "Texts"): control characters and lone surrogates become spaces, white space
+ * around it is cut off, and it ends at a whole character within its limit. A kept title is kept unchanged.
  */
 export function keptTitle(sent: string): string {
   const title = sent.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
-  // Encodes whole characters only, as many as fit.
+  // encodeInto writes as many whole characters as the buffer has room for.
   const { read } = new TextEncoder().encodeInto(title, new Uint8Array(textLimits.title));
   return title.slice(0, read).trimEnd();
 }
 
-/** A scheme and its colon; a bare host with a port (`example.com:8080`) has none. */
+/** A scheme and its colon. In `example.com:8080` there is none: digits after the colon are a port. */
 const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 
 /** The message for a URL without a scheme, which the Open Podcast API has as an example. */
@@ -105,7 +105,7 @@ function utc(...parts: (string | undefined)[]): number | undefined {
   return date.setUTCHours(hour, minute, second);
 }
 
-/** The ISO form of a time in the years 1 to 9999, which is what both four digits and Postgres can hold. */
+/** The ISO form of a time in the years 1 to 9999: all that four digits and Postgres both can hold. */
 function inRange(milliseconds: number): string | undefined {
   const iso = new Date(milliseconds).toISOString();
   return /^\d{4}-/.test(iso) && !iso.startsWith('0000') ? iso : undefined;

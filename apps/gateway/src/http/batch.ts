@@ -1,4 +1,12 @@
-import { type EpisodeEntry, Failure, type RequestOf, type subscribe } from '#contracts';
+import {
+  entryNames,
+  type EpisodeEntry,
+  episodeStatuses,
+  Failure,
+  type RequestOf,
+  type subscribe,
+  wireNames,
+} from '#contracts';
 
 /**
  * Batches as they leave for the services: counted before anything else, and with no deeper structure than an entry has.
@@ -23,27 +31,6 @@ export function subscriptionEntries(entries: readonly unknown[], most: number): 
   });
 }
 
-/** The fields of an entry of POST /episodes that are scalars, and their names inside. */
-const scalars = {
-  podcast_guid: 'podcastGuid',
-  sync_id: 'syncId',
-  episode_guid: 'episodeGuid',
-  title: 'title',
-  publish_date: 'publishDate',
-  enclosure_url: 'enclosureUrl',
-  episode_url: 'episodeUrl',
-  temporary_id: 'temporaryId',
-} as const;
-
-/** Those that are statuses. */
-const statuses = {
-  playback_position: 'playbackPosition',
-  played_status: 'playedStatus',
-  new_status: 'newStatus',
-  download_status: 'downloadStatus',
-  favorite_status: 'favoriteStatus',
-} as const;
-
 /** The entries of POST /episodes; `null` for one that is no object. */
 export function episodeEntries(entries: readonly unknown[], most: number): EpisodeEntry[] {
   return counted(entries, most).map((entry) => (isObject(entry) ? episodeEntry(entry) : null));
@@ -51,13 +38,11 @@ export function episodeEntries(entries: readonly unknown[], most: number): Episo
 
 function episodeEntry(entry: Record<string, unknown>): EpisodeEntry {
   const fields: Record<string, unknown> = {};
-  for (const [wire, name] of Object.entries(scalars)) {
-    if (isSent(entry, wire)) fields[name] = scalar(entry[wire]);
-  }
-  for (const [wire, name] of Object.entries(statuses)) {
-    const sent = entry[wire];
-    if (!isSent(entry, wire)) continue;
-    if (!isObject(sent)) fields[name] = misplaced;
+  for (const name of entryNames) {
+    const sent = entry[wireNames[name]];
+    if (!isSent(entry, wireNames[name])) continue;
+    if (!(name in episodeStatuses)) fields[name] = scalar(sent);
+    else if (!isObject(sent)) fields[name] = misplaced;
     else if (isSent(sent, 'value')) fields[name] = { value: scalar(sent.value), timestamp: scalar(sent.timestamp) };
   }
   return fields;

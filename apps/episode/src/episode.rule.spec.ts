@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { newer, settle, type Status } from './status.rule.js';
+import type { Status } from '#contracts';
+import { newer, settle } from './episode.rule.js';
 
 const stamp = '2026-02-02T12:00:00.500Z';
 const full = (value: Status['value'], at: string): Status => ({ value, at, minuteForm: false });
@@ -65,7 +66,8 @@ describe('settle', () => {
     const clamped = full(1, '2026-02-02T12:00:00.500000Z');
     expect(settle(undefined, full(1, '2026-02-03T12:00:00.500001Z'), stamp).status).toEqual(clamped);
     expect(settle(full(2, noon), toMinute(1, '2999-01-01T00:00:00.000000Z'), stamp)).toEqual({
-      ...{ status: clamped, change: 'seen' },
+      status: clamped,
+      change: 'seen',
     });
   });
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
 import { metadata, podcast, stored, syncId, world } from '../testing/known.world.js';
-import { AnswerRoom } from './answer.room.js';
-import { judgeUpload } from './episode-entry.rule.js';
+import { AnswerBudget } from './answer.budget.js';
+import { validateEntry } from './episode-entry.rule.js';
 import { applyUploads } from './upload.rule.js';
 
 /** Texts that take very different numbers of bytes in JSON. */
@@ -32,10 +32,10 @@ const entry = fc
   }));
 
 /** What a batch is answered, and what it would write. */
-async function answer(entries: Parameters<typeof judgeUpload>[0][], maxBytes: number) {
+async function answer(entries: Parameters<typeof validateEntry>[0][], maxBytes: number) {
   const known = world([stored(1), stored(2), stored(3)]);
-  const judged = entries.map(judgeUpload);
-  const verdicts = await applyUploads(known, judged, new AnswerRoom(maxBytes, judged));
+  const judged = entries.map(validateEntry);
+  const verdicts = await applyUploads(known, judged, new AnswerBudget(maxBytes, judged));
   return { verdicts, changes: known.changes(), bytes: Buffer.byteLength(JSON.stringify(verdicts)) };
 }
 
@@ -91,9 +91,9 @@ describe('an answer', () => {
 
 describe('an entry that rows which were not read could change', () => {
   const unread = async (rank: 0 | 1 | 2 | 3 | 4, to: number, entries: object[]) => {
-    const judged = entries.map((sent) => judgeUpload({ podcastGuid: podcast, ...sent }));
+    const judged = entries.map((sent) => validateEntry({ podcastGuid: podcast, ...sent }));
     const known = world([stored(5, { episodeGuid: '' })], [], [[0, rank, to]]);
-    const { failure } = await applyUploads(known, judged, new AnswerRoom(1_000_000, judged));
+    const { failure } = await applyUploads(known, judged, new AnswerBudget(1_000_000, judged));
     return failure.map(({ code }) => code);
   };
 

@@ -1,0 +1,63 @@
+import { Failure } from '#contracts';
+import type { FailedEntry, Upload } from './episode-entry.rule.js';
+import { type EpisodeRow, shown } from './episode.rule.js';
+
+/** More bytes than any failure has beside what it repeats of its entry. */
+const failureBytes = 200;
+const envelopeBytes = '{"success":[],"failure":[]}'.length;
+
+const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+
+/**
+ * The bytes of JSON that the answer to an upload may have (docs/interface.md, "Size"). Invariants:
+ * - for each entry that is still to come, a failure with its temporary_id is reserved;
+ * - an episode counts as often as the answer shows it, with the size that it has by now;
+ * - what is reserved in all is never more than the answer may have.
+ */
+export class AnswerBudget {
+  private freeBytes: number;
+  /** How large each episode's item is, and how many items show it. */
+  private readonly items = new Map<number, { bytes: number; shown: number }>();
+
+  /** @throws Failure `invalid` where not even a failure of each entry has room. */
+  constructor(maxBytes: number, entries: readonly (Upload | FailedEntry)[]) {
+    this.freeBytes = maxBytes - envelopeBytes - entries.reduce((sum, entry) => sum + reservedFor(entry), 0);
+    if (this.freeBytes < 0) throw new Failure('invalid');
+  }
+
+  /** Reserves room to show an entry's row as it is about to be, unless there is none; says whether there was. */
+  reserve(row: EpisodeRow, guid: string, absorbed?: EpisodeRow): boolean {
+    const bytes = bytesOf(shown(row, row.statuses, guid)) + 1;
+    const itemsOf = (of?: EpisodeRow) => (of && this.items.get(of.id)) ?? { bytes: 0, shown: 0 };
+    const [before, gone] = [itemsOf(row), itemsOf(absorbed)];
+    const items = before.shown + gone.shown + 1;
+    // The item's temporary_id is reserved already, with the failure that is not needed any more.
+    const more = bytes * items - before.bytes * before.shown - gone.bytes * gone.shown - failureBytes;
+    if (more > this.freeBytes) return false;
+    this.freeBytes -= more;
+    this.items.set(row.id, { bytes, shown: items });
+    if (absorbed) this.items.delete(absorbed.id);
+    return true;
+  }
+
+  /** A failure as there is room for it: whole, or without all that it repeats of its entry but the temporary_id. */
+  fit(failed: FailedEntry): FailedEntry {
+    const more = bytesOf(failed) + 1 - reservedFor(failed);
+    if (more <= this.freeBytes) {
+      this.freeBytes -= Math.max(more, 0);
+      return failed;
+    }
+    const { temporary_id, code, message } = failed;
+    return { ...(temporary_id !== undefined && { temporary_id }), code, message };
+  }
+}
+
+/** The bytes of `temporary_id` in an item. */
+function temporaryIdBytes(entry: Upload | FailedEntry): number {
+  const name = 'sent' in entry ? entry.temporaryId : entry.temporary_id;
+  return name === undefined ? 0 : bytesOf({ temporary_id: name });
+}
+
+function reservedFor(entry: Upload | FailedEntry): number {
+  return failureBytes + temporaryIdBytes(entry);
+}

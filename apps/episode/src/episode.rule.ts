@@ -1,0 +1,142 @@
+import {
+  type Episode,
+  type MetadataName,
+  metadataNames,
+  type Status,
+  type StatusName,
+  statusNames,
+  wireNames,
+} from '#contracts';
+
+/** What describes an episode, and identifies it within its subscription. An `episodeUrl` that is not known is empty. */
+export type Metadata = Record<MetadataName, string>;
+
+/** An episode as it is stored. A row is never changed: what changes an episode makes a new row of it. */
+export interface EpisodeRow extends Readonly<Metadata> {
+  readonly id: number;
+  readonly subscriptionId: number;
+  readonly syncId: string;
+  readonly changed: string;
+  readonly statuses: Readonly<Partial<Record<StatusName, Status>>>;
+}
+
+/** An episode as a client is shown it, without the statuses that no client has set. */
+export function shown(
+  row: Readonly<Metadata> & { readonly syncId: string },
+  statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>,
+  podcastGuid: string,
+): Episode {
+  const episode: Record<string, unknown> = { podcast_guid: podcastGuid, sync_id: row.syncId };
+  for (const name of metadataNames) episode[wireNames[name]] = row[name];
+  for (const name of statusNames) {
+    const status = statuses[name];
+    if (status) episode[wireNames[name]] = { value: status.value, timestamp: minute(status) };
+  }
+  return episode as Episode;
+}
+
+/**
+ * The status that stands after one was sent. `seen` is a change of what clients are shown; `time` is one of the time
+ * alone, within the minute that they are shown.
+ */
+export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
+
+/** A client's clock may be ahead by this much. */
+const aheadLimitMs = 24 * 60 * 60 * 1000;
+
+/**
+ * Applies a status that was sent to the one that stands (docs/interface.md, "States"): later or equal replaces, earlier
+ * is ignored. Where either time was given to the minute, both are compared by the minute. A time more than 24 h ahead
+ * of the server counts as the request's stamp. The same value in the same minute is no change; a later time is kept all
+ * the same, so that the order in which writes arrive does not matter.
+ */
+export function settle(standing: Status | undefined, sent: Status, stamp: string): Settled {
+  const now = instantOf(stamp);
+  const clamped = sent.at > now && sent.at > ahead(stamp);
+  const status = clamped ? { value: sent.value, at: now, minuteForm: false } : sent;
+  if (!standing) return { status, change: 'seen' };
+  if (clamped && status.value === standing.value) return { status: standing, change: 'none' };
+  if (order(status, standing) < 0) return { status: standing, change: 'none' };
+  if (status.value !== standing.value || minute(status) !== minute(standing)) return { status, change: 'seen' };
+  return status.at > standing.at ? { status, change: 'time' } : { status: standing, change: 'none' };
+}
+
+/** The newer of two statuses; the first where they are equally new. `episode.newer` is the same rule in SQL. */
+export function newer(first: Status | undefined, second: Status | undefined): Status | undefined {
+  if (!first || !second) return first ?? second;
+  return order(second, first) > 0 ? second : first;
+}
+
+/** The printed form of a time: to the minute, no zone. */
+export function minute(status: Pick<Status, 'at'>): string {
+  return status.at.slice(0, 16);
+}
+
+function order(a: Status, b: Status): number {
+  const byMinute = a.minuteForm || b.minuteForm;
+  const [left, right] = byMinute ? [minute(a), minute(b)] : [a.at, b.at];
+  if (left === right) return 0;
+  return left > right ? 1 : -1;
+}
+
+/** A stamp in the form of a client's time. */
+function instantOf(stamp: string): string {
+  return `${stamp.slice(0, 23)}000Z`;
+}
+
+function ahead(stamp: string): string {
+  return instantOf(new Date(Date.parse(stamp) + aheadLimitMs).toISOString());
+}
+
+/** The row with the metadata that was sent; an empty value does not replace one that is there. */
+export function described(row: EpisodeRow, sent: Partial<Metadata>): EpisodeRow {
+  const replaced = (Object.entries(sent) as [keyof Metadata, string][]).filter(
+    ([field, value]) => value !== '' && row[field] !== value,
+  );
+  return replaced.length === 0 ? row : { ...row, ...(Object.fromEntries(replaced) as Partial<Metadata>) };
+}
+
+/** The row with the statuses that were sent, each settled against the one that stands. */
+export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], stamp: string): EpisodeRow {
+  const statuses = { ...row.statuses };
+  let changed = false;
+  for (const name of statusNames) {
+    const status = sent[name];
+    if (!status) continue;
+    const outcome = settle(statuses[name], status, stamp);
+    if (outcome.change === 'none') continue;
+    statuses[name] = outcome.status;
+    changed = true;
+  }
+  return changed ? { ...row, statuses } : row;
+}
+
+/**
+ * Two episodes as one: of each status the newer, and the metadata of the one that stays, completed by the other's.
+ * `episode.merge_subscription` is the same rule in SQL.
+ */
+export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
+  const statuses = { ...into.statuses };
+  for (const name of statusNames) {
+    const status = newer(into.statuses[name], from.statuses[name]);
+    if (status) statuses[name] = status;
+  }
+  return {
+    ...into,
+    statuses,
+    episodeGuid: into.episodeGuid || from.episodeGuid,
+    title: into.title || from.title,
+    episodeUrl: into.episodeUrl || from.episodeUrl,
+  };
+}
+
+/** Whether clients are shown the same of both. */
+export function looksAlike(one: EpisodeRow, other: EpisodeRow): boolean {
+  return (
+    metadataNames.every((field) => one[field] === other[field]) &&
+    statusNames.every((name) => {
+      const [left, right] = [one.statuses[name], other.statuses[name]];
+      return left && right ? left.value === right.value && minute(left) === minute(right) : left === right;
+    })
+  );
+}

@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { episodeStatuses, type Status, statusNames } from '#contracts';
+import { metadata } from './known.world.js';
+
+const time = fc
+  .tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 3 }))
+  .map(([minute, second]) => `2026-01-01T12:0${minute}:0${second}.00000${second}Z`);
+const statusOf = (value: fc.Arbitrary<Status['value']>) =>
+  fc
+    .record({ value, at: time, minuteForm: fc.boolean() }, { noNullPrototype: true })
+    .map((status) => (status.minuteForm ? { ...status, at: `${status.at.slice(0, 16)}:00.000000Z` } : status));
+/** A status in seconds, a minute or seconds apart from any other. */
+export const seconds = statusOf(fc.constantFrom(0, 1.5));
+const statuses = fc.record(
+  Object.fromEntries(
+    statusNames.map((name) => [
+      name,
+      episodeStatuses[name].columnType === 'boolean' ? statusOf(fc.boolean()) : seconds,
+    ]),
+  ),
+  { requiredKeys: [], noNullPrototype: true },
+);
+const few = fc.integer({ min: 1, max: 3 });
+/** An episode of few texts and times, so that many agree. */
+export const description = fc
+  .record({
+    guid: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 6 })),
+    title: fc.nat(2),
+    date: few,
+    enclosure: few,
+    url: fc.nat(3),
+    statuses,
+  })
+  .map(({ guid, title, date, enclosure, url, ...rest }) => ({
+    episodeGuid: guid === 0 ? '' : `guid ${guid}\n`,
+    title: title === 0 ? '' : `Title ${title}`,
+    publishDate: metadata(date).publishDate,
+    enclosureUrl: metadata(enclosure).enclosureUrl,
+    episodeUrl: url === 0 ? '' : metadata(url).episodeUrl,
+    ...rest,
+  }));
+/** Up to 6 episodes of one subscription, with guids that differ as those of stored ones do. */
+export const feed = fc
+  .array(description, { maxLength: 6 })
+  .map((episodes) =>
+    episodes.filter(
+      ({ episodeGuid }, index) =>
+        episodeGuid === '' || episodes.findIndex((other) => other.episodeGuid === episodeGuid) === index,
+    ),
+  );

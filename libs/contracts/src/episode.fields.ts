@@ -1,0 +1,219 @@
+import { z } from 'zod';
+import { textLimits } from './limits.js';
+import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp, shownUrl } from './shown.schemas.js';
+import { faultInSpacedUrl, faultInText, guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
+
+// The one description of an episode (docs/interface.md, "Episodes"): how each field of an entry of POST /episodes is
+// read, with the words for what is wrong with it, and how it is shown. Messages, columns, JSON and OpenAPI derive from
+// it; what else a new status takes is in CONTRIBUTING.md, "A new status of an episode".
+
+/** A status as the rules compare it: a last-writer-wins register by the client's time. */
+export interface Status {
+  value: number | boolean;
+  /** UTC with microseconds, `2023-02-23T14:00:00.000000Z`: compares as a text. */
+  at: string;
+  /** Whether the client gave the time to the minute only. */
+  minuteForm: boolean;
+}
+
+/** The longest `temporary_id`, and the longest guid that a failure repeats, in bytes of UTF-8. */
+const nameLimit = 255;
+
+/** Says what is wrong with what was sent for a field. @param words follow the field's name. */
+function fail(context: z.core.ParsePayload, words: string, code: EntryFailureCode = 'invalid_value'): never {
+  context.issues.push({ code: 'custom', input: context.value, message: words, params: { code } });
+  return z.NEVER;
+}
+
+const text = z.string({ error: ' is not a string' }).trim();
+
+const guid = z.transform(
+  (sent, context): string => guidSchema.safeParse(sent).data ?? fail(context, ' is not a valid UUID', 'invalid_guid'),
+);
+
+const episodeGuid = text.transform((sent, context) => {
+  const fault = faultInText(sent, textLimits.episodeGuid);
+  return fault === undefined ? sent : fail(context, ` ${fault}`);
+});
+
+const time = z.transform((sent, context) => {
+  const read = typeof sent === 'string' ? parseTime(sent) : undefined;
+  return read ? toStamp(read) : fail(context, ' is not a date and time (RFC 3339)');
+});
+
+const url = text.transform((sent, context) => {
+  const fault = faultInSpacedUrl(sent);
+  return fault === undefined ? sent : fail(context, `: ${fault}`, 'invalid_url');
+});
+
+/** A URL that can't be used counts as not sent: it never costs the state. */
+const optionalUrl = z.transform((sent) => {
+  const read = typeof sent === 'string' ? sent.trim() : '';
+  return faultInSpacedUrl(read) === undefined ? read : undefined;
+});
+
+const temporaryId = z.transform((sent, context) => {
+  if (typeof sent === 'number') return sent;
+  if (typeof sent !== 'string') return fail(context, ' is neither a string nor a number');
+  return Buffer.byteLength(sent) > nameLimit ? fail(context, ` is longer than ${nameLimit} bytes`) : sent;
+});
+
+const shownTime = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
+  .describe('UTC to the minute, `YYYY-MM-DDThh:mm`.');
+const sentTime = z.string().describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
+
+/** A kind of status. @param noun what its value is, for messages. */
+function kindOfStatus<Value extends Status['value']>(
+  columnType: 'double precision' | 'boolean',
+  value: z.ZodType<Value>,
+  noun: string,
+) {
+  const sent = z.transform((status, context): Status => {
+    if (typeof status !== 'object' || status === null)
+      return fail(context, ' is not an object with value and timestamp');
+    const { value: sentValue, timestamp } = status as { value?: unknown; timestamp?: unknown };
+    const at = typeof timestamp === 'string' ? parseStatusTime(timestamp) : undefined;
+    if (!at) return fail(context, ': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)');
+    const { success, data } = value.safeParse(sentValue);
+    if (!success) return fail(context, `: the value is not ${noun}`);
+    // Adding zero turns the JSON number -0 into 0.
+    return { value: typeof data === 'number' ? data + 0 : data, at: at.instant, minuteForm: at.minuteForm };
+  });
+  return {
+    columnType,
+    sent,
+    shown: z.object({ value, timestamp: shownTime }).optional(),
+    documented: z.object({ value, timestamp: sentTime }).optional(),
+  };
+}
+
+const seconds = kindOfStatus(
+  'double precision',
+  z.number().min(0).describe('Seconds.'),
+  'a number of seconds, 0 or more',
+);
+const flag = kindOfStatus('boolean', z.boolean(), 'a boolean');
+
+/** Which episode an entry is about. */
+const identifiers = {
+  podcastGuid: { sent: guid, shown: shownGuid.describe("The subscription's current guid.") },
+  syncId: { sent: guid, shown: shownGuid },
+};
+
+/** What describes an episode, and identifies it within its subscription. */
+const metadata = {
+  episodeGuid: { sent: episodeGuid, shown: z.string() },
+  title: { sent: text.transform(keptTitle), shown: z.string() },
+  publishDate: { sent: time, shown: shownStamp },
+  enclosureUrl: { sent: url, shown: shownUrl },
+  episodeUrl: { sent: optionalUrl, shown: z.string().describe('A URL, or empty where it is not known.') },
+};
+
+/** The statuses, in the order of their bits in the column `minute_forms`: a new one comes last. */
+export const episodeStatuses = {
+  playbackPosition: seconds,
+  playedStatus: flag,
+  newStatus: flag,
+  downloadStatus: flag,
+  favoriteStatus: flag,
+};
+
+/** What the code calls the fields. */
+export type MetadataName = keyof typeof metadata;
+export type StatusName = keyof typeof episodeStatuses;
+type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'temporaryId';
+
+export const metadataNames = Object.keys(metadata) as MetadataName[];
+export const statusNames = Object.keys(episodeStatuses) as StatusName[];
+const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
+/** All fields of an entry. */
+export const entryNames: readonly EntryName[] = [...identifierNames, ...metadataNames, ...statusNames, 'temporaryId'];
+
+type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Name;
+
+/** The name of each field in HTTP, which is also that of its column. */
+export const wireNames = Object.fromEntries(
+  entryNames.map((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
+) as { [Name in EntryName]: SnakeCase<Name> };
+
+/** One part of each field of a table. */
+function pluck<Table extends object, Part extends keyof Table[keyof Table]>(table: Table, part: Part) {
+  const fields = Object.entries(table as Record<string, Table[keyof Table]>);
+  return Object.fromEntries(fields.map(([name, field]) => [name, field[part]])) as {
+    [Name in keyof Table]: Table[Name][Part];
+  };
+}
+
+/** The fields of a table under their names in HTTP. */
+function onTheWire<Table extends object>(table: Table) {
+  const fields = Object.entries(table).map(([name, field]) => [wireNames[name as EntryName], field]);
+  return Object.fromEntries(fields) as { [Name in keyof Table & string as SnakeCase<Name>]: Table[Name] };
+}
+
+/** An entry of an upload as the client sent it, its fields renamed; `null` stands for what was no object. */
+export const episodeEntrySchema = z
+  .object(Object.fromEntries(entryNames.map((name) => [name, z.unknown()])) as Record<EntryName, z.ZodUnknown>)
+  .partial()
+  .nullable();
+export type EpisodeEntry = z.output<typeof episodeEntrySchema>;
+
+/** An entry whose form is right. Of several faults the first is answered, in the order of the fields here. */
+export const validEntrySchema = z
+  .object({
+    temporaryId,
+    ...pluck(episodeStatuses, 'sent'),
+    ...pluck(identifiers, 'sent'),
+    ...pluck(metadata, 'sent'),
+  })
+  .partial()
+  .extend({ podcastGuid: guid });
+
+/** An episode as a client is shown it. */
+export const episodeSchema = z
+  .object(
+    onTheWire({ ...pluck(identifiers, 'shown'), ...pluck(metadata, 'shown'), ...pluck(episodeStatuses, 'shown') }),
+  )
+  .meta({ id: 'Episode' });
+export type Episode = z.output<typeof episodeSchema>;
+
+/** The client's own name for an entry, returned as it was sent. */
+const shownTemporaryId = z.union([z.string(), z.number()]).optional();
+
+/** What an entry should look like, for the description of the interface only. */
+export const documentedEntrySchema = episodeSchema
+  .partial()
+  .required({ podcast_guid: true })
+  .extend({ temporary_id: shownTemporaryId, ...onTheWire(pluck(episodeStatuses, 'documented')) })
+  .meta({ id: undefined });
+
+/** What a failure repeats of its entry, and the most bytes of each: one that is longer is left out. */
+export const echoLimits = {
+  podcastGuid: nameLimit,
+  syncId: nameLimit,
+  episodeGuid: textLimits.episodeGuid,
+  enclosureUrl: textLimits.url,
+  temporaryId: nameLimit,
+} as const;
+
+/** The verdicts on the entries of POST /episodes. */
+export const uploadedSchema = z
+  .object({
+    success: z.array(episodeSchema.extend({ temporary_id: shownTemporaryId }).meta({ id: 'UploadedEpisode' })),
+    failure: z.array(
+      z.object({
+        podcast_guid: z.string().optional(),
+        sync_id: z.string().optional(),
+        episode_guid: z.string().optional(),
+        enclosure_url: z.string().optional(),
+        temporary_id: shownTemporaryId,
+        code: entryFailureCode,
+        message: z.string(),
+      }),
+    ),
+  })
+  .meta({ id: 'UploadAnswer' });
+export type Uploaded = z.output<typeof uploadedSchema>;

@@ -1,0 +1,89 @@
+// What of the schema lists the statuses: a migration that adds one makes it again, with all that there are then.
+
+/** The columns of a status are its value's and, with `_at`, that of the client's time. */
+export interface StatusColumn {
+  readonly column: string;
+  readonly type: 'double precision' | 'boolean';
+}
+
+/** The constraint that a status has both a value and a time, or neither. */
+export function wholeStatuses(statuses: readonly StatusColumn[]): string {
+  const whole = statuses.map(({ column }) => `(${column} IS NULL) = (${column}_at IS NULL)`);
+  return `CONSTRAINT episodes_status_is_whole CHECK (${whole.join(' AND ')})`;
+}
+
+/** The function that merges two subscriptions. */
+export function mergeSubscription(statuses: readonly StatusColumn[]): string {
+  const parts = statuses.map(({ column, type }, index) => {
+    const [bit, isFlag] = [1 << index, type === 'boolean'];
+    const stored = `ROW(e.${column}${isFlag ? '::int' : ''}, e.${column}_at, e.minute_forms & ${bit} <> 0)`;
+    const [value, at] = [`(n.${column}).value${isFlag ? ' = 1' : ''}`, `(n.${column}).at`];
+    return {
+      newest: `episode.newest(${stored}::episode.status ORDER BY g.place, e.id) AS ${column}`,
+      change: `${column} = ${value}, ${column}_at = ${at}`,
+      before: `e.${column}, e.${column}_at`,
+      after: `${value}, ${at}`,
+      minuteForm: `${bit} * coalesce((n.${column}).minute, false)::int`,
+    };
+  });
+  const all = (part: keyof (typeof parts)[number], separator = ', ') =>
+    parts.map((status) => status[part]).join(separator);
+  return `
+  -- Published to the subscription service, which runs it in the transaction that merges two subscriptions: episodes
+  -- of the one that goes are merged with the same episodes of the one that stays, status by status, newest wins; the
+  -- rest move. What changed or moved is stamped. The user may have p_aliases further sync_ids: those beyond are not kept.
+  CREATE OR REPLACE FUNCTION episode.merge_subscription(
+    p_user uuid, p_from bigint, p_into bigint, p_stamp timestamptz, p_aliases bigint
+  ) RETURNS void
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  DECLARE
+    v_absorbed bigint[];
+    v_survivors bigint[];
+    v_added bigint;
+  BEGIN
+    SELECT array_agg(m.absorbed), array_agg(m.survivor) INTO v_absorbed, v_survivors
+    FROM episode.match_subscriptions(p_user, p_from, p_into) m;
+
+    UPDATE episode.sync_ids s SET episode_id = m.survivor
+    FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
+    WHERE s.user_id = p_user AND s.episode_id = m.absorbed;
+    INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
+    SELECT p_user, e.sync_id, m.survivor
+    FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
+    JOIN episode.episodes e ON e.user_id = p_user AND e.id = m.absorbed
+    ORDER BY e.id
+    LIMIT greatest(p_aliases - coalesce((SELECT t.sync_ids FROM episode.totals t WHERE t.user_id = p_user), 0), 0);
+    GET DIAGNOSTICS v_added = ROW_COUNT;
+    UPDATE episode.totals t SET sync_ids = t.sync_ids + v_added WHERE t.user_id = p_user AND v_added > 0;
+
+    UPDATE episode.episodes e
+    SET changed = p_stamp,
+      episode_guid = n.episode_guid, title = n.title, episode_url = n.episode_url,
+      ${all('change')},
+      minute_forms = ${all('minuteForm', ' + ')}
+    FROM (
+      SELECT g.survivor,
+        coalesce((array_agg(e.episode_guid ORDER BY g.place, e.id) FILTER (WHERE e.episode_guid <> ''))[1], '') AS episode_guid,
+        coalesce((array_agg(e.title ORDER BY g.place, e.id) FILTER (WHERE e.title <> ''))[1], '') AS title,
+        coalesce((array_agg(e.episode_url ORDER BY g.place, e.id) FILTER (WHERE e.episode_url <> ''))[1], '') AS episode_url,
+        ${all('newest')}
+      FROM (
+        SELECT m.survivor, m.absorbed AS id, 1 AS place FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
+        UNION ALL
+        SELECT DISTINCT s.survivor, s.survivor, 0 FROM unnest(v_survivors) s (survivor)
+      ) g
+      JOIN episode.episodes e ON e.user_id = p_user AND e.id = g.id
+      GROUP BY g.survivor
+    ) n
+    WHERE e.user_id = p_user AND e.id = n.survivor
+      AND (e.episode_guid, e.title, e.episode_url, ${all('before')})
+      IS DISTINCT FROM (n.episode_guid, n.title, n.episode_url, ${all('after')});
+
+    DELETE FROM episode.episodes e USING unnest(v_absorbed) a (id) WHERE e.user_id = p_user AND e.id = a.id;
+    UPDATE episode.episodes e SET subscription_id = p_into, changed = p_stamp
+    WHERE e.user_id = p_user AND e.subscription_id = p_from;
+  END $$;
+  REVOKE EXECUTE ON FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz, bigint) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz, bigint) TO podcast_sync_subscription_group;
+`;
+}
