@@ -1,4 +1,4 @@
-// Finds what is cited and does not exist: pages, sections of them, decisions, files that links point to.
+// Finds what is cited and does not exist: pages, sections of them, decisions, files that pages name or link to.
 //   node docs/citations.mjs
 // A section is a heading, or the bold words that a paragraph begins with: docs/interface.md, "Paging".
 import { execFileSync } from 'node:child_process';
@@ -56,6 +56,12 @@ for (const file of files) {
   for (const { 1: number, index } of text.matchAll(/\bADR (\d+)/g))
     if (!decisions.has(Number(number))) wrong(index, `there is no ADR ${number}`);
   if (!file.endsWith('.md')) continue;
+  for (const { match, index } of following(
+    text,
+    '`',
+    /^((?:apps|libs|e2e|bench|k8s|docs)\/[\w./-]{1,120}\.(?:ts|mjs|yaml|md))`/,
+  ))
+    if (!existsSync(match[1])) wrong(index, `there is no ${match[1]}`);
   for (const {
     match: [, path, name],
     index,
