@@ -71,23 +71,25 @@ export class AppStack {
   }
 
   /**
-   * Starts apps, each with the same variables beside the usual ones, and waits until they serve.
+   * Starts apps, each with the same variables beside the usual ones, and waits until they serve. Services come first: a
+   * gateway that was there before them answers 503 until its next poll.
    *
    * @param root where their built repository is; default: this one.
    */
-  start(
+  async start(
     apps: readonly App[],
     environment: Readonly<Record<string, string>> = {},
     root?: string,
   ): Promise<AppProcess[]> {
-    return Promise.all(
-      apps.map(async (app) => {
-        const own = { LOG_LEVEL: 'info', ...this.environmentOf(app), ...this.options.environment, ...environment };
-        const process = await AppProcess.start(app, own, root);
-        this.processes.push(process);
-        return process;
-      }),
-    );
+    const started: AppProcess[] = [];
+    const begin = async (app: App, place: number) => {
+      const own = { LOG_LEVEL: 'info', ...this.environmentOf(app), ...this.options.environment, ...environment };
+      started[place] = await AppProcess.start(app, own, root);
+      this.processes.push(started[place]);
+    };
+    for (const gateways of [false, true])
+      await Promise.all(apps.map((app, place) => ((app === 'gateway') === gateways ? begin(app, place) : undefined)));
+    return started;
   }
 
   /** A device of a user, by default of one that no other test knows. */
