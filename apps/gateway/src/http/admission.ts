@@ -50,11 +50,12 @@ export class Admission {
       await this.limits.ofAddress(request.ip, reply);
       if (isOpen(request.method, pathOf(request))) return undefined;
       request.caller = await this.authenticated(request);
+      // Before anything else is done for the user: to refuse hundreds of requests in one tick takes its time, too.
+      await this.scheduler.begin(request.caller.userId);
       await this.limits.ofUser(request.caller.userId, reply);
       // Fastify runs no hook for a path that can't be decoded; such a request holds nothing.
       if (!request.ended) return undefined;
       request.hold = this.held.forRequest(request.caller.userId, request.ended);
-      await this.scheduler.begin(request.caller.userId);
       return undefined;
     } catch (error) {
       const log = this.log.child({ requestId: request.id });
@@ -69,6 +70,8 @@ export class Admission {
       return await this.authenticator.authenticate(request.headers.authorization, scope);
     } catch (error) {
       if (error instanceof AuthenticationFailure) {
+        // All who are nobody wait in one line.
+        await this.scheduler.begin('');
         const { reason, cause } = error;
         this.refused(reason);
         // The code of the cause alone: its message could quote the token.
