@@ -157,9 +157,9 @@ describe('any input gets success or the body of an error, never 5xx', { timeout:
 
   test('any query of a list: never an error', async () => {
     const name = fc.oneof(fc.constantFrom('since', 'page', 'per_page', 'cursor'), text);
-    const query = fc.array(fc.tuple(name, text), { maxLength: 5 }).map((pairs) => {
-      return new URLSearchParams(pairs.map(([key, sent]): [string, string] => [key, sent.slice(0, 500)])).toString();
-    });
+    // Cut, so that five pairs stay within the bytes that a head may have; beyond them the answer is 431.
+    const pair = fc.tuple(name, text).map(([key, sent]): [string, string] => [key.slice(0, 500), sent.slice(0, 500)]);
+    const query = fc.array(pair, { maxLength: 5 }).map((pairs) => new URLSearchParams(pairs).toString());
     await fc.assert(
       fc.asyncProperty(fc.constantFrom('/subscriptions', '/episodes'), query, async (list, search) => {
         expect((await ann.get(`${list}?${search}`)).status).toBe(200);

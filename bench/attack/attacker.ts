@@ -80,6 +80,17 @@ export class Attacker {
     await Promise.all(all);
   }
 
+  /** Opens connections and then sends bytes on all of them in one moment; reads nothing until `ms` are over. */
+  async burst(count: number, bytes: Buffer, ms: number): Promise<void> {
+    const sockets: Socket[] = [];
+    const all = Array.from({ length: count }, () => this.exchange((socket) => sockets.push(socket), false));
+    await this.pause(ms / 2);
+    for (const socket of sockets) socket.write(bytes);
+    await this.pause(ms / 2);
+    this.end();
+    await Promise.all(all);
+  }
+
   /** Opens connections that send one byte after the other, one every 50 ms, until `ms` are over. */
   async trickle(count: number, start: Buffer, byte: string, ms: number): Promise<void> {
     const all = Array.from({ length: count }, () =>

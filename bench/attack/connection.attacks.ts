@@ -56,6 +56,28 @@ export const connectionAttacks: readonly Attack[] = [
     },
   },
   {
+    name: '200 connections with 2,000 of the smallest requests at once each',
+    prepare: (attacker) => {
+      const bytes = Buffer.from('GET / HTTP/1.1\r\nHost:\r\n\r\n'.repeat(2_000));
+      return () => attacker.hold(200, () => bytes, holdMs);
+    },
+  },
+  {
+    name: '1,000 connections that all send a request in the same moment',
+    prepare: (attacker) => {
+      const bytes = Buffer.from('GET / HTTP/1.1\r\nHost:\r\n\r\n');
+      return () => attacker.burst(1_000, bytes, holdMs);
+    },
+  },
+  {
+    name: '200 connections with 32 requests of 15 kB at once each',
+    prepare: (attacker) => {
+      const line = attacker.bytes({ target: '/deletions/1', headers: [`X: ${'x'.repeat(15_000)}`], keepAlive: true });
+      const bytes = Buffer.concat(Array.from({ length: 32 }, () => line));
+      return () => attacker.hold(200, () => bytes, holdMs);
+    },
+  },
+  {
     name: '200 large pages that nobody reads',
     prepare: async (attacker) => {
       const [guid = ''] = await subscribed(attacker, 1);

@@ -16,6 +16,12 @@ import { createFastify } from './http/fastify.js';
 import { RateLimits } from './http/rate.limits.js';
 import { createOpenApi } from './openapi.js';
 
+/**
+ * Connections that the kernel keeps until they are accepted. With Node's 511, somebody who opens a thousand at once
+ * makes others wait the second after which TCP tries again.
+ */
+const backlog = 4_096;
+
 /** How long a start waits for Redis before it reports that it serves, in milliseconds. */
 const redisLimitMs = 2_000;
 
@@ -50,7 +56,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   serveOpenPaths(app, authenticator);
   watchClient(() => client.counters);
   watchHeldBytes(() => held.held);
-  await app.listen(config.PORT, config.HOST);
+  await app.listen({ port: config.PORT, host: config.HOST, backlog });
   const { port } = app.getHttpServer().address() as AddressInfo;
   const redis = Promise.all([connected, limits.opened()]);
   await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { JsonText } from '#contracts';
 import { eventually } from '#testing';
 import { probe, quote } from '../testing/probe.contracts.js';
 import { useTransport } from '../testing/use.transport.js';
@@ -80,3 +81,18 @@ it('requests that are larger together than one step takes are all answered, in a
     Array.from({ length: 12 }, (_, n) => `${n} ${text}`.length),
   );
 });
+
+// Only in the full suite, where files run one by one: it keeps this thread busy for longer than a heartbeat counts.
+it.each(process.env.TEST_FULL ? [6] : [])(
+  '%i of the largest replies to one gateway that is busy all arrive, and no neighbour fails',
+  async (count) => {
+    await replica();
+    const gateway = await client();
+    // As gateway and replica share this thread, all of them wait in Redis for a moment.
+    const large = Array.from({ length: count }, () => asked(gateway, 7 * mebibyte));
+    const neighbours = Array.from({ length: 50 }, (_, n) => small(gateway, `neighbour ${n}`));
+    for (const reply of await Promise.all(large)) expect((reply as JsonText).toString()).toHaveLength(7 * mebibyte);
+    expect(await Promise.all(neighbours)).toHaveLength(50);
+    expect(gateway.counters.reconnects).toBe(0);
+  },
+);

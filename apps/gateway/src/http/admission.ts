@@ -5,7 +5,6 @@ import { AuthenticationFailure } from '../auth/authentication.failure.js';
 import type { HeldBytes } from '../held.bytes.js';
 import { answerFor, send } from './answers.js';
 import { type ErrorAnswer, failureAnswers, httpAnswers } from './failure.responses.js';
-import { FairScheduler } from './fair.scheduler.js';
 import type { RateLimits } from './rate.limits.js';
 import { isOpen, methodsOf } from './routes.js';
 
@@ -15,7 +14,6 @@ import { isOpen, methodsOf } from './routes.js';
  */
 export class Admission {
   private readonly refused = authenticationFailureMetrics();
-  private readonly scheduler = new FairScheduler();
 
   constructor(
     private readonly authenticator: Authenticator,
@@ -50,8 +48,6 @@ export class Admission {
       await this.limits.ofAddress(request.ip, reply);
       if (isOpen(request.method, pathOf(request))) return undefined;
       request.caller = await this.authenticated(request);
-      // Before anything else is done for the user: to refuse hundreds of requests in one tick takes its time, too.
-      await this.scheduler.begin(request.caller.userId);
       await this.limits.ofUser(request.caller.userId, reply);
       // Fastify runs no hook for a path that can't be decoded; such a request holds nothing.
       if (!request.ended) return undefined;
@@ -70,8 +66,6 @@ export class Admission {
       return await this.authenticator.authenticate(request.headers.authorization, scope);
     } catch (error) {
       if (error instanceof AuthenticationFailure) {
-        // All who are nobody wait in one line.
-        await this.scheduler.begin('');
         const { reason, cause } = error;
         this.refused(reason);
         // The code of the cause alone: its message could quote the token.

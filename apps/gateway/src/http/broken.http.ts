@@ -7,11 +7,15 @@ const brokenHttp: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT:
 /** Gives `Expect` and `CONNECT`, which Node answers by itself or not at all, the interface's error body. */
 export function answerExpectAndConnect(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    const answer = httpAnswers[400] as ErrorAnswer;
-    const headers = { 'content-type': 'application/json; charset=utf-8', connection: 'close' };
-    response.writeHead(answer.status, headers).end(JSON.stringify(errorBody(answer)));
+    answerPlainly(response, httpAnswers[400] as ErrorAnswer);
   });
   server.on('connect', (_request: IncomingMessage, socket: Socket) => answerBrokenHttp(new Error('CONNECT'), socket));
+}
+
+/** Answers with an error before anything else is done for a request, and closes the connection. */
+export function answerPlainly(response: ServerResponse, answer: ErrorAnswer): void {
+  const headers = { 'content-type': 'application/json; charset=utf-8', connection: 'close' };
+  response.writeHead(answer.status, headers).end(JSON.stringify(errorBody(answer)));
 }
 
 /** Answers what can't be parsed as HTTP with an error, and closes the connection. */

@@ -10,7 +10,9 @@ import type { GatewayConfig } from '../gateway.config.js';
 import type { Hold } from '../held.bytes.js';
 import type { Admission } from './admission.js';
 import { answerBrokenHttp, answerExpectAndConnect } from './broken.http.js';
+import { scheduleFairly } from './fair.scheduler.js';
 import { readBody, readJson, waitToParse } from './json.body.js';
+import { limitPipelining } from './pipelining.js';
 import { trackEnds } from './request.end.js';
 import { recordRequests, requestId } from './request.record.js';
 import { securityHeaders } from './security.headers.js';
@@ -74,6 +76,8 @@ export async function createFastify(config: GatewayConfig, admission: Admission,
   fastify.server.maxHeadersCount = maxHeaders;
   // Fastify sends a Buffer as it is; only its types demand a string.
   fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
+  scheduleFairly(fastify.server);
+  limitPipelining(fastify.server);
   answerExpectAndConnect(fastify.server);
   trackEnds(fastify);
   recordRequests(fastify, log);

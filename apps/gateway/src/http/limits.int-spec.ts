@@ -192,6 +192,25 @@ it('a head beyond the limit is 431', async () => {
   expect([answer.status, await answer.json()]).toEqual([431, { code: '431', message: 'Request header is too large' }]);
 });
 
+// Node would parse and start all of them before it does anything else.
+it('a connection that does not wait for answers is closed at its third request', async () => {
+  const at = await gateway({});
+  const answers = (requests: number) =>
+    new Promise<number>((resolve) => {
+      const socket = connect(Number(at.facts['port']), '127.0.0.1');
+      let text = '';
+      socket.on('error', () => {});
+      socket.on('data', (chunk: Buffer) => {
+        text += chunk.toString();
+        if (text.split('HTTP/1.1 401').length > requests) socket.destroy();
+      });
+      socket.once('close', () => resolve(text.split('HTTP/1.1 401').length - 1));
+      socket.write('GET /subscriptions HTTP/1.1\r\nHost: a.example\r\n\r\n'.repeat(requests));
+    });
+  expect(await answers(2)).toBe(2);
+  expect(await answers(2_000)).toBe(0);
+});
+
 it('requests whose connections were lost hold none of the places of their user', async () => {
   const at = await gateway({ MAX_WAITING_PER_USER: '1' });
   const line = `GET /subscriptions HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${await issuer.issue('ann')}\r\n\r\n`;
@@ -202,7 +221,7 @@ it('requests whose connections were lost hold none of the places of their user',
       socket.once('close', () => resolve());
       socket.write(line.repeat(requests), () => socket.destroy());
     });
-  for (const requests of [1, 12, 32, 33, 100]) await Promise.all([1, 2, 3, 4].map(() => lost(requests)));
+  for (const requests of [1, 2, 3, 100]) await Promise.all([1, 2, 3, 4].map(() => lost(requests)));
   await eventually(async () => expect((await ask(at, 'ann')).status).toBe(404));
   expect(await metric(at, 'podcast_sync_held_bytes')).toEqual(['podcast_sync_held_bytes 0']);
 });

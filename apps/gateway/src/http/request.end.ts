@@ -8,15 +8,9 @@ declare module 'fastify' {
   }
 }
 
-/** Unanswered requests on one connection at most; browsers and libraries send one and wait for its answer. */
-const mostPipelined = 32;
-
 /**
  * Sets `request.ended` of each request. Node does not suffice: when a connection is lost, it closes the one answer that
  * is being sent and says nothing about the pipelined requests behind it.
- *
- * Closes connections with more than {@link mostPipelined} unanswered requests: Node starts every request that a client
- * has sent in the same tick, so one packet could start hundreds.
  */
 export function trackEnds(fastify: FastifyInstance): void {
   const connections = new WeakMap<Socket, Set<() => void>>();
@@ -31,11 +25,6 @@ export function trackEnds(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw;
     const open = openOn(socket);
-    if (open.size >= mostPipelined || socket.destroyed) {
-      reply.hijack();
-      socket.destroy();
-      return;
-    }
     const controller = new AbortController();
     const end = () => {
       // With a reason of its own, as the usual one is an exception with a stack, made for each request.
