@@ -1,11 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/**
- * Unanswered requests on one connection at most. Browsers and libraries send one and wait for its answer; the next may
- * be read in the moment in which the last bytes of a large answer go out.
- */
-const maxPipelined = 2;
+/** Unanswered requests on one connection at most; browsers and libraries send one and wait for its answer. */
+const maxPipelined = 10;
 
 /** What Node's parser has to be told to parse nothing more: that another protocol follows. */
 const stop = 2;
