@@ -8,10 +8,14 @@ import { fileURLToPath } from 'node:url';
 import { removePostgres, removeRedis, startPostgres, TokenIssuer } from '#embedded';
 import pg from 'pg';
 
-const standalone = fileURLToPath(new URL('../dist/programs/standalone.js', import.meta.url));
+const thisCheckout = fileURLToPath(new URL('..', import.meta.url));
 
-/** The whole built system on a Postgres that survives a crash, as one that serves does. All is gone after `stop`. */
-export async function startSystem(say, { replicas = 1 } = {}) {
+/**
+ * The whole built system on a Postgres that survives a crash, as one that serves does; of this checkout or another. All
+ * is gone after `stop`.
+ */
+export async function startSystem(say, { replicas = 1, checkout = thisCheckout } = {}) {
+  const standalone = join(checkout, 'dist/programs/standalone.js');
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-bench-'));
   chmodSync(root, 0o711);
   const data = join(root, 'data');
@@ -37,12 +41,12 @@ export async function startSystem(say, { replicas = 1 } = {}) {
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, interrupted);
   try {
     say('Starting the system ...');
-    apps = await startApps(data, postgres.url, replicas);
+    apps = await startApps(standalone, data, postgres.url, replicas);
     const client = new Client(apps.baseUrl, await TokenIssuer.open(join(data, 'keys')));
     /** Stops the apps and starts as many of each service on the same data; tokens stay good. */
     const restart = async (count) => {
       await apps.stop();
-      apps = await startApps(data, postgres.url, count);
+      apps = await startApps(standalone, data, postgres.url, count);
       Object.assign(client, { baseUrl: apps.baseUrl, pid: apps.pid });
     };
     const { url: postgresUrl, pid: postgresPid } = postgres;
@@ -55,7 +59,7 @@ export async function startSystem(say, { replicas = 1 } = {}) {
 }
 
 /** Redis and all apps, as children of one process. */
-async function startApps(data, postgresUrl, replicas) {
+async function startApps(standalone, data, postgresUrl, replicas) {
   const child = fork(standalone, ['--data', data, '--port', '0', '--replicas', String(replicas)], {
     env: { ...process.env, POSTGRES_URL: postgresUrl, LOG_LEVEL: 'warn' },
     execArgv: [],

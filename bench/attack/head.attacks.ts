@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Attack } from './attack.js';
-import { same } from './attack.js';
+import { type Attack, same } from './attack.js';
 
 /** Nearly the bytes that a head may have. */
 const headBytes = 15_500;

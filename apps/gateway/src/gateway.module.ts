@@ -6,7 +6,7 @@ import { StreamClient } from '#transport';
 import { DeletionController } from './deletion/deletion.controller.js';
 import { EpisodeController } from './episode/episode.controller.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
-import { FailureFilter } from './http/failure.filter.js';
+import { FailureFilter } from './http/errors.js';
 import { ListResponder } from './list/list.responder.js';
 import { Services } from './services.js';
 import { SubscriptionController } from './subscription/subscription.controller.js';

@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiBearerAuth, ApiHeader, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
 import type { z } from 'zod';
-import { failureAnswers } from './http/failure.responses.js';
+import { failureAnswers } from './http/errors.js';
 import { errorSchema } from './wire.schemas.js';
 
 const reasons: Readonly<Record<number, string>> = Object.fromEntries(

@@ -5,7 +5,7 @@ import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
-import { userIdOf } from './auth/user-id.decorator.js';
+import { userIdOf } from './auth/user-id.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { UserLimiter } from './user.limiter.js';
 

@@ -1,7 +1,6 @@
 import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
 import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
-import type { Changes, Loaded, SubscriptionRow } from './known-subscriptions.js';
-import { urlKey } from './known-subscriptions.js';
+import { type Changes, type Loaded, type SubscriptionRow, urlKey } from './known-subscriptions.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
 
 const columns = `

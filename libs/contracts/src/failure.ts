@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Every way in which a call can fail. The gateway maps each to HTTP in one table (failure.responses.ts). */
+/** Every way in which a call can fail. The gateway maps each to HTTP in one table (http/errors.ts). */
 export const failureCodes = [
   'invalid',
   'unauthorized',

@@ -6,7 +6,7 @@ import { AppProcess, eventually } from '#testing';
 import type { JWTPayload } from 'jose';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { keySet, newKey, sign } from '../../testing/key.provider.js';
-import type { FailureReason } from './authentication.failure.js';
+import type { FailureReason } from './authenticator.js';
 
 let keys: string;
 const gateways: AppProcess[] = [];

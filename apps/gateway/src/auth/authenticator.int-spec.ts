@@ -7,8 +7,7 @@ import type { JWK, JWTPayload } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key.provider.js';
 import { gatewayConfig } from '../gateway.config.js';
-import { Authenticator } from './authenticator.js';
-import { AuthenticationFailure } from './authentication.failure.js';
+import { AuthenticationFailure, Authenticator } from './authenticator.js';
 
 const [first, second] = ['https://id.example', 'https://other.example'];
 let directory: string;

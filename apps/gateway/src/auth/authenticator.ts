@@ -5,10 +5,34 @@ import { decodeJwt, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } fro
 import type { GatewayConfig } from '../gateway.config.js';
 import { FileKeys } from './file.keys.js';
 import type { IssuerKeys } from './issuer.keys.js';
-import { AuthenticationFailure, type FailureReason } from './authentication.failure.js';
 import { discoverKeySet, RemoteKeys } from './remote.keys.js';
 import { type TrustedIssuer, trustedIssuers } from './trusted.issuers.js';
-import { issuerAliases, userId } from './user-id.rule.js';
+import { issuerAliases, userId } from './user-id.js';
+
+/** Why a credential is not accepted, for the operator; clients get the same 401 for all of them. */
+export type FailureReason =
+  | 'missing'
+  | 'malformed'
+  | 'issuer'
+  | 'algorithm'
+  | 'key'
+  | 'signature'
+  | 'audience'
+  | 'expired'
+  | 'not_yet_valid'
+  | 'claims'
+  | 'scope';
+
+/** A credential that is missing or can't be accepted. */
+export class AuthenticationFailure extends Failure {
+  constructor(
+    readonly reason: FailureReason,
+    options?: ErrorOptions,
+  ) {
+    super('unauthorized', undefined, options);
+    this.name = 'AuthenticationFailure';
+  }
+}
 
 /** What a credential allows. */
 export type Scope = 'read:subscriptions' | 'write:subscriptions';

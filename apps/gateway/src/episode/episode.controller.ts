@@ -3,14 +3,13 @@ import { ApiTags } from '@nestjs/swagger';
 import { listEpisodes, uploadedSchema, uploadEpisodes } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../auth/user-id.decorator.js';
+import { UserId } from '../auth/user-id.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { episodeEntries } from '../http/batch.js';
+import { episodeEntries, episodePageSchema, uploadSchema } from '../wire.schemas.js';
 import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
-import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 
 /** /episodes (docs/interface.md, "Episodes"). */
 @ApiTags('Episodes')

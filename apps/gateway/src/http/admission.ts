@@ -1,16 +1,15 @@
 import { authenticationFailureMetrics, type Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Authenticator } from '../auth/authenticator.js';
-import { AuthenticationFailure } from '../auth/authentication.failure.js';
+import { AuthenticationFailure, type Authenticator } from '../auth/authenticator.js';
 import type { HeldBytes } from '../held.bytes.js';
-import { answerFor, send } from './answers.js';
-import { type ErrorAnswer, failureAnswers, httpAnswers } from './failure.responses.js';
+import { answerFor, type ErrorAnswer, failureAnswers, httpAnswers, send } from './errors.js';
 import type { RateLimits } from './rate.limits.js';
 import { isOpen, methodsOf } from './routes.js';
 
 /**
- * Admission control, before routing and before the body is read. Checks, in this order: the rate limit of the address,
- * the credential, the rate limit of the user, what the user's requests hold already, and whether the route exists.
+ * Admission control, before routing and before the body is read. Checks, in this order: the Host, the rate limit of the
+ * address, the credential, the rate limit of the user, what the user's requests hold already, and whether the route
+ * exists.
  */
 export class Admission {
   private readonly refused = authenticationFailureMetrics();

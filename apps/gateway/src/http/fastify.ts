@@ -9,13 +9,10 @@ import type { Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
 import type { Hold } from '../held.bytes.js';
 import type { Admission } from './admission.js';
-import { answerBrokenHttp, answerExpectAndConnect } from './broken.http.js';
-import { scheduleFairly } from './fair.scheduler.js';
+import { answerBrokenHttp, answerExpectAndConnect, failureAnswers, send } from './errors.js';
 import { readBody, readJson, waitToParse } from './json.body.js';
-import { limitPipelining } from './pipelining.js';
-import { trackEnds } from './request.end.js';
-import { recordRequests, requestId } from './request.record.js';
-import { securityHeaders } from './security.headers.js';
+import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
+import { limitPipelining, scheduleFairly } from './scheduling.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -76,14 +73,17 @@ export async function createFastify(config: GatewayConfig, admission: Admission,
   fastify.server.maxHeadersCount = maxHeaders;
   // Fastify sends a Buffer as it is; only its types demand a string.
   fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
-  scheduleFairly(fastify.server);
+  const isRefused = scheduleFairly(fastify.server);
   limitPipelining(fastify.server);
   answerExpectAndConnect(fastify.server);
   trackEnds(fastify);
   recordRequests(fastify, log);
   closeConnections(fastify);
   parseBodies(fastify, config.MAX_BODY_BYTES);
-  fastify.addHook('onRequest', async (request, reply) => protect(request, reply));
+  fastify.addHook('onRequest', async (request, reply) => {
+    protect(request, reply);
+    return isRefused(request.raw) ? send(reply, failureAnswers.unavailable) : undefined;
+  });
   if (config.CORS_ORIGINS) allowOrigins(fastify, config.CORS_ORIGINS);
   // After CORS, so that a browser can read a refusal, and preflights need no credential.
   fastify.after(() => fastify.addHook('onRequest', (request, reply) => admission.admit(request, reply)));
@@ -165,7 +165,7 @@ function limits(config: GatewayConfig) {
       connectionsCheckingInterval: 1_000,
     },
     // A guid that is too long is answered as an invalid guid (405) and not as a missing route (404).
-    // Only lists have a query, and they parse it themselves (list/query.string.ts).
+    // Only lists have a query, and they parse it themselves (list/list.query.ts).
     routerOptions: { maxParamLength: config.MAX_HEADER_BYTES, querystringParser: () => ({}) },
   };
 }

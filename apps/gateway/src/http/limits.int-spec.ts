@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { errorBody, httpAnswers, type ErrorAnswer } from './failure.responses.js';
+import { errorBody, httpAnswers, type ErrorAnswer } from './errors.js';
 
 let redis: TestServer;
 let keys: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { linkBase } from './link.base.js';
+import { linkBase } from './page.links.js';
 
 const request = (host?: string) => ({ protocol: 'http' as const, host: host ?? '', headers: { host } });
 

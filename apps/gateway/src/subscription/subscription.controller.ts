@@ -13,14 +13,19 @@ import {
 } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../auth/user-id.decorator.js';
+import { UserId } from '../auth/user-id.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { subscriptionEntries } from '../http/batch.js';
+import {
+  deletionAcceptedSchema,
+  subscribeSchema,
+  subscriptionEntries,
+  subscriptionPageSchema,
+  updateSchema,
+} from '../wire.schemas.js';
 import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
-import { deletionAcceptedSchema, subscribeSchema, subscriptionPageSchema, updateSchema } from '../wire.schemas.js';
 
 /** /subscriptions (docs/interface.md, "Subscriptions"). */
 @ApiTags('Subscriptions')

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { FairScheduler } from './fair.scheduler.js';
+import { FairScheduler } from './scheduling.js';
 
 describe('requests of one user', () => {
   it('begin four in each tick, in their order', async () => {

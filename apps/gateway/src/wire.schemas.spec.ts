@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { episodeEntries, subscriptionEntries } from './batch.js';
+import { episodeEntries, subscriptionEntries } from './wire.schemas.js';
 
 const feedUrl = 'https://podnews.net/rss';
 

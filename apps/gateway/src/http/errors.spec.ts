@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type FailureCode, failureCodes } from '#contracts';
-import { errorBody, failureAnswers, httpAnswers } from './failure.responses.js';
+import { errorBody, failureAnswers, httpAnswers } from './errors.js';
 
 describe('failureAnswers', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { issuerAliases, userId } from './user-id.rule.js';
+import { issuerAliases, userId } from './user-id.js';
 
 const own = 'urn:podcast-sync:standalone';
 const uuid = '3f2504e0-4f89-41d3-9a0c-0305e82c3301';

@@ -1,4 +1,6 @@
-import { guidSchema } from '#contracts';
+import { Failure, guidSchema } from '#contracts';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import { v5 as uuidv5 } from 'uuid';
 
 /**
@@ -15,3 +17,14 @@ export function issuerAliases(setting: string | undefined): ReadonlyMap<string, 
   const pairs = setting?.split(',').map((pair) => pair.split('=').map((name) => name.trim()) as [string, string]);
   return new Map(pairs);
 }
+
+/** The id of the user whom admission found in the credential. @throws Failure `unauthorized` where there is none. */
+export function userIdOf({ caller }: FastifyRequest): string {
+  if (!caller) throw new Failure('unauthorized');
+  return caller.userId;
+}
+
+/** Injects {@link userIdOf} of the request into a parameter of a handler. */
+export const UserId = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  userIdOf(context.switchToHttp().getRequest<FastifyRequest>()),
+);

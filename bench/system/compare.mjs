@@ -1,0 +1,96 @@
+// What a change costs: this checkout beside others that are built, in turns on the same machine, each with a Postgres of
+// its own. `npm run bench:compare -- ../before`, with `--rounds 5` for medians, `--seconds 1` for how long each
+// measurement takes, `--at 16` for the requests in flight and `--only poll` for the cases whose names match.
+import { basename, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { circumstances, quantile, say, table } from '../report.mjs';
+import { startSystem } from '../running.system.mjs';
+import { cases } from './cases.mjs';
+import { measure, startLoad } from './measured.mjs';
+import { seedUsers } from './seed.mjs';
+
+const { values: options, positionals: others } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '1' },
+    at: { type: 'string', default: '1,16' },
+    only: { type: 'string', default: '' },
+  },
+});
+if (others.length === 0) throw new Error('name the folders of the checkouts to compare this one with');
+const seconds = Number(options.seconds);
+const rounds = Number(options.rounds);
+/** Long enough for what runs to be compiled. */
+const warmUpSeconds = 6;
+const size = { users: 200, subscribed: 60, uploaded: 100 };
+
+/** A checkout that runs, with users of its own for reads and for writes. */
+async function open(name, checkout) {
+  const system = await startSystem(() => {}, checkout);
+  const [readers, writers] = [await seedUsers(system, size), await seedUsers(system, size)];
+  await system.owner.query('VACUUM ANALYZE');
+  return { name, system, usersOf: (what) => (/^(poll|page)/.test(what) ? readers : writers) };
+}
+
+const load = await startLoad();
+const builds = [];
+try {
+  for (const [name, checkout] of [
+    ['this', {}],
+    ...others.map((path) => [basename(path), { checkout: resolve(path) }]),
+  ]) {
+    say(`Starting and seeding ${name} ...`);
+    builds.push(await open(name, checkout));
+  }
+  const header = await circumstances(builds[0].system.owner, ['@nestjs/core', 'pg', 'ioredis', 'autocannon']);
+  const chosen = Object.keys(cases).filter((name) => new RegExp(options.only).test(name));
+  const run = ({ system, usersOf }, name, connections) =>
+    measure(load, system, system, { name, connections, seconds, users: usersOf(name) });
+  say('Warming up ...');
+  for (const name of chosen)
+    for (const { system, usersOf } of builds)
+      await load.run({ name, connections: 16, seconds: warmUpSeconds, users: usersOf(name), url: system.baseUrl });
+  const rows = [];
+  for (const name of chosen)
+    for (const connections of options.at.split(',').map(Number)) {
+      say(`${name}, ${connections} in flight ...`);
+      const found = builds.map(() => []);
+      for (let round = 0; round < rounds; round += 1)
+        for (let n = 0; n < builds.length; n += 1) found[n].push(await run(builds[n], name, connections));
+      rows.push(...builds.map((build, n) => row(name, connections, build.name, found[n], found[0])));
+    }
+  const head = [
+    'case',
+    'in flight',
+    'checkout',
+    'requests/s',
+    'p50 ms',
+    'errors',
+    'CPU µs',
+    'CPU ratio',
+    'requests/s ratio',
+  ];
+  console.log(`${header}${rounds} rounds of ${seconds} s a case; ratios to this checkout\n`);
+  console.log(table(head, rows));
+} finally {
+  say('Stopping ...');
+  load.stop();
+  await Promise.all(builds.map(({ system }) => system.stop()));
+}
+
+/** The medians of all rounds; of ratios the medians of the rounds' own, as what else the machine does weighs on both. */
+function row(name, connections, build, found, first) {
+  const median = (pick) => quantile(found.map(pick), 0.5);
+  return [
+    name,
+    connections,
+    build,
+    median((one) => one.rate).toFixed(0),
+    median((one) => one.p50).toFixed(2),
+    found.reduce((sum, one) => sum + one.errors, 0),
+    median((one) => one.cpu.total).toFixed(0),
+    median((one, n) => one.cpu.total / first[n].cpu.total).toFixed(2),
+    median((one, n) => one.rate / first[n].rate).toFixed(2),
+  ];
+}
