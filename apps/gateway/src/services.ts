@@ -49,7 +49,7 @@ export class Services {
   ): Promise<ReplyOf<C>> {
     const requestId = contract.write ? writeId(request) : randomUUID();
     const send = (budgetMs: number) =>
-      inSpan(contract.pattern, SpanKind.CLIENT, request.trace.context, () =>
+      inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
         call(this.client, contract, payload, { requestId, correlationId: request.id, budgetMs }),
       );
     const bytes = contract.write ? (request.bodyBytes ?? 0) : answerBytes;

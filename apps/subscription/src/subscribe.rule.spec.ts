@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
-import type { KnownSubscriptions } from './known-subscriptions.js';
-import type { Remaining } from './remaining.quota.js';
+import type { KnownSubscriptions, Remaining } from './known-subscriptions.js';
 import { podcastGuid } from './podcast-guid.rule.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
 

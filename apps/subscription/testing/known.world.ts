@@ -1,5 +1,10 @@
-import { type Changes, KnownSubscriptions, type SubscriptionRow, urlKey } from '../src/known-subscriptions.js';
-import type { Remaining } from '../src/remaining.quota.js';
+import {
+  type Changes,
+  KnownSubscriptions,
+  type Remaining,
+  type SubscriptionRow,
+  urlKey,
+} from '../src/known-subscriptions.js';
 
 /** A stamp before every other, and the stamp of the write. */
 export const earlier = '2026-01-01T00:00:00.000Z';

@@ -44,6 +44,4 @@ export interface CallMetadata {
   readonly requestId: string;
   /** The `X-Request-Id` of the HTTP request, for logs. */
   readonly correlationId?: string;
-  /** W3C trace context of the caller. */
-  readonly traceparent?: string;
 }

@@ -3,10 +3,9 @@ import { Failure, type FailureCode, type FailureData, JsonText } from '#contract
 import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
 import { defaultStoredAnswerBytes } from './database.config.js';
-import { bind, Session } from './session.js';
+import { Session } from './session.js';
 import { SharedReads } from './shared.reads.js';
-import { inStatementSpan } from './statement.span.js';
-import { type Bound, statement, type Statement } from './statement.js';
+import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
 import { UserQueue } from './user.queue.js';
 
 /** One write on behalf of one user. */

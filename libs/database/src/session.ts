@@ -1,7 +1,6 @@
 import { unavailable } from '#contracts';
 import type { PoolClient, QueryConfig } from 'pg';
-import { inStatementSpan } from './statement.span.js';
-import type { Bound, Statement } from './statement.js';
+import { bind, type Bound, inStatementSpan, type Statement } from './statement.js';
 
 /** How long after Postgres' own time-outs the connection counts as dead, in milliseconds. */
 const graceMs = 1_000;
@@ -55,14 +54,4 @@ export class Session {
     if (limit < 1) throw unavailable('the time of a write is up');
     return limit;
   }
-}
-
-/** A statement with its values, as a prepared one where connections keep prepared statements. */
-export function bind(query: Statement, values: readonly unknown[], prepared: boolean, timeoutMs?: number): QueryConfig {
-  return {
-    ...(prepared && { name: query.name }),
-    ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),
-    text: query.text,
-    values: [...values],
-  };
 }

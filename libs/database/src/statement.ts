@@ -1,3 +1,7 @@
+import { inSpan } from '#runtime';
+import { SpanKind } from '@opentelemetry/api';
+import type { QueryConfig } from 'pg';
+
 /** One SQL statement with a name of its own, so that each connection parses and plans it once. */
 export interface Statement {
   readonly name: string;
@@ -12,4 +16,20 @@ export type Bound<Row extends object = object> = readonly [query: Statement, val
 /** @param name `<service>.<what it does>`, unique in the process. */
 export function statement(name: string, text: string): Statement {
   return Object.freeze({ name, text });
+}
+
+/** A statement with its values, as a prepared one where connections keep prepared statements. */
+export function bind(query: Statement, values: readonly unknown[], prepared: boolean, timeoutMs?: number): QueryConfig {
+  return {
+    ...(prepared && { name: query.name }),
+    ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),
+    text: query.text,
+    values: [...values],
+  };
+}
+
+/** Runs a statement as a span of the current trace. */
+export function inStatementSpan<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
+  const attributes = { 'db.system.name': 'postgresql', 'db.operation.name': name };
+  return inSpan(`postgres ${name}`, { kind: SpanKind.CLIENT, attributes }, run);
 }

@@ -19,9 +19,9 @@ const codeOf = (outcome: Promise<unknown>) =>
 describe('a call', () => {
   it('is answered, with the facts that ride beside it', async () => {
     await replica();
-    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-    const reply = await call(await client(), probe, { text: 'hello' }, { requestId: 'r1', traceparent });
-    expect(reply).toMatchObject({ text: 'hello', replica: 'a', requestId: 'r1', traceparent });
+    const correlationId = 'c1';
+    const reply = await call(await client(), probe, { text: 'hello' }, { requestId: 'r1', correlationId });
+    expect(reply).toMatchObject({ text: 'hello', replica: 'a', requestId: 'r1', correlationId });
     expect(reply.remainingMs).toBeGreaterThan(0);
     expect(reply.remainingMs).toBeLessThanOrEqual(5_001);
   });

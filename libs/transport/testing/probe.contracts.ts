@@ -16,7 +16,7 @@ export const probe = rpc({
     text: z.string(),
     replica: z.string(),
     requestId: z.string(),
-    traceparent: z.string().optional(),
+    correlationId: z.string().optional(),
     remainingMs: z.number(),
   }),
 });

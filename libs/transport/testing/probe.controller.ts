@@ -32,8 +32,8 @@ export class ProbeController {
     if (outcome === 'hang') await new Promise(() => {});
     if (outcome === 'fail') throw new Failure('conflict', { pattern: probe.pattern, answer: { text } });
     if (outcome === 'throw') throw new Error(`thrown for ${text}`);
-    const { requestId, traceparent } = context;
-    const reply = { text, replica: this.journal.replica, requestId, traceparent, remainingMs: context.remainingMs() };
+    const { requestId, correlationId } = context;
+    const reply = { text, replica: this.journal.replica, requestId, correlationId, remainingMs: context.remainingMs() };
     return outcome === 'lie' ? ({ ...reply, text: 7 } as unknown as typeof reply) : reply;
   }
 

@@ -69,7 +69,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   private async attempt(job: Job<DeletionJob>): Promise<void> {
     const { userId, deletionId, origin = {} } = deletionQueue.job.parse(job.data);
     const carryOut = () => this.carryOut({ userId, deletionId }, origin['requestId']);
-    await inSpan('deletion.job', SpanKind.CONSUMER, traceOf(origin), carryOut);
+    await inSpan('deletion.job', { kind: SpanKind.CONSUMER, parent: traceOf(origin) }, carryOut);
   }
 
   private async carryOut({ userId, deletionId }: DeletionJob, requestId?: string): Promise<void> {

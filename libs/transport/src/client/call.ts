@@ -19,11 +19,10 @@ export async function call<C extends Rpc>(
   request: RequestOf<C>,
   options: CallOptions,
 ): Promise<ReplyOf<C>> {
-  const { requestId, correlationId, traceparent, budgetMs = contract.deadlineMs } = options;
+  const { requestId, correlationId, budgetMs = contract.deadlineMs } = options;
   const metadata = {
     requestId,
     ...(correlationId !== undefined && { correlationId }),
-    ...(traceparent !== undefined && { traceparent }),
   };
   const answer = await client.request(contract.pattern, request, { budgetMs, metadata }).catch((error: unknown) => {
     throw error instanceof Failure ? error : new Failure('internal', undefined, { cause: error });

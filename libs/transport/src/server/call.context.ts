@@ -14,11 +14,6 @@ export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number
     return this.entry.request.metadata.correlationId;
   }
 
-  /** W3C trace context of the caller. */
-  get traceparent(): string | undefined {
-    return this.entry.request.metadata.traceparent;
-  }
-
   /** The pattern that was called. */
   get pattern(): string {
     return this.entry.request.pattern;
