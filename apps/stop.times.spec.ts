@@ -3,7 +3,7 @@ import { stopLimitMs } from '#runtime';
 import { expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { defaultTimings } from '../libs/transport/src/server/replica.options.js';
-import { drainGraceMs as workerGraceMs } from './deletion-worker/src/queue/deletion.processor.js';
+import { redisCloseLimitMs } from './deletion-worker/src/queue/deletion.processor.js';
 import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.js';
 import { gatewayConfig } from './gateway/src/gateway.config.js';
 import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.js';
@@ -24,7 +24,7 @@ interface Deployment {
 
 it('an app gives up its stop only after the longest thing that it finishes first', () => {
   const { drainGraceMs, drainMs } = defaultTimings;
-  expect(stopLimitMs).toBeGreaterThan(cascadeLimitMs + workerGraceMs);
+  expect(stopLimitMs).toBeGreaterThan(cascadeLimitMs + redisCloseLimitMs);
   expect(stopLimitMs).toBeGreaterThan(drainGraceMs + drainMs);
   const drain = (seconds: string) => gatewayConfig.shape.DRAIN_SECONDS.safeParse(seconds).success;
   expect([drain(String(stopLimitMs / 1_000 - 10)), drain(String(stopLimitMs / 1_000))]).toEqual([true, false]);

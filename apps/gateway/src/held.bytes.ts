@@ -40,7 +40,7 @@ export class HeldBytes {
    * @throws Failure `unavailable` where the user has too many requests, or this one has ended.
    */
   forRequest(userId: string, ended: AbortSignal): Hold {
-    if (ended.aborted) throw failures.gone;
+    if (ended.aborted) throw failures.callerLeft;
     const user = this.users.get(userId) ?? { bytes: 0, requests: 0 };
     if (user.requests >= this.requestsPerUser) throw failures.requests;
     user.requests += 1;
@@ -53,7 +53,7 @@ export class HeldBytes {
       if (user.requests === 0) this.users.delete(userId);
     });
     return (bytes, always = false) => {
-      if (ended.aborted) throw failures.gone;
+      if (ended.aborted) throw failures.callerLeft;
       const allowed = Math.min(this.most / 4, (this.most - this.total) / 2);
       if (!always && user.bytes + bytes > allowed) throw failures.bytes;
       this.total += bytes;
@@ -67,5 +67,5 @@ export class HeldBytes {
 const failures = {
   requests: unavailable('too many requests of one user'),
   bytes: unavailable('too many bytes are held'),
-  gone: unavailable('the caller went away'),
+  callerLeft: unavailable('the caller went away'),
 };

@@ -3,7 +3,7 @@ import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { SubscriptionController } from './subscription.controller.js';
 import { SubscriptionService } from './subscription.service.js';
 
-/** Subscriptions, their guids and URLs, and the user's clock. */
+/** Subscriptions, their guids and URLs. */
 @Module({})
 export class SubscriptionModule {
   static forRoot(quotas: SubscriptionQuotas): DynamicModule {

@@ -1,4 +1,5 @@
 import { withTimeLimit } from '#runtime';
+import { rootCauseOf } from './fault.rule.js';
 
 /** How long Postgres may take to answer a poll, in milliseconds. */
 const pollLimitMs = 2_000;
@@ -77,14 +78,7 @@ export class Availability {
     try {
       return await withTimeLimit(this.findMissing(), pollLimitMs);
     } catch (error) {
-      return [`Postgres: ${reasonOf(error)}`];
+      return [`Postgres: ${rootCauseOf(error)}`];
     }
   }
-}
-
-/** The message of the deepest cause; its code where that is empty, as for a host with several addresses. */
-function reasonOf(error: unknown): string {
-  let deepest = error as Error & { code?: string };
-  while (deepest.cause instanceof Error) deepest = deepest.cause;
-  return deepest.message || (deepest.code ?? 'is away');
 }

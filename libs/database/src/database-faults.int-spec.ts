@@ -6,7 +6,7 @@ import { createDataSource } from './data-source.js';
 import { Database, type Transaction } from './database.js';
 import type { Session } from './session.js';
 import { statement } from './statement.js';
-import { timeLimit } from './user.queue.js';
+import { countdown } from './user.queue.js';
 
 /** A Postgres of its own, to be made silent and stopped. */
 let server: Awaited<ReturnType<typeof startPostgresServer>>;
@@ -40,7 +40,7 @@ describe('a write', () => {
     const silent = new Database(await dataSource.initialize());
     const attempt = () =>
       silent.write(
-        { userId: freshUser(), requestId: randomUUID(), pattern: 'test', remainingMs: timeLimit(budgetMs) },
+        { userId: freshUser(), requestId: randomUUID(), pattern: 'test', remainingMs: countdown(budgetMs) },
         stamp,
       );
     await attempt();
@@ -58,7 +58,7 @@ describe('a write', () => {
 
   it('is unavailable when its connection was lost between two statements, and so is whatever it still tries', async () => {
     const lost = database.write(
-      { userId: freshUser(), requestId: randomUUID(), pattern: 'test', remainingMs: timeLimit(5_000) },
+      { userId: freshUser(), requestId: randomUUID(), pattern: 'test', remainingMs: countdown(5_000) },
       async (transaction) => {
         const [backend] = await transaction.query<{ pid: number }>(backendPid, []);
         process.kill(Number(backend?.pid), 'SIGTERM');
@@ -88,7 +88,7 @@ describe('a write', () => {
     const collect = (error: unknown) => void unhandled.push(error);
     process.on('uncaughtException', collect);
     try {
-      const attempts = Promise.all([1, 2].map(() => through.inTransaction(timeLimit(5_000), reads)).map(settled));
+      const attempts = Promise.all([1, 2].map(() => through.inTransaction(countdown(5_000), reads)).map(settled));
       const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'";
       const pid = await eventually(async () => {
         const { rows } = await owner.query<{ pid: number }>(waiting);
@@ -167,7 +167,7 @@ describe('availability', () => {
     const [backend] = await database.read<{ pid: number }>(backendPid, []);
     process.kill(Number(backend?.pid), 'SIGTERM');
     const slow = statement('test.slow', 'SELECT pg_sleep(60)');
-    const tooLong = database.inTransaction(timeLimit(budgetMs), (session) => session.query(slow, []));
+    const tooLong = database.inTransaction(countdown(budgetMs), (session) => session.query(slow, []));
     await expect(tooLong).rejects.toMatchObject({ code: 'unavailable' });
     await eventually(() => write());
     expect([await availability.check(), changes]).toEqual([[], []]);

@@ -3,6 +3,7 @@ import { Failure, type FailureCode, type FailureData, JsonText } from '#contract
 import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
 import { defaultStoredAnswerBytes } from './database.config.js';
+import { faultKind } from './fault.rule.js';
 import { Session } from './session.js';
 import { SharedReads } from './shared.reads.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
@@ -46,7 +47,7 @@ const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM
 
 const restoreClock = statement('sync.restore_clock', 'UPDATE sync.user_clock SET stamp = $2 WHERE user_id = $1');
 
-/** `pattern` is null unless the request came before. */
+/** `pattern` is that of the first time the request came, and null where it is new. */
 type Begun = { stamp: string; previous: string; pattern: string | null; answer: Answer | null };
 /** A stored answer; `json` is a reply that was {@link JsonText}. */
 type Answer = { reply: unknown } | { json: unknown } | { failure: FailureData };
@@ -54,18 +55,6 @@ type Answer = { reply: unknown } | { json: unknown } | { failure: FailureData };
 /** Failures that are answers of an operation and stored; after any other one it may be tried again. */
 const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
-/**
- * SQLSTATEs of faults that pass and are no bugs: cancelled, no lock in time, shutting down, no connection left or
- * allowed, read-only; a statement that is not prepared, because the one that prepared it on the same connection was
- * cancelled; a table, column, function, schema or right that is missing while a release rolls out.
- */
-const passing = /^(08|28|3D|40|53|57)|^(25006|26000|55P03|42P01|42703|42883|42501|3F000)$/;
-/** Those of them by which Postgres may be away or not migrated; after the others it is available, if busy. */
-const suspicious = /^(08|28|3D|57P)|^(53300|42P01|42703|42883|42501|3F000)$/;
-const connectionLost = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN)/;
-/** Messages of the driver, which have no code, for a connection that is lost, silent or refused. */
-const connectionGone =
-  /^(Connection terminated|Client (was closed|has encountered a connection error)|Query read timeout|timeout (exceeded|expired))/;
 /** The pool's message when all connections are in use, which says nothing about Postgres. */
 const poolIsBusy = /^timeout exceeded/;
 
@@ -212,13 +201,10 @@ export class Database {
   /** Makes faults of Postgres that pass `unavailable`; any other error is a bug and stays as it is. */
   private asFailure(error: unknown): unknown {
     if (error instanceof Failure) return error;
-    const { code, message } = error as { code?: unknown; message?: unknown };
-    const state = typeof code === 'string' ? code : '';
-    const words = typeof message === 'string' ? message : '';
-    const isLost = connectionLost.test(state) || connectionGone.test(words);
-    if (suspicious.test(state) || (isLost && !poolIsBusy.test(words))) this.availability.suspect();
-    const passes = isLost || passing.test(state);
-    return passes ? new Failure('unavailable', undefined, { cause: error }) : error;
+    const kind = faultKind(error);
+    if (kind === 'lasting') return error;
+    if (kind === 'away' && !poolIsBusy.test((error as Error).message)) this.availability.suspect();
+    return new Failure('unavailable', undefined, { cause: error });
   }
 }
 

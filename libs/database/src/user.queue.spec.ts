@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { timeLimit, UserQueue } from './user.queue.js';
+import { countdown, UserQueue } from './user.queue.js';
 
 const ages = () => 60_000;
 
@@ -46,7 +46,7 @@ describe('UserQueue', () => {
     const first = held();
     const running = queue.run('ann', ages, first.run);
     let ran = false;
-    const late = queue.run('ann', timeLimit(5), () => Promise.resolve((ran = true)));
+    const late = queue.run('ann', countdown(5), () => Promise.resolve((ran = true)));
     await expect(late).rejects.toMatchObject({ code: 'unavailable' });
     first.end();
     await running;

@@ -30,7 +30,7 @@ export class UserQueue {
 const tooLate = () => unavailable("earlier writes of the user took all of this one's time");
 
 /** What is left of a time that starts now, in milliseconds. */
-export function timeLimit(milliseconds: number): () => number {
+export function countdown(milliseconds: number): () => number {
   const end = performance.now() + milliseconds;
   return () => end - performance.now();
 }

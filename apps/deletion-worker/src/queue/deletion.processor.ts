@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { type DeletionJob, deletionQueue } from '#contracts';
-import { Database } from '#database';
+import { Database, faultKind, rootCauseOf } from '#database';
 import { Condition, inSpan, type Log, traceOf } from '#runtime';
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
@@ -10,10 +10,9 @@ import { DeletionService } from '../records/deletion.service.js';
 import { attempts, countEnding, stalledJobs } from './deletion.metrics.js';
 import { stepAfterFault } from '../records/deletion.rule.js';
 import { addAttempt, endAlone } from '../records/deletion.store.js';
-import { faultKind } from './fault.rule.js';
 
 /** How long a closing worker waits for Redis once its jobs have ended, in milliseconds. */
-export const drainGraceMs = 2_000;
+export const redisCloseLimitMs = 2_000;
 
 /** The worker's options, as a token for injection. */
 export const WORKER_OPTIONS = Symbol('worker options');
@@ -52,7 +51,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     const closed = this.worker?.close();
     await Promise.allSettled(this.running);
     // What is left to wait for are commands to Redis, which may be away.
-    await Promise.race([closed, setTimeout(drainGraceMs, undefined, { ref: false })]);
+    await Promise.race([closed, setTimeout(redisCloseLimitMs, undefined, { ref: false })]);
   }
 
   private async takeJobs(isTaking: boolean): Promise<void> {
@@ -98,10 +97,4 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     }
     throw new UnrecoverableError(step.cause);
   }
-}
-
-function rootCauseOf(error: unknown): string {
-  let deepest = error as Error;
-  while (deepest.cause instanceof Error) deepest = deepest.cause;
-  return String(deepest.message ?? deepest);
 }

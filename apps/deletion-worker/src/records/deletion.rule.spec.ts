@@ -9,7 +9,7 @@ import {
   stepFor,
   transitions,
 } from './deletion.rule.js';
-import type { FaultKind } from '../queue/fault.rule.js';
+import type { FaultKind } from '#database';
 
 describe('the states of a deletion', () => {
   it('have a table with a row for each, and no others', () => {

@@ -1,5 +1,5 @@
 import type { DeletionStatus } from '#contracts';
-import type { FaultKind } from '../queue/fault.rule.js';
+import type { FaultKind } from '#database';
 
 /**
  * Which state may follow which: PENDING is the first, SUCCESS and FAILURE are final (docs/interface.md,

@@ -7,7 +7,7 @@ import {
   type readDeletion,
   requestDeletion,
 } from '#contracts';
-import { Database, timeLimit, type Transaction, type Write } from '#database';
+import { Database, countdown, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
 import type { CallContext } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
@@ -106,7 +106,7 @@ export class DeletionService {
    * @returns how it ended; undefined where there is no such record or it had ended before.
    */
   async process({ userId, deletionId }: Pick<DeletionJob, 'userId' | 'deletionId'>): Promise<Ending | undefined> {
-    return this.database.inTransaction(timeLimit(cascadeLimitMs), async (session) => {
+    return this.database.inTransaction(countdown(cascadeLimitMs), async (session) => {
       const claimed = await claimDeletion(session, userId, deletionId);
       const step = claimed ? stepFor(claimed) : 'leave';
       if (!claimed || step === 'leave') return undefined;

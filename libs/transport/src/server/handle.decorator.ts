@@ -12,7 +12,7 @@ type Handler<C extends Rpc> = (request: RequestOf<C>, context: CallContext) => R
  * makes `Internal server error` of both.
  */
 @Catch()
-class FailureFilter implements ExceptionFilter {
+class ThrownFilter implements ExceptionFilter {
   catch(thrown: unknown): Observable<never> {
     return throwError(() => thrown);
   }
@@ -23,7 +23,7 @@ class FailureFilter implements ExceptionFilter {
  * the server validates payload and reply. A method of another type does not compile.
  */
 export function Handle<C extends Rpc>(contract: C) {
-  const decorate = applyDecorators(MessagePattern(contract.pattern, { contract }), UseFilters(FailureFilter));
+  const decorate = applyDecorators(MessagePattern(contract.pattern, { contract }), UseFilters(ThrownFilter));
   return <Method extends Handler<C>>(
     target: object,
     name: string | symbol,

@@ -6,7 +6,7 @@ import type { RedisLink } from '../wire/redis.link.js';
 /** A consumer that has been silent for this long and owns nothing is deleted. */
 const forgottenMs = 60_000;
 
-/** The time to live of the heartbeat of a replica that clients are not to count on: over as soon as it is written. */
+/** Of a heartbeat that is over as soon as it is written: the replica stays a member, and clients do not count on it. */
 const expiredTtlMs = -1;
 
 /** One replica's membership of its service's consumer group, and its heartbeat, by which it also learns Redis' time. */

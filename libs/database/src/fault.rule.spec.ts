@@ -30,7 +30,7 @@ describe('faultKind', () => {
     expect(faultKind(withCode(code))).toBe('away'),
   );
 
-  it.each(['40001', '40P01', '53100', '53200', '55P03', '57014', '58030'])(
+  it.each(['26000', '40001', '40P01', '53100', '53200', '55P03', '57014', '58030'])(
     'is passing when the same transaction may succeed later: %s',
     (code) => expect(faultKind(withCode(code))).toBe('passing'),
   );
