@@ -38,7 +38,8 @@ export const overtaken: Ending = {
 /**
  * What a worker does with a record that it has locked.
  *
- * @param stands whether the subscription still is what the request was for: live, not merged, not added again since.
+ * @param stands whether the subscription still is what the request was for: live, not merged, not added again since
+ *   (`added` is not later than `requested`: deletion.store.ts).
  */
 export function stepFor({ status, stands }: { status: DeletionStatus; stands: boolean }): Step {
   if (isFinal(status)) return 'leave';
