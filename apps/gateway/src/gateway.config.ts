@@ -1,7 +1,7 @@
-import { defaultAnswerBytes, textLimits } from '#contracts';
 import { commonConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
 import { trustedIssuers } from './auth/trusted.issuers.js';
+import { largestBody } from './interface.limits.js';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
@@ -86,16 +86,9 @@ export const gatewayConfig = z
     ),
     MAX_CONNECTIONS: integer(1, 1_000_000).default(10_000).describe('Connections at the same time; others are closed.'),
     MAX_HEADER_BYTES: integer(4_096, 1_048_576).default(16_384).describe('Bytes in the head of a request.'),
-    HEAD_SECONDS: integer(1, 600).default(10).describe('How long a client may take to send the head of a request.'),
-    REQUEST_SECONDS: integer(1, 3_600).default(60).describe('How long a client may take to send a whole request.'),
-    MAX_SUBSCRIPTION_ENTRIES: integer(1, 10_000).default(1_000).describe('Entries in one batch of subscriptions.'),
-    MAX_EPISODE_ENTRIES: integer(1, 10_000).default(250).describe('Entries in one batch of episodes.'),
-    MAX_BODY_BYTES: integer(1_024, 67_108_864).default(2_097_152).describe('Bytes in one request body.'),
-    MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Rows on one page.'),
-    // At most what the transport carries in one reply.
-    MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
-      .default(defaultAnswerBytes)
-      .describe('Bytes in one answer: a start whose other limits could pass it is refused.'),
+    MAX_BODY_BYTES: integer(1_024, largestBody)
+      .default(2_097_152)
+      .describe(`Bytes in one request body; at most ${largestBody}, as an answer may repeat it.`),
     MAX_HELD_BYTES: integer(4_194_304, 17_179_869_184)
       .default(67_108_864)
       .describe(
@@ -113,12 +106,8 @@ export const gatewayConfig = z
     MAX_READS_PER_USER: integer(1, 100_000)
       .default(8)
       .describe('Reads of one user that run at the same time; of pages that could be large, fewer.'),
-    MAX_WAITING_PER_USER: integer(0, 100_000)
-      .default(100)
-      .describe('Writes of one user that wait, and reads as many, in order; more are answered with 503 at once.'),
   })
   .superRefine((config, context) => {
-    for (const [path, message] of answersTooLarge(config)) context.addIssue({ code: 'custom', path: [path], message });
     try {
       trustedIssuers(config);
     } catch (error) {
@@ -127,27 +116,6 @@ export const gatewayConfig = z
     }
   });
 export type GatewayConfig = z.output<typeof gatewayConfig>;
-
-/** Bytes of the largest episode in an answer, escapes aside: its texts at their limits; names, times and statuses. */
-export const episodeBytes = 2 * textLimits.url + textLimits.episodeGuid + textLimits.title + 1_024;
-/** Bytes that the verdict on a subscription adds to its URL, which came with the request. */
-const subscribedBytes = 400;
-
-/** Which limits could make an answer larger than it may be. */
-function answersTooLarge(
-  config: Record<AnswerLimit | 'MAX_ANSWER_BYTES' | 'MAX_BODY_BYTES', number>,
-): [AnswerLimit, string][] {
-  const { MAX_PER_PAGE, MAX_EPISODE_ENTRIES, MAX_SUBSCRIPTION_ENTRIES, MAX_BODY_BYTES, MAX_ANSWER_BYTES } = config;
-  const largest: [AnswerLimit, number][] = [
-    ['MAX_PER_PAGE', MAX_PER_PAGE * episodeBytes],
-    ['MAX_EPISODE_ENTRIES', MAX_EPISODE_ENTRIES * episodeBytes],
-    ['MAX_SUBSCRIPTION_ENTRIES', MAX_SUBSCRIPTION_ENTRIES * subscribedBytes + MAX_BODY_BYTES],
-  ];
-  return largest
-    .filter(([, bytes]) => bytes > MAX_ANSWER_BYTES)
-    .map(([name, bytes]) => [name, `could make an answer of ${bytes} bytes; MAX_ANSWER_BYTES is ${MAX_ANSWER_BYTES}`]);
-}
-type AnswerLimit = 'MAX_PER_PAGE' | 'MAX_EPISODE_ENTRIES' | 'MAX_SUBSCRIPTION_ENTRIES';
 
 /** The configuration as a token for injection. */
 export const CONFIG = Symbol('gateway configuration');

@@ -1,12 +1,12 @@
-import { Body, Controller, Get, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { listEpisodes, uploadedSchema, uploadEpisodes } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UserId } from '../auth/user-id.decorator.js';
-import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { episodeEntries } from '../http/batch.js';
 import { writeAnswer } from '../http/write.answers.js';
+import { largestAnswer, maxEpisodeEntries } from '../interface.limits.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
@@ -19,7 +19,6 @@ export class EpisodeController {
   constructor(
     private readonly services: Services,
     private readonly lists: ListResponder,
-    @Inject(CONFIG) private readonly config: GatewayConfig,
   ) {}
 
   @Post()
@@ -33,8 +32,8 @@ export class EpisodeController {
   ) {
     const upload = {
       userId,
-      entries: episodeEntries(body.episodes, this.config.MAX_EPISODE_ENTRIES),
-      maxBytes: this.config.MAX_ANSWER_BYTES,
+      entries: episodeEntries(body.episodes, maxEpisodeEntries),
+      maxBytes: largestAnswer,
     };
     return writeAnswer(uploadEpisodes, await this.services.call(uploadEpisodes, request, upload)).body;
   }

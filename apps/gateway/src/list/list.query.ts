@@ -1,4 +1,5 @@
 import { parseTime, toStamp } from '#contracts';
+import { maxPerPage } from '../interface.limits.js';
 import { type Cursor, decodeCursor } from './cursor.js';
 
 /** Rows on a page unless the client asks for another number. */
@@ -20,7 +21,7 @@ export const listParameters = ['since', 'page', 'per_page', 'cursor'] as const;
 /** Reads the query of a list (docs/interface.md, "Nothing in a query is an error"). */
 export function readListQuery(
   parameters: Pick<URLSearchParams, 'getAll'>,
-  scope: { userId: string; list: string; maxPerPage: number },
+  scope: { userId: string; list: string },
 ): ListQuery {
   const ignored: string[] = [];
   const read = <Value>(name: string, parse: (text: string) => Value | undefined): Value | undefined => {
@@ -35,10 +36,10 @@ export function readListQuery(
     return time && toStamp(time);
   });
   const page = read('page', positiveInteger) ?? 1;
-  const asked = read('per_page', clampedInteger) ?? Math.min(defaultPerPage, scope.maxPerPage);
-  if (asked > scope.maxPerPage) ignored.push('per_page');
+  const asked = read('per_page', clampedInteger) ?? defaultPerPage;
+  if (asked > maxPerPage) ignored.push('per_page');
   const cursor = read('cursor', (text) => decodeCursor(text, { userId: scope.userId, list: scope.list, since }));
-  return { since, page, perPage: Math.min(asked, scope.maxPerPage), cursor, ignored };
+  return { since, page, perPage: Math.min(asked, maxPerPage), cursor, ignored };
 }
 
 function positiveInteger(text: string): number | undefined {

@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions, type Position } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
+import { CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { largestAnswer, episodeBytes } from '../interface.limits.js';
 import { Services } from '../services.js';
 import { encodeCursor } from './cursor.js';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
@@ -33,16 +34,16 @@ export class ListResponder {
     const array = arrays[contract.pattern as keyof typeof arrays];
     const url = this.urlOf(request);
     const sent = new QueryString(url.search, listParameters);
-    const query = readListQuery(sent, { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE });
+    const query = readListQuery(sent, { userId, list: array });
     const { since, page, perPage, cursor, ignored } = query;
     const identity: ListIdentity = { userId, url: url.href, effective: [since, page, perPage, cursor] };
     const payload: ListRequest = {
       userId,
       ...requested(query),
-      maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
+      maxBytes: Math.max(largestAnswer - envelopeBytes(url), 1),
       knownClock: knownClock(request.headers['if-none-match'], identity),
     };
-    const answerBytes = Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES);
+    const answerBytes = Math.min(perPage * episodeBytes, largestAnswer);
     const found = await this.services.call(contract, request, payload, answerBytes);
     const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
     void reply.headers({

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Inject, Param, Patch, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import {
   getSubscription,
@@ -14,9 +14,9 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UserId } from '../auth/user-id.decorator.js';
-import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { subscriptionEntries } from '../http/batch.js';
 import { writeAnswer } from '../http/write.answers.js';
+import { maxSubscriptionEntries } from '../interface.limits.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
@@ -29,7 +29,6 @@ export class SubscriptionController {
   constructor(
     private readonly services: Services,
     private readonly lists: ListResponder,
-    @Inject(CONFIG) private readonly config: GatewayConfig,
   ) {}
 
   @Post()
@@ -41,7 +40,7 @@ export class SubscriptionController {
     @Req() request: FastifyRequest,
     @Body({ schema: subscribeSchema }) body: z.output<typeof subscribeSchema>,
   ) {
-    const entries = subscriptionEntries(body.subscriptions, this.config.MAX_SUBSCRIPTION_ENTRIES);
+    const entries = subscriptionEntries(body.subscriptions, maxSubscriptionEntries);
     return writeAnswer(subscribe, await this.services.call(subscribe, request, { userId, entries })).body;
   }
 
