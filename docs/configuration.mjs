@@ -19,12 +19,20 @@ function fallback(schema) {
   return data === undefined ? '' : `\`${data}\``;
 }
 
+/** Whether a variable is another one with the prefix `QUEUE_`, which the description of its app speaks of. */
+function isPrefixed(name, { shape }) {
+  return name.startsWith('QUEUE_') && name.slice('QUEUE_'.length) in shape;
+}
+
 const sections = Object.entries(apps).map(([app, schema]) => {
-  const rows = Object.entries(schema.shape).map(
-    ([name, variable]) =>
-      `| \`${name}\` | ${fallback(variable)} | ${(variable.description ?? '').replaceAll('|', '\\|')} |`,
-  );
-  return `## ${app}\n\n| variable | default | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
+  const rows = Object.entries(schema.shape)
+    .filter(([name]) => !isPrefixed(name, schema))
+    .map(
+      ([name, variable]) =>
+        `| \`${name}\` | ${fallback(variable)} | ${(variable.description ?? '').replaceAll('|', '\\|')} |`,
+    );
+  const about = schema.description ? `${schema.description}\n\n` : '';
+  return `## ${app}\n\n${about}| variable | default | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
 });
 const text = `# Configuration
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError } from '#runtime';
+import { ConfigurationError, loadConfig, redisConfig } from '#runtime';
 import { deletionWorkerConfig, queueRedis } from './deletion-worker.config.js';
 
 function queueOf(environment: Record<string, string>) {
@@ -36,6 +36,27 @@ describe("the queue's Redis", () => {
       REDIS_TLS: true,
       REDIS_TLS_CA: 'PEM',
     });
+  });
+
+  it.each(Object.keys(redisConfig.shape))('is given %s by the same name with the prefix QUEUE_', (name) => {
+    const sample: Record<string, string> = { REDIS_URL: 'rediss://q', REDIS_TLS: 'true' };
+    const value = sample[name] ?? 'q:1';
+    const server: Record<string, string> = { QUEUE_REDIS_URL: 'redis://queue' };
+    const queue = queueOf({ ...server, [`QUEUE_${name}`]: value });
+    expect(queue).toEqual(redisConfig.parse({ REDIS_URL: 'redis://queue', [name]: value }));
+  });
+
+  it('has all of its variables that can not be used named at once, by the names that they have', () => {
+    const refused = () =>
+      loadConfig(deletionWorkerConfig, {
+        DATABASE_URL: 'postgres://db',
+        REDIS_TLS: 'perhaps',
+        QUEUE_REDIS_URL: 'http://q',
+        QUEUE_REDIS_CLUSTER: 'q',
+        QUEUE_REDIS_PASSWORD_FILE: '/does/not/exist',
+      });
+    for (const name of ['REDIS_TLS', 'QUEUE_REDIS_URL', 'QUEUE_REDIS_CLUSTER', 'QUEUE_REDIS_PASSWORD_FILE'])
+      expect(refused).toThrow(new RegExp(`^  ${name}: `, 'm'));
   });
 
   it('is refused when only its password is given', () => {

@@ -6,35 +6,35 @@ import { queueBoardConfig } from './queue/queue.board.js';
 
 const redis = redisConfig.shape;
 
+/** The variables of a Redis of the queue's own. Its URL has no default: whether there is such a Redis is to be known. */
+const ownRedis = { ...redis, REDIS_URL: redis.REDIS_URL.unwrap().optional() };
+
+/** The same variables by the names that they have in the environment, `QUEUE_REDIS_…`. */
+const queueVariables = Object.fromEntries(
+  Object.entries(ownRedis).map(([name, variable]) => [`QUEUE_${name}`, variable]),
+) as { [Name in keyof typeof ownRedis as `QUEUE_${Name}`]: (typeof ownRedis)[Name] };
+
 /** The configuration of the deletion worker. */
-export const deletionWorkerConfig = z.object({
-  ...serviceConfig.shape,
-  ...queueBoardConfig.shape,
-  QUEUE_REDIS_URL: redis.REDIS_URL.unwrap()
-    .optional()
-    .describe(
-      "The queue's Redis, which should persist. When neither this nor Sentinels nor a Cluster are set, the queue is on the transport's Redis.",
-    ),
-  QUEUE_REDIS_SENTINELS: redis.REDIS_SENTINELS.describe(
-    "Sentinels of the queue's Redis. None of the transport's variables hold for the queue then, nor with a Cluster or URL of its own.",
-  ),
-  QUEUE_REDIS_SENTINEL_MASTER: redis.REDIS_SENTINEL_MASTER,
-  QUEUE_REDIS_SENTINEL_PASSWORD: redis.REDIS_SENTINEL_PASSWORD,
-  QUEUE_REDIS_CLUSTER: redis.REDIS_CLUSTER.describe("Some nodes of the queue's Redis Cluster."),
-  QUEUE_REDIS_USERNAME: redis.REDIS_USERNAME,
-  QUEUE_REDIS_PASSWORD: redis.REDIS_PASSWORD,
-  QUEUE_REDIS_TLS: redis.REDIS_TLS,
-  QUEUE_REDIS_TLS_CA: redis.REDIS_TLS_CA,
-  DELETION_CONCURRENCY: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(100)
-    .default(4)
-    .describe('Deletions that one worker runs at once.'),
-  QUOTA_TOMBSTONES: quota(10_000, 'Deleted subscriptions that one user may have; the oldest go for good.'),
-  QUOTA_DELETION_RECORDS: quota(10_000, 'Deletion records that have ended which one user may have; the oldest go.'),
-});
+export const deletionWorkerConfig = z
+  .object({
+    ...serviceConfig.shape,
+    ...queueBoardConfig.shape,
+    ...queueVariables,
+    DELETION_CONCURRENCY: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(100)
+      .default(4)
+      .describe('Deletions that one worker runs at once.'),
+    QUOTA_TOMBSTONES: quota(10_000, 'Deleted subscriptions that one user may have; the oldest go for good.'),
+    QUOTA_DELETION_RECORDS: quota(10_000, 'Deletion records that have ended which one user may have; the oldest go.'),
+  })
+  .describe(
+    "Every `REDIS_` variable may be given with the prefix `QUEUE_`, for a Redis of the queue's own, which should persist; " +
+      "those without the prefix are the transport's alone then. Without `QUEUE_REDIS_URL`, `QUEUE_REDIS_SENTINELS` and " +
+      "`QUEUE_REDIS_CLUSTER` the queue is on the transport's Redis, and a password or certificates for the queue are an error.",
+  );
 export type DeletionWorkerConfig = z.output<typeof deletionWorkerConfig>;
 
 /** How many tombstones and ended deletion records one user may have. */
@@ -49,18 +49,12 @@ export const QUOTAS = Symbol('quotas');
  * @throws ConfigurationError when a password or the like is given for the queue, and no server.
  */
 export function queueRedis(config: DeletionWorkerConfig): RedisConfig {
-  const own: RedisConfig = {
-    REDIS_URL: config.QUEUE_REDIS_URL ?? redis.REDIS_URL.parse(undefined),
-    REDIS_SENTINELS: config.QUEUE_REDIS_SENTINELS,
-    REDIS_SENTINEL_MASTER: config.QUEUE_REDIS_SENTINEL_MASTER,
-    REDIS_SENTINEL_PASSWORD: config.QUEUE_REDIS_SENTINEL_PASSWORD,
-    REDIS_CLUSTER: config.QUEUE_REDIS_CLUSTER,
-    REDIS_USERNAME: config.QUEUE_REDIS_USERNAME,
-    REDIS_PASSWORD: config.QUEUE_REDIS_PASSWORD,
-    REDIS_TLS: config.QUEUE_REDIS_TLS,
-    REDIS_TLS_CA: config.QUEUE_REDIS_TLS_CA,
-  };
-  if (config.QUEUE_REDIS_URL ?? own.REDIS_SENTINELS ?? own.REDIS_CLUSTER) return own;
+  const names = Object.keys(ownRedis) as (keyof typeof ownRedis)[];
+  const own = Object.fromEntries(names.map((name) => [name, config[`QUEUE_${name}`]])) as z.output<
+    z.ZodObject<typeof ownRedis>
+  >;
+  if (own.REDIS_URL ?? own.REDIS_SENTINELS ?? own.REDIS_CLUSTER)
+    return { ...own, REDIS_URL: own.REDIS_URL ?? redis.REDIS_URL.parse(undefined) };
   const useless = own.REDIS_USERNAME ?? own.REDIS_PASSWORD ?? own.REDIS_SENTINEL_PASSWORD ?? own.REDIS_TLS_CA;
   if (useless !== undefined || own.REDIS_TLS)
     throw new ConfigurationError(['QUEUE_REDIS_URL: is missing, as other QUEUE_REDIS_ variables are set']);

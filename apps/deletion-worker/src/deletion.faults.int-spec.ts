@@ -144,7 +144,7 @@ describe('Redis', () => {
     const user = await stack.newUser();
     const guids = await subscribeToMany(user);
     await queue.pause();
-    const deletionIds = await Promise.all(guids.map((guid) => user.delete(guid)));
+    const deletionIds = await user.deleteAll(guids);
     expect(new Set(deletionIds).size).toBe(many);
     await eventually(async () => expect((await queue.getJobCounts('waiting'))['waiting']).toBe(many));
     await emptyRedis(stack.stack.queueRedis.url);
@@ -165,7 +165,7 @@ describe('the queue', () => {
     const user = await stack.newUser();
     const guids = await subscribeToMany(user);
     await queue.pause();
-    const deletionIds = await Promise.all(guids.map((guid) => user.delete(guid)));
+    const deletionIds = await user.deleteAll(guids);
     for (const deletionId of deletionIds) await isSent(deletionId);
     const twins = deletionIds.map((deletionId) => ({ userId: user.id, deletionId }));
     await queue.addBulk(twins.map((data) => ({ name: 'deletion', data, opts: { jobId: `twin-${data.deletionId}` } })));

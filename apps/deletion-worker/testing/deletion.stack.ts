@@ -31,13 +31,11 @@ export class DeletionStack {
 
   /** @param durable whether Postgres and Redis keep what they have when they are killed. */
   static async open(environment: Readonly<Record<string, string>> = {}, durable = false): Promise<DeletionStack> {
-    // What is tested here is not how much one user may ask for at once.
-    const unlimited = { MAX_WAITING_PER_USER: '1000' };
     const stack = await AppStack.open({
       ownQueue: true,
       durablePostgres: durable,
       durableRedis: durable,
-      environment: { ...unlimited, ...environment },
+      environment,
     });
     try {
       const owner = new pg.Pool({ connectionString: stack.postgres.url, max: 20 });

@@ -86,8 +86,6 @@ export const gatewayConfig = z
     ),
     MAX_CONNECTIONS: integer(1, 1_000_000).default(10_000).describe('Connections at the same time; others are closed.'),
     MAX_HEADER_BYTES: integer(4_096, 1_048_576).default(16_384).describe('Bytes in the head of a request.'),
-    HEAD_SECONDS: integer(1, 600).default(10).describe('How long a client may take to send the head of a request.'),
-    REQUEST_SECONDS: integer(1, 3_600).default(60).describe('How long a client may take to send a whole request.'),
     MAX_SUBSCRIPTION_ENTRIES: integer(1, 10_000).default(1_000).describe('Entries in one batch of subscriptions.'),
     MAX_EPISODE_ENTRIES: integer(1, 10_000).default(250).describe('Entries in one batch of episodes.'),
     MAX_BODY_BYTES: integer(1_024, 67_108_864).default(2_097_152).describe('Bytes in one request body.'),
@@ -113,9 +111,6 @@ export const gatewayConfig = z
     MAX_READS_PER_USER: integer(1, 100_000)
       .default(8)
       .describe('Reads of one user that run at the same time; of pages that could be large, fewer.'),
-    MAX_WAITING_PER_USER: integer(0, 100_000)
-      .default(100)
-      .describe('Writes of one user that wait, and reads as many, in order; more are answered with 503 at once.'),
   })
   .superRefine((config, context) => {
     for (const [path, message] of answersTooLarge(config)) context.addIssue({ code: 'custom', path: [path], message });

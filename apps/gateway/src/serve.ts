@@ -12,9 +12,10 @@ import type { GatewayConfig } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
 import { HeldBytes } from './held.bytes.js';
 import { Admission } from './http/admission.js';
-import { createFastify } from './http/fastify.js';
+import { createFastify, type Patience } from './http/fastify.js';
 import { RateLimits } from './http/rate.limits.js';
 import { createOpenApi } from './openapi.js';
+import { waitingPerUser } from './user.limiter.js';
 
 /**
  * Connections that the kernel keeps until they are accepted. With Node's 511, somebody who opens a thousand at once
@@ -27,14 +28,16 @@ const redisLimitMs = 2_000;
 
 /** How many requests of one user may run and wait, reads and writes together. */
 function requestsPerUser(config: GatewayConfig): number {
-  return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + 2 * config.MAX_WAITING_PER_USER;
+  return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + 2 * waitingPerUser;
 }
 
 /**
  * Starts the gateway. It serves until it is stopped; without Redis it answers 503 to everybody. It is unready until it
  * has reached Redis once, and ready from then on: whatever is away, no other gateway could do better than answer 503.
+ *
+ * @param patience with clients; other than the usual one in tests alone.
  */
-export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
+export async function serve(config: GatewayConfig, log: Log, patience?: Patience): Promise<Running> {
   const authenticator = new Authenticator(config, log);
   const connect = () => connectRedis(config);
   const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
@@ -47,7 +50,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   );
   const limits = new RateLimits(config, log);
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
-  const adapter = await createFastify(config, new Admission(authenticator, limits, held, log), log);
+  const adapter = await createFastify(config, new Admission(authenticator, limits, held, log), log, patience);
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.forRoot(config, client, log), adapter, {
     logger: nestLogger(log),
     bodyParser: false,

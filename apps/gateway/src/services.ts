@@ -7,7 +7,7 @@ import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import { userIdOf } from './auth/user-id.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
-import { UserLimiter } from './user.limiter.js';
+import { UserLimiter, waitingPerUser } from './user.limiter.js';
 
 /** What a client may send as `Idempotency-Key`. */
 const keyForm = /^[\x21-\x7e]{1,255}$/;
@@ -28,9 +28,8 @@ export class Services {
     private readonly client: StreamClient,
     @Inject(CONFIG) config: GatewayConfig,
   ) {
-    const { MAX_WAITING_PER_USER: waiting, MAX_CALLS: waitingInAll } = config;
     const limiter = (running: number, runningBytes: number) =>
-      new UserLimiter({ running, runningBytes, waiting, waitingInAll });
+      new UserLimiter({ running, runningBytes, waiting: waitingPerUser, waitingInAll: config.MAX_CALLS });
     this.reads = limiter(config.MAX_READS_PER_USER, config.MAX_ANSWER_BYTES);
     this.writes = limiter(config.MAX_WRITES_PER_USER, config.MAX_BODY_BYTES);
   }

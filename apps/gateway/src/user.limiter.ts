@@ -36,6 +36,12 @@ interface UserCalls {
   readonly waiting: Set<Waiting>;
 }
 
+/**
+ * Writes of one user that wait, and reads as many: all that a device has to say at once. A write takes some 10 ms, so the
+ * hundredth is still answered long before its deadline.
+ */
+export const waitingPerUser = 100;
+
 const tooLate = 'earlier calls of the user took all of its time';
 
 /**

@@ -51,11 +51,30 @@ const compression = {
  */
 const largestCompressed = 524_288;
 
+/** How long a client may take, in milliseconds. */
+export interface Patience {
+  /** To send the head of a request. */
+  readonly headMs: number;
+  /** To send a whole request. */
+  readonly requestMs: number;
+}
+
+/**
+ * A head is a few packets, and ten seconds are time to send each of them again; in a minute a body of 2 MiB arrives at
+ * 0.3 Mbit/s. Who needs longer mostly is not there any more, or only wants to hold a connection.
+ */
+export const patience: Patience = { headMs: 10_000, requestMs: 60_000 };
+
 /** The HTTP server: before Nest's router {@link Admission}, then the body. All its errors have the interface's body. */
-export async function createFastify(config: GatewayConfig, admission: Admission, log: Log): Promise<FastifyAdapter> {
+export async function createFastify(
+  config: GatewayConfig,
+  admission: Admission,
+  log: Log,
+  times: Patience = patience,
+): Promise<FastifyAdapter> {
   const protect = securityHeaders(config);
   const adapter = new FastifyAdapter({
-    ...limits(config),
+    ...limits(config, times),
     trustProxy: config.TRUSTED_PROXIES ?? false,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -150,18 +169,17 @@ const withoutLength: onSendAsyncHookHandler = async (request, reply, payload) =>
 };
 
 /** Fastify's limits of size and time for requests. */
-function limits(config: GatewayConfig) {
-  const requestTimeout = config.REQUEST_SECONDS * 1_000;
+function limits(config: GatewayConfig, { headMs, requestMs }: Patience) {
   return {
     bodyLimit: config.MAX_BODY_BYTES,
-    requestTimeout,
+    requestTimeout: requestMs,
     // For idle connections; longer than any answer takes.
-    connectionTimeout: requestTimeout + 30_000,
+    connectionTimeout: requestMs + 30_000,
     http: {
       // A request without a Host is answered by the admission check, with the interface's body.
       requireHostHeader: false,
       maxHeaderSize: config.MAX_HEADER_BYTES,
-      headersTimeout: Math.min(config.HEAD_SECONDS * 1_000, requestTimeout),
+      headersTimeout: headMs,
       connectionsCheckingInterval: 1_000,
     },
     // A guid that is too long is answered as an invalid guid (405) and not as a missing route (404).
