@@ -4,9 +4,10 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createDataSource, Database } from '#database';
 import { contentOf, freshUser } from '#testing';
 import { subscribedSchema, uploadedSchema } from '#contracts';
-import { call, openWorker, type WorkerWorld } from '../../apps/deletion-worker/testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../apps/deletion-worker/testing/worker.world.js';
 import { EpisodeService } from '../../apps/episode/src/episode.service.js';
 import { SubscriptionService } from '../../apps/subscription/src/subscription.service.js';
+import { call } from '../../libs/transport/testing/handler.call.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const quotas = {
@@ -111,7 +112,7 @@ async function run(does: Step): Promise<string[]> {
       const newFeedUrl = does.newFeed === null ? {} : { newFeedUrl: feed(does.newFeed) };
       await subscriptions.update({ userId, guid: guid(does.guid), ...newGuid, ...newFeedUrl }, call());
     } else {
-      const { deletionId } = await worker.service.request({ userId, guid: guid(does.guid) }, call());
+      const deletionId = await worker.request(userId, guid(does.guid));
       if (does.process) await worker.service.process({ userId, deletionId });
     }
   } catch (error) {
