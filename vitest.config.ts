@@ -8,7 +8,7 @@ const full = Boolean(process.env.TEST_FULL);
 /** Two busy loops beside the run, with `BUSY=1`. */
 const busy = 'libs/testing/src/busy.setup.ts';
 
-const sources = '{apps,libs,bench,k8s}/**/*';
+const sources = '{apps,libs,tests,bench,k8s}/**/*';
 
 /** Tests on the servers of a run, several files side by side: most of their time goes by in other processes. */
 const onServers = {
@@ -57,8 +57,8 @@ const projects: TestProjectConfiguration[] = [
   },
   { test: { name: 'after', sequence: { groupOrder: 3 }, include: ['libs/**/*.after-spec.ts'] } },
   { test: { name: 'k8s', sequence: { groupOrder: 4 }, include: ['k8s/**/*.k8s-spec.ts'] } },
-  { test: { ...onServers, name: 'release', sequence: { groupOrder: 5 }, include: ['apps/**/*.release-spec.ts'] } },
-  { test: { name: 'docker', sequence: { groupOrder: 6 }, include: ['apps/**/*.docker-spec.ts'] } },
+  { test: { ...onServers, name: 'release', sequence: { groupOrder: 5 }, include: ['tests/**/*.release-spec.ts'] } },
+  { test: { name: 'docker', sequence: { groupOrder: 6 }, include: ['tests/**/*.docker-spec.ts'] } },
 ];
 
 export default defineConfig({

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { stopLimitMs } from '#runtime';
 import { expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { defaultTimings } from '../libs/transport/src/server/replica.options.js';
+import { defaultTimings } from '../libs/transport/testing/internals.js';
 import { redisCloseLimitMs } from './deletion-worker/src/queue/deletion.processor.js';
 import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.js';
 import { gatewayConfig } from './gateway/src/gateway.config.js';

@@ -59,7 +59,7 @@ for (const file of files) {
   for (const { match, index } of following(
     text,
     '`',
-    /^((?:apps|libs|e2e|bench|k8s|docs)\/[\w./-]{1,120}\.(?:ts|mjs|yaml|md))`/,
+    /^((?:apps|libs|e2e|tests|bench|k8s|docs)\/[\w./-]{1,120}\.(?:ts|mjs|yaml|md))`/,
   ))
     if (!existsSync(match[1])) wrong(index, `there is no ${match[1]}`);
   for (const {

@@ -1,15 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-
-const insertSubscription = `
-  WITH made AS (
-    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
-    VALUES ($1, 'https://podcast.example/feed', $2, true, $3, $3, $3) RETURNING id
-  ), named AS (
-    INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
-    SELECT $1, guid, id, $3 FROM made, unnest($4::uuid[]) guid
-  )
-  SELECT id::int FROM made`;
+import { storeSubscription } from '../../../libs/database/testing/stored.subscription.js';
 
 const insertEpisodes = `
   WITH made AS (
@@ -48,6 +39,13 @@ export class StoredUser {
 
   constructor(private readonly owner: pg.Client) {}
 
+  /** One with a subscription, as {@link subscribe} makes it. */
+  static async subscriber(owner: pg.Client): Promise<{ user: StoredUser; guid: string; subscriptionId: number }> {
+    const user = new StoredUser(owner);
+    const guid = randomUUID();
+    return { user, guid, subscriptionId: await user.subscribe(guid) };
+  }
+
   /** Takes the next stamp of the user's clock. */
   async stamp(): Promise<Date> {
     const { rows } = await this.owner.query<{ stamp: Date }>(
@@ -59,9 +57,7 @@ export class StoredUser {
 
   /** A live subscription with three episodes, each with an alias; its current guid first. */
   async subscribe(...guids: [string, ...string[]]): Promise<number> {
-    const stamp = await this.stamp();
-    const { rows } = await this.owner.query<{ id: number }>(insertSubscription, [this.id, guids[0], stamp, guids]);
-    const { id } = rows[0] as { id: number };
+    const id = await storeSubscription(this.owner, this.id, guids, await this.stamp());
     await this.addEpisodes(id);
     return id;
   }

@@ -1,12 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';
-import pg from 'pg';
 import { inject } from 'vitest';
 import { deletionQueue } from '#contracts';
-import { createDataSource, Database } from '#database';
 import { connectRedis, createLog, redisConfig } from '#runtime';
-import { createDatabase, type TestDatabase } from '#testing';
-import { CallContext } from '#transport';
+import { type DatabaseWorld, openDatabase } from '../../../libs/database/testing/database.world.js';
+import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
 import { DeletionProcessor } from '../src/queue/deletion.processor.js';
 import { DeletionRelay } from '../src/queue/deletion.relay.js';
@@ -16,8 +13,7 @@ import { QueueConnections } from '../src/queue/queue.connections.js';
 export const log = createLog('test', 'silent');
 
 /** What the worker is made of, on a database of its own with its own login, and a queue of its own. */
-export interface WorkerWorld {
-  database: Database;
+export interface WorkerWorld extends DatabaseWorld {
   queue: Queue;
   relay: DeletionRelay;
   service: DeletionService;
@@ -25,11 +21,8 @@ export interface WorkerWorld {
   anotherRelay(): DeletionRelay;
   /** A processor that takes jobs from when it is started. */
   processor(): DeletionProcessor;
-  /** May look at and prepare everything. */
-  owner: pg.Client;
-  /** The database as each service logs in. */
-  urls: TestDatabase['urls'];
-  close(): Promise<void>;
+  /** Asks for a deletion, as DELETE does. @returns the id of its record. */
+  request(userId: string, guid: string, requestId?: string): Promise<number>;
 }
 
 /** The quotas where nothing else is said. */
@@ -40,14 +33,11 @@ export async function openWorker(
   redisUrl = inject('servers').redisUrl,
   quotas: Partial<DeletionQuotas> = {},
 ): Promise<WorkerWorld> {
-  const testDatabase = await createDatabase();
-  const owner = new pg.Client({ connectionString: testDatabase.ownerUrl });
-  await owner.connect();
-  const dataSource = await createDataSource({ url: testDatabase.urls.deletion, poolSize: 10 }).initialize();
-  const database = new Database(dataSource);
+  const world = await openDatabase('deletion');
+  const { database } = world;
   const redis = redisConfig.parse({ REDIS_URL: redisUrl });
   const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
-  const prefix = `{${testDatabase.name}}`;
+  const prefix = `{${world.name}}`;
   const queue = connections.watch(
     new Queue(deletionQueue.name, {
       ...connections.forQueue,
@@ -65,27 +55,18 @@ export async function openWorker(
   const relay = anotherRelay();
   const service = new DeletionService(database, relay, { ...defaults, ...quotas });
   return {
-    database,
+    ...world,
     queue,
     relay,
     service,
     anotherRelay,
-    owner,
-    urls: testDatabase.urls,
+    request: async (userId, guid, requestId) => (await service.request({ userId, guid }, call(requestId))).deletionId,
     processor: () => new DeletionProcessor(service, database, { ...connections.forWorker, prefix }, log),
     close: async () => {
       await Promise.all(relays.map((each) => each.beforeApplicationShutdown()));
       await queue.obliterate({ force: true }).catch(() => undefined);
       await connections.onApplicationShutdown();
-      await database.close();
-      await owner.end();
-      await testDatabase.drop();
+      await world.close();
     },
   };
-}
-
-/** A call as a handler sees it. */
-export function call(requestId: string = randomUUID(), budgetMs = 10_000): CallContext {
-  const request = { pattern: 'test', data: '', budgetMs, until: budgetMs, metadata: { requestId } };
-  return new CallContext([{ id: '0-0', deadline: performance.now() + budgetMs, request }, () => performance.now()]);
 }

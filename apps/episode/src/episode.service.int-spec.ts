@@ -5,7 +5,8 @@ import { type Episode, type EpisodeEntry, episodeSchema, type ListRequest, uploa
 import { contentOf, freshUser } from '#testing';
 import type { Metadata } from './episode.rule.js';
 import { metadata, syncId } from '../testing/known.world.js';
-import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+import { call } from '../../../libs/transport/testing/handler.call.js';
+import { openService, type ServiceWorld } from '../testing/service.world.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const epoch = '1970-01-01T00:00:00.000Z';
@@ -98,7 +99,7 @@ describe('an upload', () => {
 
   it("answers with the subscription's current guid, by whichever it was named", async () => {
     const [former, current] = [randomUUID(), randomUUID()];
-    await world.subscription(userId, former, current);
+    await world.subscription(userId, current, former);
     podcastGuid = former;
     const [answer] = await put(metadata(1));
     expect([answer?.podcast_guid, (await list())[0]?.podcast_guid]).toEqual([current, current]);

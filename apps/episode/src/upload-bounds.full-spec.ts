@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type EpisodeEntry, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { metadata } from '../testing/known.world.js';
-import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+import { call } from '../../../libs/transport/testing/handler.call.js';
+import { openService, type ServiceWorld } from '../testing/service.world.js';
 
 /** What 250 entries can cost against the worst feeds that a user could have stored before. */
 

@@ -3,7 +3,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { subscribe as subscribeContract } from '#contracts';
 import { freshUser } from '#testing';
-import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+import { call } from '../../../libs/transport/testing/handler.call.js';
+import { openService, type ServiceWorld } from '../testing/service.world.js';
 
 type Entry = { feedUrl: string; guid?: string };
 

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ListRequest, type Subscription, subscriptionSchema, updatedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+import { call } from '../../../libs/transport/testing/handler.call.js';
+import { openService, type ServiceWorld } from '../testing/service.world.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const epoch = '1970-01-01T00:00:00.000Z';

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { subscribedSchema, subscriptionSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { call, openService, type ServiceWorld } from '../testing/service.world.js';
+import { call } from '../../../libs/transport/testing/handler.call.js';
+import { openService, type ServiceWorld } from '../testing/service.world.js';
 
 type Entry = { feedUrl: string; guid?: string };
 

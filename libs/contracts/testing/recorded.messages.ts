@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { z } from 'zod';
-import type { JsonOf } from '#contracts';
+import type { JsonOf } from '../src/index.js';
 
 /** How the release that recorded a message wrote and read it. */
 export interface Recorded {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, repository } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
-import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
 const script = join(repository, 'dist', 'apps', 'deletion-worker', 'src', 'operator', 'command.line.js');
 
@@ -18,15 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 beforeEach(async () => {
-  user = new StoredUser(world.owner);
-  guid = randomUUID();
-  await user.subscribe(guid);
-  deletionId = await request();
+  ({ user, guid } = await StoredUser.subscriber(world.owner));
+  deletionId = await world.request(user.id, guid);
 });
-
-async function request(): Promise<number> {
-  return (await world.service.request({ userId: user.id, guid }, call())).deletionId;
-}
 
 interface Outcome {
   code: number;
@@ -112,7 +106,7 @@ describe('deletions fail', () => {
 
   it('lets the client ask again, for a new record that succeeds', async () => {
     await deletions(['fail', String(deletionId)]);
-    const again = await request();
+    const again = await world.request(user.id, guid);
     expect(again).not.toBe(deletionId);
     await world.service.process({ userId: user.id, deletionId: again });
     expect(await user.record(again)).toMatchObject({ status: 'SUCCESS' });

@@ -4,7 +4,7 @@ import { deletionQueue } from '#contracts';
 import { connectRedis, redisConfig } from '#runtime';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
-import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 import type { DeletionProcessor } from './deletion.processor.js';
 
 let redis: TestServer;
@@ -23,9 +23,7 @@ afterAll(async () => {
   await redis.dispose();
 });
 beforeEach(async () => {
-  user = new StoredUser(world.owner);
-  guid = randomUUID();
-  subscriptionId = await user.subscribe(guid);
+  ({ user, guid, subscriptionId } = await StoredUser.subscriber(world.owner));
 });
 afterEach(async () => {
   await processor?.beforeApplicationShutdown();
@@ -60,7 +58,7 @@ const longAgo = (deletionId: number) =>
 
 describe('the relay', () => {
   it('sends a request at once', async () => {
-    const { deletionId } = await world.service.request({ userId: user.id, guid }, call());
+    const deletionId = await world.request(user.id, guid);
     await wasSent(deletionId, 1);
     expect((await jobOf(deletionId, 1))?.data).toMatchObject({ userId: user.id, deletionId });
   });
@@ -174,7 +172,7 @@ describe('the relay', () => {
     try {
       relay.wake();
       const begun = performance.now();
-      expect(await world.service.request({ userId: user.id, guid }, call())).toEqual({ deletionId });
+      expect(await world.request(user.id, guid)).toBe(deletionId);
       await world.service.process({ userId: user.id, deletionId });
       expect(await user.record(deletionId)).toMatchObject({ status: 'SUCCESS' });
       const took = performance.now() - begun;
@@ -189,7 +187,7 @@ describe('the relay', () => {
   it('leaves a record unsent while Redis is away, and sends it afterwards', async () => {
     const relay = world.anotherRelay();
     await redis.stop();
-    const { deletionId } = await world.service.request({ userId: user.id, guid }, call());
+    const deletionId = await world.request(user.id, guid);
     relay.wake();
     await relay.beforeApplicationShutdown();
     expect(await user.record(deletionId)).toMatchObject({ status: 'PENDING', send: 0, sent_at: null });

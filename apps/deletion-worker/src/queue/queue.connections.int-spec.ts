@@ -5,7 +5,7 @@ import { expect, inject, it } from 'vitest';
 import { connectRedis, redisConfig } from '#runtime';
 import { eventually, TcpProxy } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
-import { call, log, openWorker } from '../../testing/worker.world.js';
+import { log, openWorker } from '../../testing/worker.world.js';
 import { QueueConnections } from './queue.connections.js';
 
 it('a password that the queue refuses is an error for an operator, logged once and without the password', async () => {
@@ -48,8 +48,7 @@ it('a worker goes on when its connections were lost with commands that had no an
   const request = async () => {
     const guid = randomUUID();
     await user.subscribe(guid);
-    const { deletionId } = await world.service.request({ userId: user.id, guid }, call());
-    return deletions.push(deletionId);
+    return deletions.push(await world.request(user.id, guid));
   };
   const ended = async (id: number) => {
     world.relay.wake();

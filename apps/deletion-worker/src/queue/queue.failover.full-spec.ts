@@ -1,16 +1,15 @@
 import 'reflect-metadata';
-import { randomUUID } from 'node:crypto';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Queue } from 'bullmq';
-import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { createDataSource, Database } from '#database';
 import { DatabaseModule } from '#runtime/service';
-import { createDatabase, eventually } from '#testing';
+import { eventually } from '#testing';
+import { openDatabase } from '../../../../libs/database/testing/database.world.js';
+import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { RedisGroup } from '../../../../libs/transport/testing/redis.group.js';
 import { StoredUser } from '../../testing/stored.user.js';
-import { call, log } from '../../testing/worker.world.js';
+import { log } from '../../testing/worker.world.js';
 import { DeletionModule } from '../deletion.module.js';
 import { DeletionService } from '../records/deletion.service.js';
 import { deletionWorkerConfig } from '../deletion-worker.config.js';
@@ -20,24 +19,19 @@ const failoverMs = 60_000;
 
 /** The worker's module as its process runs it, with a queue on servers of its own. */
 async function openWorker(redis: Record<string, string>) {
-  const database = await createDatabase();
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  const dataSource = await createDataSource({ url: database.urls.deletion, poolSize: 10 }).initialize();
+  const world = await openDatabase('deletion');
   const queueRedis = Object.fromEntries(Object.entries(redis).map(([name, value]) => [`QUEUE_${name}`, value]));
-  const config = deletionWorkerConfig.parse({ DATABASE_URL: database.urls.deletion, ...queueRedis });
-  @Module({ imports: [DatabaseModule.forRoot(new Database(dataSource)), DeletionModule.forRoot(config, log)] })
+  const config = deletionWorkerConfig.parse({ DATABASE_URL: world.urls.deletion, ...queueRedis });
+  @Module({ imports: [DatabaseModule.forRoot(world.database), DeletionModule.forRoot(config, log)] })
   class WorkerModule {}
   const app = await NestFactory.createApplicationContext(WorkerModule, { logger: false });
   return {
-    owner,
+    owner: world.owner,
     deletions: app.get(DeletionService),
     queue: app.get(Queue),
     close: async () => {
       await app.close();
-      await dataSource.destroy();
-      await owner.end();
-      await database.drop();
+      await world.close();
     },
   };
 }
@@ -69,9 +63,7 @@ describe('when a master of the queue is killed', { timeout: 150_000 }, () => {
 });
 
 async function requestOne({ owner, deletions }: Awaited<ReturnType<typeof openWorker>>) {
-  const user = new StoredUser(owner);
-  const guid = randomUUID();
-  await user.subscribe(guid);
+  const { user, guid } = await StoredUser.subscriber(owner);
   const { deletionId } = await deletions.request({ userId: user.id, guid }, call());
   return { user, id: deletionId };
 }

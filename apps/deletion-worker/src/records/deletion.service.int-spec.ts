@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoredUser } from '../../testing/stored.user.js';
-import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
 let world: WorkerWorld;
 let user: StoredUser;
@@ -13,15 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 beforeEach(async () => {
-  user = new StoredUser(world.owner);
-  guid = randomUUID();
-  subscriptionId = await user.subscribe(guid);
+  ({ user, guid, subscriptionId } = await StoredUser.subscriber(world.owner));
 });
 
-async function request(of = guid, requestId?: string, userId = user.id): Promise<number> {
-  return (await world.service.request({ userId, guid: of }, call(requestId))).deletionId;
-}
-
+const request = (of = guid, requestId?: string) => world.request(user.id, of, requestId);
 const run = (deletionId: number) => world.service.process({ userId: user.id, deletionId });
 
 async function status(deletionId: number, userId = user.id): Promise<string> {
@@ -60,7 +55,7 @@ describe('DELETE', () => {
     const { clock } = await user.everything();
     await expect(request()).rejects.toMatchObject({ code: 'not_found' });
     await expect(request(randomUUID())).rejects.toMatchObject({ code: 'not_found' });
-    await expect(request(guid, undefined, randomUUID())).rejects.toMatchObject({ code: 'not_found' });
+    await expect(world.request(randomUUID(), guid)).rejects.toMatchObject({ code: 'not_found' });
     expect((await user.everything()).clock).toEqual(clock);
   });
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoredUser } from '../../testing/stored.user.js';
-import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
 const size = process.env.TEST_FULL ? 100_000 : 10_000;
 
@@ -28,11 +28,9 @@ const seen = `SELECT (SELECT count(*)::int FROM episode.episodes WHERE user_id =
   (SELECT status FROM deletion.deletions WHERE user_id = $1) AS status`;
 
 it(`a deletion of ${size} episodes shows itself to readers whole or not at all, and holds up no other user`, async () => {
-  const user = new StoredUser(world.owner);
-  const guid = randomUUID();
-  const subscriptionId = await user.subscribe(guid);
+  const { user, guid, subscriptionId } = await StoredUser.subscriber(world.owner);
   await user.addEpisodes(subscriptionId, size - 3);
-  const { deletionId } = await world.service.request({ userId: user.id, guid }, call());
+  const deletionId = await world.request(user.id, guid);
 
   const done = new AbortController();
   const states = new Set<string>();

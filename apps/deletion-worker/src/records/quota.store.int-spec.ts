@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoredUser } from '../../testing/stored.user.js';
-import { call, openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
 let world: WorkerWorld;
 let user: StoredUser;
@@ -14,8 +14,7 @@ beforeEach(() => {
   user = new StoredUser(world.owner);
 });
 
-const request = async (guid: string, requestId?: string) =>
-  (await world.service.request({ userId: user.id, guid }, call(requestId))).deletionId;
+const request = (guid: string, requestId?: string) => world.request(user.id, guid, requestId);
 
 /** Deletes a subscription. @returns the id of the record. */
 async function deleteSubscription(guid: string): Promise<number> {

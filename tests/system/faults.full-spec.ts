@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RedisGroup } from '../../../libs/transport/testing/redis.group.js';
-import { serviceKeys } from '../../../libs/transport/src/wire/keys.js';
-import { deadlineMs, expectRefused, FaultWorld } from '../testing/fault.world.js';
+import { RedisGroup } from '../../libs/transport/testing/redis.group.js';
+import { serviceKeys } from '../../libs/transport/testing/internals.js';
+import { deadlineMs, expectRefused, FaultWorld } from './testing/fault.world.js';
 
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 120_000;

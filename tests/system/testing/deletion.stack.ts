@@ -3,10 +3,10 @@ import { Queue } from 'bullmq';
 import pg from 'pg';
 import { deletionQueue, type DeletionJob } from '#contracts';
 import { AppStack, type AppProcess, eventually } from '#testing';
-import { queuePrefix } from '../src/queue/queue.options.js';
+import { queuePrefix } from '../../../apps/deletion-worker/src/queue/queue.options.js';
 import { Barrier, barriers, type Moment } from './barrier.js';
 import { SimulatedUser } from './simulated.user.js';
-import { rowsOf, type StoredRows } from './stored.user.js';
+import { rowsOf, type StoredRows } from '../../../apps/deletion-worker/testing/stored.user.js';
 
 /** What each app answers a user of whom nothing is known. */
 const probes = { subscription: '/subscriptions', episode: '/episodes', worker: '/deletions/1' };

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { createDataSource } from '#database';
 import { type AppProcess, type AppStack, eventually } from '#testing';
-import { serviceKeys } from '../../../libs/transport/src/wire/keys.js';
+import { serviceKeys } from '../../../libs/transport/testing/internals.js';
 import { probes } from './fault.world.js';
 import { Traffic } from './traffic.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type App, AppStack, eventually, TcpProxy } from '#testing';
-import { expectRefused, probes } from '../testing/fault.world.js';
-import { countedOn, healed } from '../testing/readiness.world.js';
+import { expectRefused, probes } from './testing/fault.world.js';
+import { countedOn, healed } from './testing/readiness.world.js';
 
 const limitMs = 120_000;
 const services: readonly Exclude<App, 'gateway'>[] = ['subscription', 'episode', 'deletion-worker'];

@@ -7,8 +7,8 @@ import * as deletions from '../../apps/deletion-worker/src/records/deletion.stor
 import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
 import * as episodes from '../../apps/episode/src/episode.store.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
-import { explain, type Plan, planModes } from './plan.js';
-import { seedEpisodes, type SeededUser } from './seeded.episodes.js';
+import { explain, type Plan, planModes } from './testing/plan.js';
+import { seedEpisodes, type SeededUser } from './testing/seeded.episodes.js';
 
 const size = process.env.TEST_FULL ? 1_000_000 : 50_000;
 /** Each of two large users has a tenth of all; the others have 2,000 or less. */

@@ -15,7 +15,7 @@ import * as deletions from '../../apps/deletion-worker/src/records/deletion.stor
 import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
 import * as episodes from '../../apps/episode/src/episode.store.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
-import { planModes } from './plan.js';
+import { planModes } from './testing/plan.js';
 
 const partitions = 5;
 const [guid, syncId] = [randomUUID(), randomUUID()];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DeletionStack } from '../testing/deletion.stack.js';
-import { checkWalks, seed } from '../testing/sync.walk.js';
+import { DeletionStack } from './testing/deletion.stack.js';
+import { checkWalks, seed } from './testing/sync.walk.js';
 
 const full = Boolean(process.env.TEST_FULL);
 /** Walkers at the same time: with kills, which wait for what a killed worker had begun, and without. */

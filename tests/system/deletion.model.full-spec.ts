@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DeletionStack } from '../testing/deletion.stack.js';
-import { checkWalks, seed } from '../testing/sync.walk.js';
+import { DeletionStack } from './testing/deletion.stack.js';
+import { checkWalks, seed } from './testing/sync.walk.js';
 
 let stack: DeletionStack;
 beforeAll(async () => {

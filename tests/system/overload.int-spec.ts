@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
-import { deadlineMs, expectRefused } from '../testing/fault.world.js';
+import { deadlineMs, expectRefused } from './testing/fault.world.js';
 
 const full = Boolean(process.env.TEST_FULL);
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import autocannon from 'autocannon';
 import { type App, type AppProcess, AppStack } from '#testing';
-import { Balancer } from '../testing/balancer.js';
+import { Balancer } from './testing/balancer.js';
 
 let stack: AppStack;
 beforeAll(async () => {

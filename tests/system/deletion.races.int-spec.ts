@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, eventually, type DeviceAnswer } from '#testing';
-import { DeletionStack } from '../testing/deletion.stack.js';
-import { episode, type SimulatedUser } from '../testing/simulated.user.js';
+import { DeletionStack } from './testing/deletion.stack.js';
+import { episode, type SimulatedUser } from './testing/simulated.user.js';
 
 const rounds = process.env.TEST_FULL ? 200 : 20;
 /** Rounds that are under way at the same time. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { DeletionStack } from '../testing/deletion.stack.js';
-import type { SimulatedUser } from '../testing/simulated.user.js';
-import { emptyRedis } from '../testing/sync.faults.js';
-import { Witness } from '../testing/witness.js';
+import { DeletionStack } from './testing/deletion.stack.js';
+import type { SimulatedUser } from './testing/simulated.user.js';
+import { emptyRedis } from './testing/sync.faults.js';
+import { Witness } from './testing/witness.js';
 
 /** Deletions that one fault meets. */
 const many = process.env.TEST_FULL ? 200 : 40;
