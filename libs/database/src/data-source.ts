@@ -2,7 +2,6 @@ import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
-import { corkedSocket } from './corked.socket.js';
 
 export interface DatabaseOptions {
   url: string;
@@ -70,7 +69,6 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     poolErrorHandler: () => undefined,
     extra: {
       types,
-      stream: corkedSocket,
       pipeline: true,
       ...(!pooled && { statement_timeout: statementTimeoutMs }),
       query_timeout: queryTimeoutMs,
