@@ -22,8 +22,9 @@ describe('a call', () => {
     const correlationId = 'c1';
     const reply = await call(await client(), probe, { text: 'hello' }, { requestId: 'r1', correlationId });
     expect(reply).toMatchObject({ text: 'hello', replica: 'a', requestId: 'r1', correlationId });
+    // At most what the caller waits, 5 s, and the half of a round trip by which a process may misjudge Redis' time.
     expect(reply.remainingMs).toBeGreaterThan(0);
-    expect(reply.remainingMs).toBeLessThanOrEqual(5_001);
+    expect(reply.remainingMs).toBeLessThanOrEqual(6_000);
   });
 
   it('is answered with JSON as the handler made it, byte for byte, as a whole or as a field', async () => {
