@@ -94,6 +94,22 @@ describe('scopes', () => {
     expectError(await reader.get('/deletions/1'), 404);
   });
 
+  test.each([
+    ['scope as a text', { scope: 'profile read:subscriptions' }],
+    ['scope as an array', { scope: ['profile', 'read:subscriptions'] }],
+    ['scp as a text', { scp: 'profile read:subscriptions' }],
+    ['scp as an array', { scp: ['profile', 'read:subscriptions'] }],
+    ['both, together', { scope: 'profile', scp: ['read:subscriptions'] }],
+  ])('are those of %s', async (_, claims) => {
+    const reader = await User.fresh(claims);
+    expect((await reader.get('/subscriptions')).status).toBe(200);
+    expectError(await reader.send('DELETE', `/subscriptions/${guid}`), 401);
+  });
+
+  test.each([{ scp: '' }, { scp: [] }, { scp: 'profile' }, { scp: null }])('%j allows nothing', async (claims) => {
+    expectError(await send('GET', '/subscriptions', { token: await token(claims) }), 401);
+  });
+
   test('write:subscriptions is enough for every write', async () => {
     const writer = await User.fresh({ scope: 'write:subscriptions' });
     const made = await writer.subscribed();

@@ -20,7 +20,8 @@ export interface Claims {
   sub?: string;
   iss?: string;
   aud?: string;
-  scope?: string;
+  scope?: unknown;
+  scp?: unknown;
   /** Seconds since 1970. */
   exp?: number;
   nbf?: number;

@@ -40,7 +40,7 @@ export type Scope = 'read:subscriptions' | 'write:subscriptions';
 /** The authenticated user of a request. */
 export interface Caller {
   userId: string;
-  /** `undefined` where the token names no scope, which allows everything. */
+  /** `undefined` where the token has no claim of scopes, which allows everything. */
   scopes: ReadonlySet<string> | undefined;
 }
 
@@ -126,12 +126,12 @@ export class Authenticator {
     const keys = this.issuers.get(issuer);
     if (!keys) throw new AuthenticationFailure('issuer');
     const version = keys.version();
-    const { sub, exp, scope } = await this.payload(token, issuer, keys);
+    const { sub, exp, scope, scp } = await this.payload(token, issuer, keys);
     // In UTF-8 all lone surrogates are the same bytes, so subjects that differ in one only would be the same user.
     if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new AuthenticationFailure('claims');
     return {
       userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
-      scopes: scopes(scope),
+      scopes: scopesOf([scope, scp]),
       expires: (exp as number) * 1_000,
       keys,
       version,
@@ -187,8 +187,10 @@ function reasonOf(error: unknown): FailureReason {
   return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';
 }
 
-function scopes(claim: unknown): ReadonlySet<string> | undefined {
-  if (claim === undefined) return undefined;
-  if (typeof claim === 'string') return new Set(claim.split(' '));
-  return new Set(Array.isArray(claim) ? claim.map(String) : []);
+/** The scopes of the claims `scope` and `scp`, each a text or an array; `undefined` where there is neither. */
+function scopesOf(claims: readonly unknown[]): ReadonlySet<string> | undefined {
+  const sent = claims.filter((claim) => claim !== undefined);
+  if (sent.length === 0) return undefined;
+  const words = (claim: unknown) => (typeof claim === 'string' ? claim.split(' ') : claim);
+  return new Set(sent.flatMap(words).map(String));
 }
