@@ -121,22 +121,36 @@ describe('PATCH', () => {
   });
 });
 
+describe('null counts as not sent', () => {
+  test.each([
+    [
+      { is_subscribed: false, new_feed_url: null, new_guid: null },
+      { is_subscribed: false, subscription_changed: stamp },
+    ],
+    [
+      { is_subscribed: null, new_feed_url: urlB, new_guid: null },
+      { new_feed_url: urlB, subscription_changed: stamp },
+    ],
+  ])('PATCH %j', async (patch, answer) => {
+    const { ann, guid } = await userWithOne();
+    expect((await ann.patch(`/subscriptions/${guid}`, patch)).body).toEqual(answer);
+  });
+});
+
 describe('PATCH is 405 and applies nothing', () => {
   test.each([
     ['no field', {}],
     ['only unknown fields', { feed_url: urlB, guid: newGuid() }],
     ['a list', []],
     ['a string', 'is_subscribed'],
-    ['null for is_subscribed', { is_subscribed: null }],
     ['a string for is_subscribed', { is_subscribed: 'true' }],
     ['a number for is_subscribed', { is_subscribed: 1 }],
     ['a URL without a scheme', { new_feed_url: 'a.example/feed' }],
     ['a URL of another scheme', { new_feed_url: 'ftp://a.example/feed' }],
     ['a URL that is too long', { new_feed_url: `https://feeds.example/${'x'.repeat(4_075)}` }],
     ['a URL with a NUL', { new_feed_url: 'https://a.example/\u0000' }],
-    ['null for new_feed_url', { new_feed_url: null }],
     ['no UUID', { new_guid: 'x' }],
-    ['null for new_guid', { new_guid: null }],
+    ['null in every field, which counts as not sent', { is_subscribed: null, new_feed_url: null, new_guid: null }],
     ['a number for new_guid', { new_guid: 7 }],
   ])('with %s', async (_, patch) => {
     const { ann, guid } = await userWithOne();
@@ -149,7 +163,7 @@ describe('PATCH is 405 and applies nothing', () => {
     { is_subscribed: false, new_guid: 'x' },
     { is_subscribed: false, new_feed_url: 'x' },
     { new_feed_url: urlB, is_subscribed: 'no' },
-    { new_guid: newGuid(), new_feed_url: null },
+    { new_guid: newGuid(), new_feed_url: '' },
   ])('with one bad field among good ones: %j', async (patch) => {
     const { ann, guid } = await userWithOne();
     const before = await ann.subscriptions();

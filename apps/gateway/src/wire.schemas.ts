@@ -51,8 +51,9 @@ export const subscribeSchema = z
   .meta({ id: 'SubscribeRequest' });
 
 export const updateSchema = z
-  .object({ new_feed_url: httpUrl.optional(), new_guid: guidSchema.optional(), is_subscribed: z.boolean().optional() })
-  .refine((patch) => Object.values(patch).some((value) => value !== undefined), 'needs at least one known field')
+  // `null` counts as not sent, as in every request.
+  .object({ new_feed_url: httpUrl.nullish(), new_guid: guidSchema.nullish(), is_subscribed: z.boolean().nullish() })
+  .refine((patch) => Object.values(patch).some((value) => (value ?? undefined) !== undefined), 'needs a known field')
   .meta({ id: 'UpdateRequest' });
 
 export const episodePageSchema = page.extend({ episodes: z.array(episodeSchema) }).meta({ id: 'EpisodePage' });

@@ -72,8 +72,13 @@ export class SubscriptionController {
     @Param('guid', { schema: guidSchema }) guid: string,
     @Body({ schema: updateSchema }) body: z.output<typeof updateSchema>,
   ) {
-    const { new_feed_url: newFeedUrl, new_guid: newGuid, is_subscribed: isSubscribed } = body;
-    const patch = { userId, guid, newFeedUrl, newGuid, isSubscribed };
+    const patch = {
+      userId,
+      guid,
+      newFeedUrl: body.new_feed_url ?? undefined,
+      newGuid: body.new_guid ?? undefined,
+      isSubscribed: body.is_subscribed ?? undefined,
+    };
     return writeAnswer(updateSubscription, await this.services.call(updateSubscription, request, patch)).body;
   }
 
