@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Status } from '#contracts';
 import { newer, settle } from './episode.rule.js';
 
-const stamp = '2026-02-02T12:00:00.500Z';
+const arrived = '2026-02-02T12:00:00.500Z';
 const full = (value: Status['value'], at: string): Status => ({ value, at, minuteForm: false });
 const toMinute = (value: Status['value'], at: string): Status => ({ value, at, minuteForm: true });
 const at = (time: string) => `2026-02-01T${time.padEnd(15, '0')}Z`;
@@ -12,20 +12,20 @@ const [noon, later] = [at('12:00:10.000000'), at('12:00:20.000000')];
 
 describe('settle', () => {
   it('takes the first status there is', () => {
-    expect(settle(undefined, full(1, noon), stamp)).toEqual({ status: full(1, noon), change: 'seen' });
+    expect(settle(undefined, full(1, noon), arrived)).toEqual({ status: full(1, noon), change: 'seen' });
   });
 
   it('lets a later time replace', () => {
-    expect(settle(full(1, noon), full(2, later), stamp)).toEqual({ status: full(2, later), change: 'seen' });
+    expect(settle(full(1, noon), full(2, later), arrived)).toEqual({ status: full(2, later), change: 'seen' });
   });
 
   it('lets an equal time replace', () => {
-    expect(settle(full(1, noon), full(2, noon), stamp)).toEqual({ status: full(2, noon), change: 'seen' });
+    expect(settle(full(1, noon), full(2, noon), arrived)).toEqual({ status: full(2, noon), change: 'seen' });
   });
 
   it('ignores an earlier time, by a microsecond too', () => {
     const standing = full(1, at('12:00:10.000001'));
-    expect(settle(standing, full(2, noon), stamp)).toEqual({ status: standing, change: 'none' });
+    expect(settle(standing, full(2, noon), arrived)).toEqual({ status: standing, change: 'none' });
   });
 
   it.each([
@@ -33,12 +33,12 @@ describe('settle', () => {
     ['what stands', toMinute(1, at('12:00:00.000000')), full(2, at('12:00:50.000000'))],
     ['both', toMinute(1, at('12:00:00.000000')), toMinute(2, at('12:00:00.000000'))],
   ])('compares both times cut to the minute when %s has minute form: the same minute replaces', (_, standing, sent) => {
-    expect(settle(standing, sent, stamp)).toEqual({ status: sent, change: 'seen' });
+    expect(settle(standing, sent, arrived)).toEqual({ status: sent, change: 'seen' });
   });
 
   it('ignores an earlier minute in minute form', () => {
     const standing = full(1, at('12:01:00.000000'));
-    expect(settle(standing, toMinute(2, at('12:00:00.000000')), stamp).change).toBe('none');
+    expect(settle(standing, toMinute(2, at('12:00:00.000000')), arrived).change).toBe('none');
   });
 
   it.each([
@@ -46,26 +46,26 @@ describe('settle', () => {
     ['another time of the same printed minute', full(1, noon), full(1, later)],
     ['the printed form of what stands', full(true, noon), toMinute(true, at('12:00:00.000000'))],
   ])('finds no change to see in the same value at %s', (_, standing, sent) => {
-    expect(settle(standing, sent, stamp).change).not.toBe('seen');
+    expect(settle(standing, sent, arrived).change).not.toBe('seen');
   });
 
   it('keeps the later time of a repeated value, so that the order of arrival does not matter', () => {
-    expect(settle(full(1, noon), full(1, later), stamp)).toEqual({ status: full(1, later), change: 'time' });
+    expect(settle(full(1, noon), full(1, later), arrived)).toEqual({ status: full(1, later), change: 'time' });
   });
 
   it('sees a change in the same value at a later printed minute', () => {
-    expect(settle(full(1, noon), full(1, at('12:01:00.000000')), stamp).change).toBe('seen');
+    expect(settle(full(1, noon), full(1, at('12:01:00.000000')), arrived).change).toBe('seen');
   });
 
-  it('takes a time 24 h ahead of the server as it is', () => {
-    const sent = full(1, '2026-02-03T12:00:00.500000Z');
-    expect(settle(undefined, sent, stamp).status).toEqual(sent);
+  it('takes a time 5 minutes ahead of the arrival as it is', () => {
+    const sent = full(1, '2026-02-02T12:05:00.500000Z');
+    expect(settle(undefined, sent, arrived).status).toEqual(sent);
   });
 
-  it("counts a time more than 24 h ahead as the request's stamp", () => {
+  it("counts a time more than 5 minutes ahead as the request's arrival", () => {
     const clamped = full(1, '2026-02-02T12:00:00.500000Z');
-    expect(settle(undefined, full(1, '2026-02-03T12:00:00.500001Z'), stamp).status).toEqual(clamped);
-    expect(settle(full(2, noon), toMinute(1, '2999-01-01T00:00:00.000000Z'), stamp)).toEqual({
+    expect(settle(undefined, full(1, '2026-02-02T12:05:00.500001Z'), arrived).status).toEqual(clamped);
+    expect(settle(full(2, noon), toMinute(1, '2999-01-01T00:00:00.000000Z'), arrived)).toEqual({
       status: clamped,
       change: 'seen',
     });
@@ -73,12 +73,12 @@ describe('settle', () => {
 
   it('changes nothing when a clamped status has the value that stands', () => {
     const sent = full(1, '2999-01-01T00:00:00.000000Z');
-    expect(settle(full(1, noon), sent, stamp)).toEqual({ status: full(1, noon), change: 'none' });
+    expect(settle(full(1, noon), sent, arrived)).toEqual({ status: full(1, noon), change: 'none' });
   });
 
-  it('lets a clamped status lose against a standing time that is later than the stamp', () => {
-    const standing = full(1, '2026-02-02T13:00:00.000000Z');
-    expect(settle(standing, full(2, '2999-01-01T00:00:00.000000Z'), stamp).change).toBe('none');
+  it('lets a clamped status lose against a standing time that is later than the arrival', () => {
+    const standing = full(1, '2026-02-02T12:04:00.000000Z');
+    expect(settle(standing, full(2, '2999-01-01T00:00:00.000000Z'), arrived).change).toBe('none');
   });
 });
 
@@ -99,7 +99,7 @@ const writes = fc
   );
 
 const standsAfter = (sent: readonly Status[]) =>
-  sent.reduce<Status | undefined>((standing, status) => settle(standing, status, stamp).status, undefined);
+  sent.reduce<Status | undefined>((standing, status) => settle(standing, status, arrived).status, undefined);
 
 describe('a register', () => {
   it('ends at the newest of any shuffled full-precision writes', () => {
@@ -115,7 +115,7 @@ describe('a register', () => {
       fc.property(writes, (sent) => {
         const standing = standsAfter(sent);
         const newest = sent.find((status) => status.at === standing?.at) as Status;
-        expect(settle(standing, newest, stamp)).toEqual({ status: newest, change: 'none' });
+        expect(settle(standing, newest, arrived)).toEqual({ status: newest, change: 'none' });
         expect(standsAfter([...sent, ...sent])).toEqual(standing);
       }),
     );

@@ -41,18 +41,18 @@ export function shown(
  */
 export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
 
-/** A client's clock may be ahead by this much. */
-const aheadLimitMs = 24 * 60 * 60 * 1000;
+/** A client's clock may be ahead by this much: more is no drift of a clock, and would win against all that comes. */
+const aheadLimitMs = 5 * 60 * 1000;
 
 /**
  * Applies a status that was sent to the one that stands (docs/interface.md, "States"): later or equal replaces, earlier
- * is ignored. Where either time was given to the minute, both are compared by the minute. A time more than 24 h ahead
- * of the server counts as the request's stamp. The same value in the same minute is no change; a later time is kept all
- * the same, so that the order in which writes arrive does not matter.
+ * is ignored. Where either time was given to the minute, both are compared by the minute. A time more than 5
+ * minutes ahead of the request's arrival counts as that arrival. The same value in the same minute is no change; a
+ * later time is kept all the same, so that the order in which writes arrive does not matter.
  */
-export function settle(standing: Status | undefined, sent: Status, stamp: string): Settled {
-  const now = instantOf(stamp);
-  const clamped = sent.at > now && sent.at > ahead(stamp);
+export function settle(standing: Status | undefined, sent: Status, arrived: string): Settled {
+  const now = instantOf(arrived);
+  const clamped = sent.at > now && sent.at > ahead(arrived);
   const status = clamped ? { value: sent.value, at: now, minuteForm: false } : sent;
   if (!standing) return { status, change: 'seen' };
   if (clamped && status.value === standing.value) return { status: standing, change: 'none' };
@@ -79,13 +79,13 @@ function order(a: Status, b: Status): number {
   return left > right ? 1 : -1;
 }
 
-/** A stamp in the form of a client's time. */
-function instantOf(stamp: string): string {
-  return `${stamp.slice(0, 23)}000Z`;
+/** A time of the server in the form of a client's. */
+function instantOf(time: string): string {
+  return `${time.slice(0, 23)}000Z`;
 }
 
-function ahead(stamp: string): string {
-  return instantOf(new Date(Date.parse(stamp) + aheadLimitMs).toISOString());
+function ahead(time: string): string {
+  return instantOf(new Date(Date.parse(time) + aheadLimitMs).toISOString());
 }
 
 /** The row with the metadata that was sent; an empty value does not replace one that is there. */
@@ -97,13 +97,13 @@ export function described(row: EpisodeRow, sent: Partial<Metadata>): EpisodeRow 
 }
 
 /** The row with the statuses that were sent, each settled against the one that stands. */
-export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], stamp: string): EpisodeRow {
+export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], arrived: string): EpisodeRow {
   const statuses = { ...row.statuses };
   let changed = false;
   for (const name of statusNames) {
     const status = sent[name];
     if (!status) continue;
-    const outcome = settle(statuses[name], status, stamp);
+    const outcome = settle(statuses[name], status, arrived);
     if (outcome.change === 'none') continue;
     statuses[name] = outcome.status;
     changed = true;

@@ -250,11 +250,13 @@ describe('a status', () => {
     expect(merged?.played_status).toEqual({ value: true, timestamp: '2026-01-01T10:00' });
   });
 
-  it('of the years 1 and 9999 is kept, the far one as the stamp of its request', async () => {
+  it('of the years 1 and 9999 is kept, the far one as the arrival of its request', async () => {
     const [first] = await put({ ...metadata(1), playedStatus: { value: true, timestamp: '0001-01-01T00:00' } });
     expect(first?.played_status?.timestamp).toBe('0001-01-01T00:00');
+    const before = Date.now();
     await put({ ...metadata(1), newStatus: { value: true, timestamp: '9999-12-31T23:59:59Z' } });
-    expect((await list())[0]?.new_status?.timestamp).toBe((await clock()).slice(0, 16));
+    const minute = (time: number) => new Date(time).toISOString().slice(0, 16);
+    expect([minute(before), minute(Date.now())]).toContain((await list())[0]?.new_status?.timestamp);
   });
 });
 

@@ -56,7 +56,9 @@ export class KnownEpisodes {
 
   constructor(
     private readonly loaded: Loaded,
-    readonly stamp: string,
+    private readonly stamp: string,
+    /** When the request arrived, which bounds the times of statuses. */
+    readonly arrived: string,
   ) {
     this.subscriptions = new Map(loaded.subscriptions);
     this.storedAliases = new Set(loaded.aliases.map(([syncId]) => syncId));

@@ -71,7 +71,7 @@ export function applyUpload(
   const meant = findEpisode(known, upload, entry, subscription.id);
   if ('message' in meant) return meant;
   const { row, same } = meant;
-  const next = settled(described(same ? merged(row, same) : row, upload.metadata), upload.statuses, known.stamp);
+  const next = settled(described(same ? merged(row, same) : row, upload.metadata), upload.statuses, known.arrived);
   if (!budget.reserve(next, subscription.currentGuid, same)) return failedEntry(upload, 'limit_reached', tooLarge);
   known.keep(next, same);
   if (upload.syncId !== undefined) known.addAlias(next.id, upload.syncId);

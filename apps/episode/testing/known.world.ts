@@ -62,6 +62,7 @@ export function world(
       room: { ...room },
     },
     now,
+    now,
   );
 }
 

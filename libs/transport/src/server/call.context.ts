@@ -1,6 +1,6 @@
 import { BaseRpcContext } from '@nestjs/microservices';
 import type { CallMetadata } from '#contracts';
-import type { Entry } from '../wire/format.js';
+import { type Entry, timeOf } from '../wire/format.js';
 
 /** What a handler can know about a call besides its payload; injected by `@Ctx()`. */
 export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number]> implements CallMetadata {
@@ -22,6 +22,11 @@ export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number
   /** All out-of-band facts that the caller attached. */
   getMetadata(): Readonly<Record<string, string>> {
     return this.entry.request.metadata;
+  }
+
+  /** When the request was sent, by Redis' time and in milliseconds: the same however often it is delivered. */
+  get arrivedMs(): number {
+    return timeOf(this.entry.id);
   }
 
   /** How long the caller still waits, by Redis' time; negative once it has given up. */
