@@ -63,6 +63,13 @@ export const connectionAttacks: readonly Attack[] = [
     },
   },
   {
+    name: '200 connections with 2,000 requests at once each that expect what nobody can meet',
+    prepare: (attacker) => {
+      const bytes = Buffer.from('GET / HTTP/1.1\r\nHost:\r\nExpect: x\r\n\r\n'.repeat(2_000));
+      return () => attacker.hold(200, () => bytes, holdMs);
+    },
+  },
+  {
     name: '1,000 connections that all send a request in the same moment',
     prepare: (attacker) => {
       const bytes = Buffer.from('GET / HTTP/1.1\r\nHost:\r\n\r\n');

@@ -38,7 +38,7 @@ export const subscriptionPageSchema = page
   .extend({ subscriptions: z.array(subscriptionSchema) })
   .meta({ id: 'SubscriptionPage' });
 
-/** A valid entry, for the API description: entries are validated one by one, after they were counted (batch.ts). */
+/** A valid entry, for the API description: entries are validated one by one, after they were counted (subscriptionEntries). */
 const subscriptionEntry = z.toJSONSchema(
   z.object({
     feed_url: z.string().describe('Absolute http or https URL.'),

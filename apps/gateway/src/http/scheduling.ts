@@ -109,10 +109,13 @@ interface Parser {
  */
 export function limitPipelining(server: Server): void {
   const unanswered = new WeakMap<Socket, number>();
-  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+  const count = ({ socket }: IncomingMessage, response: ServerResponse) => {
     unanswered.set(socket, (unanswered.get(socket) ?? 0) + 1);
     response.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1));
-  });
+  };
+  server.prependListener('request', count);
+  // A request with an `Expect` that nobody can meet is answered without becoming a `request`.
+  server.prependListener('checkExpectation', count);
   server.on('connection', (socket: Socket & { parser?: Parser }) => {
     const { parser } = socket;
     const start = parser?.onIncoming;
