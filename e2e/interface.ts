@@ -46,7 +46,7 @@ export type EpisodePage = Page & { episodes: Episode[] };
 
 export interface SubscribeAnswer {
   success: { feed_url: string; guid: string; is_subscribed: true; subscription_changed: string }[];
-  failure: { feed_url: string; message: string }[];
+  failure: { feed_url: string; guid?: string; code: string; message: string }[];
 }
 
 export interface UpdateAnswer {

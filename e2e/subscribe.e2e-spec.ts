@@ -88,11 +88,11 @@ describe('a guid that was sent and is known names its subscription, and', () => 
     expect(await ann.subscribed(urlB)).toBe(two);
   });
 
-  test('a URL current at another one stays there: nothing moves or merges', async () => {
+  test('a URL current at another one with a declared guid is feed_url_taken: nothing moves or merges', async () => {
     const ann = await User.fresh();
     const [one, two] = [await ann.subscribed(urlA, newGuid()), await ann.subscribed(urlB, newGuid())];
-    const [echo] = await ann.subscribe({ feed_url: urlA, guid: two });
-    expect(echo).toMatchObject({ feed_url: urlA, guid: two });
+    const { success, failure } = await post(ann, { feed_url: urlA, guid: two });
+    expect([success, failure]).toMatchObject([[], [{ feed_url: urlA, code: 'feed_url_taken', guid: one }]]);
     expect((await ann.subscription(one)).feed_url).toBe(urlA);
     expect((await ann.subscription(two)).feed_url).toBe(urlB);
     expect(await ann.subscribed(urlA)).toBe(one);
@@ -189,12 +189,12 @@ describe('a subscription that was found', () => {
     expect(stamps).toEqual([...new Set(stamps)].sort());
   });
 
-  test('when it is deleted comes back: its guid with a URL current at another one leaves both where they are', async () => {
+  test('is the live one where a guid of a deleted one comes with its URL: the deleted one becomes a pointer to it', async () => {
     const ann = await User.fresh();
     const [one, two] = [await ann.subscribed(urlA, newGuid()), await ann.subscribed(urlB, newGuid())];
     await ann.deleted(one);
-    await ann.subscribed(urlB, one);
-    expect(await ann.subscription(one)).toMatchObject({ guid: one, feed_url: urlA, is_subscribed: true });
+    expect(await ann.subscribed(urlB, one)).toBe(two);
+    expect(await ann.subscription(one)).toMatchObject({ new_guid: two, feed_url: urlB, is_subscribed: true });
     expect(await ann.subscription(two)).toMatchObject({ guid: two, feed_url: urlB, is_subscribed: true });
   });
 
@@ -210,7 +210,8 @@ describe('a subscription that was found', () => {
   test('does not swap URLs with another one in one batch', async () => {
     const ann = await User.fresh();
     const [one, two] = [await ann.subscribed(urlA, newGuid()), await ann.subscribed(urlB, newGuid())];
-    await ann.subscribe({ feed_url: urlB, guid: one }, { feed_url: urlA, guid: two });
+    const { failure } = await post(ann, { feed_url: urlB, guid: one }, { feed_url: urlA, guid: two });
+    expect(failure.map(({ code }) => code)).toEqual(['feed_url_taken', 'feed_url_taken']);
     expect((await ann.subscription(one)).feed_url).toBe(urlA);
     expect((await ann.subscription(two)).feed_url).toBe(urlB);
   });

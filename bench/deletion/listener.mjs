@@ -1,6 +1,6 @@
 const subscribe = `
   WITH clock AS (SELECT stamp FROM sync.begin_write($1, gen_random_uuid()::text)), made AS (
-    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
     SELECT $1, 'https://podcast.example/' || $2::uuid, $2::uuid, true, stamp, stamp, stamp FROM clock RETURNING id
   ), named AS (
     INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)

@@ -4,7 +4,7 @@ const clocks = `INSERT INTO sync.user_clock (user_id, stamp) SELECT u, '2026-01-
 
 const subscriptions = `
   WITH made AS (
-    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
     SELECT u, 'https://podcast.example/shows/' || guid || '/feed.xml', guid, true, '2026-01-01', '2026-01-01', '2026-01-01'
     FROM unnest($1::uuid[]) u, generate_series(1, $2::int) n,
       LATERAL (SELECT gen_random_uuid() AS guid WHERE (u, n) IS NOT NULL) g

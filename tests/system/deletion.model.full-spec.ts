@@ -37,7 +37,10 @@ describe('a system that is broken is found out:', () => {
     ['the cascade forgets the episodes', broken('RETURN NULL;', 'BEFORE DELETE ON episode.episodes')],
     [
       'POST does not win over a pending deletion',
-      broken('NEW.added := OLD.added; RETURN NEW;', 'BEFORE UPDATE ON subscription.subscriptions'),
+      broken(
+        'NEW.deletion_id := coalesce(NEW.deletion_id, OLD.deletion_id); RETURN NEW;',
+        'BEFORE UPDATE ON subscription.subscriptions',
+      ),
     ],
     ['answers are not remembered', broken('RETURN NULL;', 'BEFORE INSERT ON sync.request')],
     [

@@ -122,11 +122,14 @@ describe('two workers', () => {
       `WITH asked AS (SELECT gen_random_uuid() AS user_id, date_trunc('milliseconds', clock_timestamp()) AS stamp FROM generate_series(1, $1)),
        clocks AS (INSERT INTO sync.user_clock SELECT user_id, stamp FROM asked),
        made AS (
-         INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
-         SELECT user_id, 'https://podcast.example/feed', gen_random_uuid(), true, stamp, stamp, stamp FROM asked
-         RETURNING user_id, id, added
+         INSERT INTO subscription.subscriptions
+           (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed, deletion_id)
+         SELECT user_id, 'https://podcast.example/feed', gen_random_uuid(), true, stamp, stamp, stamp,
+           nextval('deletion.deletion_id') FROM asked
+         RETURNING user_id, id, changed, deletion_id
        )
-       INSERT INTO deletion.deletions (user_id, subscription_id, requested) SELECT user_id, id, added FROM made
+       INSERT INTO deletion.deletions (user_id, id, subscription_id, requested)
+       SELECT user_id, deletion_id, id, changed FROM made
        RETURNING user_id AS user`,
       [count],
     );

@@ -176,8 +176,8 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
 
   it('a merge reads the names of the user, and finds the pointers to one subscription by look-ups', async () => {
     await expectPlans(
-      subscriptions.absorb,
-      [ascending, user.subscriptionId + 1, user.subscriptionId + 2, upload(0), 10],
+      subscriptions.absorbNames,
+      [ascending, [user.subscriptionId + 1], [user.subscriptionId + 2], upload(0)],
       {
         uses: ['guids_pkey', 'feed_urls_pkey', 'subscriptions_pointers'],
         buffers: Infinity,

@@ -71,7 +71,7 @@ export class StoredUser {
   async addAgain(id: number): Promise<void> {
     await this.owner.query(
       `UPDATE subscription.subscriptions
-       SET is_subscribed = true, deleted = NULL, subscription_changed = $3, added = $3, changed = $3 WHERE user_id = $1 AND id = $2`,
+       SET is_subscribed = true, deleted = NULL, deletion_id = NULL, subscription_changed = $3, changed = $3 WHERE user_id = $1 AND id = $2`,
       [this.id, id, await this.stamp()],
     );
   }
@@ -83,9 +83,12 @@ export class StoredUser {
       'UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2',
       [this.id, from, into, stamp],
     );
-    await this.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [this.id, from, into, stamp]);
     await this.owner.query(
-      'UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4 WHERE user_id = $1 AND id = $2',
+      'SELECT episode.merge_subscriptions($1, ARRAY[$2::bigint], ARRAY[$3::bigint], $4, 1000000)',
+      [this.id, from, into, stamp],
+    );
+    await this.owner.query(
+      'UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4, deletion_id = NULL WHERE user_id = $1 AND id = $2',
       [this.id, from, into, stamp],
     );
   }

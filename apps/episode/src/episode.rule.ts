@@ -113,7 +113,7 @@ export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], arrived: 
 
 /**
  * Two episodes as one: of each status the newer, and the metadata of the one that stays, completed by the other's.
- * `episode.merge_subscription` is the same rule in SQL.
+ * `episode.merge_subscriptions` is the same rule in SQL.
  */
 export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   const statuses = { ...into.statuses };

@@ -50,7 +50,12 @@ async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<v
 }
 
 async function merge(userId: string): Promise<EpisodeRow[]> {
-  await world.owner.query('SELECT episode.merge_subscription($1, $2, $3, $4, 1000000)', [userId, from, into, stamp]);
+  await world.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [
+    userId,
+    [from],
+    [into],
+    stamp,
+  ]);
   const { rows } = await world.owner.query<{ row: LoadedRow }>(
     `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM episode.episodes e WHERE e.user_id = $1 ORDER BY e.id) r`,
     [userId],

@@ -7,17 +7,32 @@ import {
   Failure,
   faultInHttpUrl,
   guidSchema,
+  parseTime,
   type RequestOf,
   type subscribe,
   subscriptionSchema,
   wireNames,
 } from '#contracts';
 import { z } from 'zod';
+import { QueryString } from './list/list.query.js';
 
 const httpUrl = z
   .string()
   .trim()
   .refine((text) => faultInHttpUrl(text) === undefined, 'must be an absolute http or https URL');
+
+const sentTime = z
+  .string()
+  .refine((text) => parseTime(text) !== undefined, 'must be a date and time (RFC 3339)')
+  .meta({ format: 'date-time' });
+
+/** The `timestamp` of a DELETE. @throws Failure `invalid` for one that is no time, and for several. */
+export function deletionTime(url: string): string | undefined {
+  const sent = new QueryString(url.slice(url.indexOf('?')), ['timestamp']).getAll('timestamp');
+  if (sent.length === 0) return undefined;
+  if (sent.length > 1 || !sentTime.safeParse(sent[0]).success) throw new Failure('invalid');
+  return sent[0];
+}
 
 /** The interface's error body. */
 export const errorSchema = z
@@ -38,11 +53,17 @@ export const subscriptionPageSchema = page
   .extend({ subscriptions: z.array(subscriptionSchema) })
   .meta({ id: 'SubscriptionPage' });
 
+const timeOfChange = 'When, by the clock of the client, the listener';
+
 /** A valid entry, for the API description: entries are validated one by one, after they were counted (subscriptionEntries). */
 const subscriptionEntry = z.toJSONSchema(
   z.object({
     feed_url: z.string().describe('Absolute http or https URL.'),
     guid: z.guid().optional().meta({ format: 'uuid', description: 'Declared by the feed; derived when omitted.' }),
+    timestamp: z.iso
+      .datetime({ offset: true })
+      .optional()
+      .meta({ description: `${timeOfChange} subscribed.` }),
   }),
 );
 
@@ -52,8 +73,17 @@ export const subscribeSchema = z
 
 export const updateSchema = z
   // `null` counts as not sent, as in every request.
-  .object({ new_feed_url: httpUrl.nullish(), new_guid: guidSchema.nullish(), is_subscribed: z.boolean().nullish() })
-  .refine((patch) => Object.values(patch).some((value) => (value ?? undefined) !== undefined), 'needs a known field')
+  .object({
+    new_feed_url: httpUrl.nullish(),
+    new_guid: guidSchema.nullish(),
+    is_subscribed: z.boolean().nullish(),
+    timestamp: sentTime.nullish().describe(`${timeOfChange} subscribed or unsubscribed.`),
+  })
+  .refine(
+    (patch) =>
+      [patch.new_feed_url, patch.new_guid, patch.is_subscribed].some((value) => (value ?? undefined) !== undefined),
+    'needs a known field beside timestamp',
+  )
   .meta({ id: 'UpdateRequest' });
 
 export const episodePageSchema = page.extend({ episodes: z.array(episodeSchema) }).meta({ id: 'EpisodePage' });
@@ -96,11 +126,14 @@ function counted(entries: readonly unknown[], most: number): readonly unknown[] 
 export function subscriptionEntries(entries: readonly unknown[], most: number): RequestOf<typeof subscribe>['entries'] {
   return counted(entries, most).map((entry) => {
     if (!isObject(entry) || typeof entry.feed_url !== 'string') throw new Failure('invalid');
-    const { feed_url: feedUrl, guid } = entry;
-    if (guid === undefined || guid === null) return { feedUrl };
-    // A guid that is no string is answered like any other invalid guid.
-    return { feedUrl, guid: typeof guid === 'string' ? guid : '' };
+    return { feedUrl: entry.feed_url, guid: sentText(entry.guid), timestamp: sentText(entry.timestamp) };
   });
+}
+
+/** What is no text is answered like any other text that can't be used. */
+function sentText(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  return typeof value === 'string' ? value : '';
 }
 
 /** The entries of POST /episodes; `null` for one that is no object. */

@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { countedTime } from '#contracts';
+import { podcastGuid } from './podcast-guid.rule.js';
 
 /** What quotas bound; `pointers` are subscriptions that were merged into others. */
 export const bounded = ['live', 'pointers', 'guidChanges', 'guids', 'urls'] as const;
@@ -36,38 +38,56 @@ export class RemainingQuota {
   }
 }
 
-/** A subscription as it is stored; one with `deleted` is a tombstone. Times are stamps. */
+/** A subscription as it is stored; one with `deleted` is a tombstone. Times are stamps, but for `subscribedAt`. */
 export interface SubscriptionRow {
   id: number;
   feedUrl: string;
   guid: string;
   isSubscribed: boolean;
+  /** When the listener subscribed or unsubscribed (UTC with microseconds); from a DELETE on, its time. */
+  subscribedAt: string;
   subscriptionChanged: string;
-  added: string;
   guidChanged: string | null;
+  /** How many of its guids a client sent that are not derived from one of its URLs. */
+  declaredGuids: number;
+  /** The deletion that is PENDING for it. */
+  deletionId: number | null;
   deleted: string | null;
   mergedInto: number | null;
   mergedAt: string | null;
 }
 
+/** Which subscription a guid names, whether a client ever sent it, and whether it is derived from one of its URLs. */
+type GuidName = [subscriptionId: number, sent: boolean, derived: boolean];
+
 /** What a write has read: every row that a guid or URL of the request names, and ids for new rows. */
 export interface Loaded {
   rows: SubscriptionRow[];
-  guids: [guid: string, subscriptionId: number][];
+  guids: [guid: string, ...name: GuidName][];
   /** By the SHA-256 of the URL in hexadecimal. */
   urls: [urlSha256: string, subscriptionId: number][];
   newIds: number[];
   /** What remains of the quotas. */
   left: Remaining;
+  /** The time of the database, UTC with microseconds. */
+  now: string;
+}
+
+/** One subscription that becomes part of another; one that was a tombstone has no states. */
+export interface Merge {
+  from: number;
+  into: number;
+  hasStates: boolean;
 }
 
 /** What a write changes. */
 export interface Changes {
   rows: (SubscriptionRow & { changed: string })[];
-  guids: [guid: string, subscriptionId: number][];
+  guids: [guid: string, ...name: GuidName][];
   urls: [urlSha256: string, subscriptionId: number][];
   formerGuids: [subscriptionId: number, guid: string][];
-  merges: { from: number; into: number }[];
+  /** In their order; `survivor` is what `into` has become part of in the end. */
+  merges: (Merge & { survivor: number })[];
 }
 
 /** The key under which a feed URL is stored. */
@@ -75,54 +95,72 @@ export function urlKey(feedUrl: string): string {
   return hash('sha256', feedUrl, 'hex');
 }
 
+/** Whether a subscription is there, also while its deletion is PENDING. */
+export function isLive(row: SubscriptionRow | undefined): row is SubscriptionRow {
+  return row?.deleted === null;
+}
+
 /**
  * The part of a user's subscriptions that one write is about, in memory: which subscription owns which guid and URL,
  * and what the write has changed so far. Invariants: a guid or URL belongs to at most one subscription; a subscription,
- * or the one it was merged into, keeps every guid and URL it ever had; its current guid and URL are among them.
+ * or the one it was merged into, keeps every guid and URL it ever had, but for those of a tombstone that a live one
+ * took; its current guid is among them; the guid derived from each of its URLs names it unless another live one has it.
  */
 export class KnownSubscriptions {
   /** What remains of the user's quotas. Changes are only counted here; the rules refuse them. */
   readonly quota: RemainingQuota;
   private readonly rows: Map<number, SubscriptionRow>;
-  private readonly guids: Map<string, number>;
+  private readonly guids: Map<string, GuidName>;
   private readonly urls: Map<string, number>;
   private readonly created = new Set<number>();
   private readonly changedRows = new Set<number>();
   private readonly changedGuids = new Set<string>();
   private readonly changedUrls = new Set<string>();
   private readonly formerGuids = new Map<number, string>();
-  private readonly merges: Changes['merges'] = [];
+  private readonly merges: Merge[] = [];
 
   constructor(
     private readonly loaded: Loaded,
     private readonly stamp: string,
+    /** When the request arrived, in milliseconds since 1970. */
+    private readonly arrivedMs: number,
   ) {
     this.rows = new Map(loaded.rows.map((row) => [row.id, { ...row }]));
-    this.guids = new Map(loaded.guids);
+    this.guids = new Map(loaded.guids.map(([guid, ...name]) => [guid, name]));
     this.urls = new Map(loaded.urls);
     this.quota = new RemainingQuota(loaded.left);
   }
 
   byGuid(guid: string): SubscriptionRow | undefined {
-    return this.rows.get(this.guids.get(guid) ?? -1);
+    const name = this.guids.get(guid);
+    return name && this.standing(name[0]);
   }
 
   byUrl(feedUrl: string): SubscriptionRow | undefined {
-    return this.rows.get(this.urls.get(urlKey(feedUrl)) ?? -1);
+    const id = this.urls.get(urlKey(feedUrl));
+    return id === undefined ? undefined : this.standing(id);
   }
 
-  create(feedUrl: string, guid: string): SubscriptionRow {
-    const id = this.loaded.newIds.shift();
+  /** The subscription with an id, or the one that it was merged into. */
+  standing(id: number): SubscriptionRow {
+    let row = this.rows.get(id) as SubscriptionRow;
+    while (row.mergedInto !== null) row = this.rows.get(row.mergedInto) as SubscriptionRow;
+    return row;
+  }
+
+  create(feedUrl: string, guid: string, sent: boolean, timestamp?: string): SubscriptionRow {
+    const id = this.loaded.newIds[this.created.size];
     if (id === undefined) throw new Error('more subscriptions than entries');
-    const { stamp } = this;
     const row: SubscriptionRow = {
       id,
       feedUrl,
       guid,
-      isSubscribed: true,
-      subscriptionChanged: stamp,
-      added: stamp,
+      isSubscribed: false,
+      subscribedAt: '1970-01-01T00:00:00.000000Z',
+      subscriptionChanged: this.stamp,
       guidChanged: null,
+      declaredGuids: 0,
+      deletionId: null,
       deleted: null,
       mergedInto: null,
       mergedAt: null,
@@ -130,22 +168,39 @@ export class KnownSubscriptions {
     this.quota.take('live');
     this.rows.set(id, row);
     this.created.add(id);
-    this.changedRows.add(id);
-    this.nameGuid(row, guid);
+    this.setSubscribed(row, true, timestamp);
+    this.nameGuid(row, guid, sent);
     this.nameUrl(row, feedUrl);
     return row;
   }
 
-  /** Subscribes by POST. Revives a tombstone, and wins over a deletion that is still pending. */
-  add(row: SubscriptionRow): void {
-    if (row.deleted !== null) this.quota.take('live');
-    row.added = this.stamp;
-    row.deleted = null;
-    this.setSubscribed(row, true);
+  /**
+   * Whether what stands is newer than a change of `isSubscribed` (docs/interface.md, "Subscribing is a register"). Of
+   * equal times subscribed wins; a change without a time is of now, and newer than all that stands.
+   */
+  isSuperseded(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): boolean {
+    if (timestamp === undefined) return false;
+    const { at } = countedTime(timestamp, this.arrivedMs);
+    if (at !== row.subscribedAt) return at < row.subscribedAt;
+    return !isSubscribed && row.isSubscribed && row.deletionId === null;
   }
 
-  setSubscribed(row: SubscriptionRow, isSubscribed: boolean): void {
+  /** Subscribes by POST. Revives a tombstone, and wins over a deletion that is still pending. */
+  add(row: SubscriptionRow, timestamp?: string): void {
+    if (row.deleted !== null) this.quota.take('live');
+    row.deleted = null;
+    row.deletionId = null;
+    this.setSubscribed(row, true, timestamp);
+  }
+
+  /** Not for what is superseded. While a deletion is pending the time that stands is that of its DELETE. */
+  setSubscribed(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): void {
+    if (row.deletionId === null) row.subscribedAt = this.timeOf(row, isSubscribed, timestamp);
     row.isSubscribed = isSubscribed;
+    this.stampSubscription(row);
+  }
+
+  stampSubscription(row: SubscriptionRow): void {
     row.subscriptionChanged = this.stamp;
     this.changedRows.add(row.id);
   }
@@ -153,8 +208,7 @@ export class KnownSubscriptions {
   /** Makes a URL the current one; the former one still names the subscription. */
   moveTo(row: SubscriptionRow, feedUrl: string): void {
     row.feedUrl = feedUrl;
-    row.subscriptionChanged = this.stamp;
-    this.changedRows.add(row.id);
+    this.stampSubscription(row);
     this.nameUrl(row, feedUrl);
   }
 
@@ -166,7 +220,7 @@ export class KnownSubscriptions {
     return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
   }
 
-  /** Makes a guid the current one; the former one still names the subscription, and is recorded with its time. */
+  /** Makes a guid that a client sent the current one; the former one still names it, and is recorded with its time. */
   changeGuid(row: SubscriptionRow, guid: string): void {
     if (this.wouldReplace(row, guid)) {
       this.quota.take('guidChanges');
@@ -175,45 +229,113 @@ export class KnownSubscriptions {
     row.guid = guid;
     row.guidChanged = this.stamp;
     this.changedRows.add(row.id);
-    this.nameGuid(row, guid);
+    this.nameGuid(row, guid, true);
   }
 
-  nameGuid(row: SubscriptionRow, guid: string): void {
-    if (!this.guids.has(guid)) this.quota.take('guids');
-    this.guids.set(guid, row.id);
-    this.changedGuids.add(guid);
+  /**
+   * Makes a guid name a subscription that no other live one has. A tombstone that has it as its current one becomes a
+   * pointer.
+   */
+  nameGuid(row: SubscriptionRow, guid: string, sent: boolean): void {
+    const owner = this.byGuid(guid);
+    const passes = owner !== undefined && owner !== row;
+    if (passes && owner.guid === guid) this.absorb(owner, row);
+    const [, wasSent, wasDerived] = this.guids.get(guid) ?? [row.id, false, guid === podcastGuid(row.feedUrl)];
+    this.own(guid, [row.id, sent || wasSent, wasDerived && !(passes && owner.mergedInto === null)]);
   }
 
+  /** Makes a URL name a subscription, and the guid derived from it unless that is another live one's. */
   nameUrl(row: SubscriptionRow, feedUrl: string): void {
-    const key = urlKey(feedUrl);
-    if (!this.urls.has(key)) this.quota.take('urls');
+    const [key, former] = [urlKey(feedUrl), this.byUrl(feedUrl)];
+    if (!former) this.quota.take('urls');
     this.urls.set(key, row.id);
     this.changedUrls.add(key);
+    this.nameDerived(row, podcastGuid(feedUrl), former);
   }
 
-  /** Merges a subscription into another, which owns all its guids and URLs from now on; it stays as a pointer. */
+  /**
+   * Merges a subscription into another, which owns all its guids and URLs from now on; it stays as a pointer. The later
+   * time of the two stands, and deletions that are pending for either have lost.
+   */
   merge(from: SubscriptionRow, into: SubscriptionRow): void {
-    if (from.deleted === null) this.quota.take('live', -1);
-    this.quota.take('pointers');
-    from.mergedInto = into.id;
-    from.mergedAt = this.stamp;
-    this.changedRows.add(from.id);
-    for (const names of [this.guids, this.urls]) {
-      for (const [name, id] of names) if (id === from.id) names.set(name, into.id);
-    }
-    this.merges.push({ from: from.id, into: into.id });
+    if (from.subscribedAt > into.subscribedAt) into.subscribedAt = from.subscribedAt;
+    from.deletionId = null;
+    into.deletionId = null;
+    this.absorb(from, into);
   }
 
   changes(): Changes {
-    const owned = (names: Map<string, number>, changed: Set<string>) =>
-      [...changed].map((name): [string, number] => [name, names.get(name) as number]);
     return {
-      rows: [...this.changedRows].map((id) => withChanged(this.rows.get(id) as SubscriptionRow)),
-      guids: owned(this.guids, this.changedGuids),
-      urls: owned(this.urls, this.changedUrls),
+      rows: [...this.changedRows].map((id) => {
+        const row = this.rows.get(id) as SubscriptionRow;
+        return withChanged(row.mergedInto === null ? row : { ...row, mergedInto: this.standing(id).id });
+      }),
+      guids: [...this.changedGuids].map((guid) => {
+        const [id, ...flags] = this.guids.get(guid) as GuidName;
+        return [guid, this.standing(id).id, ...flags];
+      }),
+      urls: [...this.changedUrls].map((key) => [key, this.standing(this.urls.get(key) as number).id]),
       formerGuids: [...this.formerGuids],
-      merges: this.merges,
+      merges: this.merges.map((merge) => ({ ...merge, survivor: this.standing(merge.from).id })),
     };
+  }
+
+  /** The time of a change that is not superseded. A clamped one that changes nothing leaves what stands. */
+  private timeOf(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
+    const unclamped = { at: this.loaded.now, clamped: false };
+    const { at, clamped } = timestamp === undefined ? unclamped : countedTime(timestamp, this.arrivedMs);
+    const stays = at < row.subscribedAt || (clamped && row.isSubscribed === isSubscribed);
+    return stays ? row.subscribedAt : at;
+  }
+
+  private absorb(from: SubscriptionRow, into: SubscriptionRow): void {
+    if (from.deleted === null) this.quota.take('live', -1);
+    this.quota.take('pointers');
+    this.merges.push({ from: from.id, into: into.id, hasStates: from.deleted === null });
+    from.mergedInto = into.id;
+    from.mergedAt = this.stamp;
+    into.declaredGuids += from.declaredGuids;
+    from.declaredGuids = 0;
+    this.changedRows.add(from.id).add(into.id);
+  }
+
+  /**
+   * A guid that is derived from a URL of the subscription. It passes on with that URL, unless it is the current guid of
+   * the one that had both; where the user has as many names as one may, it is left out.
+   */
+  private nameDerived(row: SubscriptionRow, guid: string, formerOfUrl: SubscriptionRow | undefined): void {
+    const owner = this.byGuid(guid);
+    if (!owner && !this.quota.allows({ guids: 1 })) return;
+    const wasSent = this.guids.get(guid)?.[1] ?? false;
+    if (owner && owner !== row) {
+      const isCurrent = owner.guid === guid;
+      if (isLive(owner)) {
+        if (owner !== formerOfUrl) return;
+        if (isCurrent) return this.own(guid, [owner.id, wasSent, podcastGuid(owner.feedUrl) === guid]);
+      } else if (isCurrent) {
+        if (!this.quota.allows({ pointers: 1 })) return;
+        this.absorb(owner, row);
+      }
+    }
+    this.own(guid, [row.id, wasSent, true]);
+  }
+
+  /** Sets what a guid names, and keeps the number of declared ones. */
+  private own(guid: string, name: GuidName): void {
+    const before = this.guids.get(guid);
+    if (before?.every((part, index) => part === name[index])) return;
+    if (before) this.countDeclared(before, -1);
+    else this.quota.take('guids');
+    this.countDeclared(name, 1);
+    this.guids.set(guid, name);
+    this.changedGuids.add(guid);
+  }
+
+  private countDeclared([id, sent, derived]: GuidName, count: number): void {
+    if (!sent || derived) return;
+    const row = this.standing(id);
+    row.declaredGuids += count;
+    this.changedRows.add(row.id);
   }
 }
 

@@ -2,14 +2,19 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
 import type { KnownSubscriptions, Remaining } from './known-subscriptions.js';
+import { MergeBudget } from './merge.budget.js';
 import { podcastGuid } from './podcast-guid.rule.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
 
 const [A, B, C] = ['a', 'b', 'c'].map(guid) as [string, string, string];
 const [u, v, w] = ['https://u.example/feed', 'https://v.example/feed', 'https://w.example/feed'] as const;
 
-function post(known: KnownSubscriptions, ...entries: { feedUrl: string; guid?: string }[]) {
-  return applyBatch(known, entries.map(judgeEntry), now);
+const nothing = { rows: [], guids: [], urls: [], formerGuids: [], merges: [] };
+/** The same URL with another scheme, which has the same derived guid. */
+const plain = (url: string) => url.replace('https', 'http');
+
+function post(known: KnownSubscriptions, ...entries: { feedUrl: string; guid?: string; timestamp?: string }[]) {
+  return applyBatch(known, entries.map(judgeEntry), new MergeBudget());
 }
 
 describe('judgeEntry', () => {
@@ -70,7 +75,7 @@ describe('an entry with a guid that is known', () => {
     expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, guid: A, guidChanged: null, added: now });
+    expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, guid: A, guidChanged: null, deletionId: null });
   });
 
   it('finds its subscription; a URL that is a former one there moves nothing', () => {
@@ -94,12 +99,50 @@ describe('an entry with a guid that is known', () => {
     expect(changedRow(known, 2)).toBeUndefined();
   });
 
-  it('leaves a URL that is current at another one there: nothing moves, nothing merges', () => {
+  it('is feed_url_taken with the guid of the owner where the URL is current at another one with a declared guid', () => {
     const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [B] });
-    expect(post(known, { feedUrl: v, guid: A }).success[0]).toMatchObject({ feed_url: v, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, subscriptionChanged: now });
-    expect(known.byUrl(v)?.id).toBe(2);
-    expect(known.changes()).toMatchObject({ merges: [], guids: [], urls: [] });
+    const message = 'Another subscription has this feed_url';
+    expect(post(known, { feedUrl: v, guid: A })).toEqual({
+      success: [],
+      failure: [{ feed_url: v, code: 'feed_url_taken', message, guid: B }],
+    });
+    expect(known.changes()).toEqual(nothing);
+  });
+
+  it('merges another one that has the URL as its current one and only ever had derived guids', () => {
+    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] });
+    expect(post(known, { feedUrl: v, guid: A }).success).toEqual([
+      { feed_url: v, guid: A, is_subscribed: true, subscription_changed: now },
+    ]);
+    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v, guid: A });
+    expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1, mergedAt: now });
+    expect([known.byUrl(v)?.id, known.byGuid(podcastGuid(v))?.id]).toEqual([1, 1]);
+    expect(known.changes().merges).toEqual([{ from: 2, into: 1, hasStates: true, survivor: 1 }]);
+  });
+
+  it('merges it also where a client sent the derived guid itself, which declares nothing', () => {
+    const derived = podcastGuid(v);
+    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [derived], declared: [derived] });
+    expect(post(known, { feedUrl: v, guid: A }).failure).toEqual([]);
+    expect(known.changes().merges).toHaveLength(1);
+  });
+
+  it('merges one that would be found by the derived guid of a URL never seen, and moves', () => {
+    const known = world(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [plain(v)], guids: [podcastGuid(v)], declared: [] },
+    );
+    post(known, { feedUrl: v, guid: A });
+    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
+    expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1 });
+  });
+
+  it('moves a URL never seen away from one with a declared guid that has the derived one, and leaves that there', () => {
+    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [plain(v)], guids: [B] });
+    post(known, { feedUrl: v, guid: A });
+    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
+    expect(known.byGuid(podcastGuid(v))?.id).toBe(2);
+    expect(known.changes().merges).toEqual([]);
   });
 
   it('finds its subscription by a former guid and answers with the current one', () => {
@@ -160,15 +203,335 @@ describe('an entry without a guid', () => {
   });
 });
 
+describe('the guid derived from a URL', () => {
+  it('names the subscription beside the guid that was declared', () => {
+    const known = world();
+    post(known, { feedUrl: u, guid: A });
+    expect(known.byGuid(podcastGuid(u))?.id).toBe(100);
+    expect(post(known, { feedUrl: plain(u) }).success[0]).toMatchObject({ guid: A });
+    expect(known.byUrl(plain(u))?.id).toBe(100);
+  });
+
+  it('names it for every URL that it gets', () => {
+    const known = world({ id: 1, urls: [u], guids: [A] });
+    post(known, { feedUrl: v, guid: A });
+    expect(known.byGuid(podcastGuid(v))?.id).toBe(1);
+  });
+
+  it('passes on with its URL', () => {
+    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [w, v], guids: [B] });
+    post(known, { feedUrl: v, guid: A });
+    expect(known.byGuid(podcastGuid(v))?.id).toBe(1);
+  });
+
+  it('stays where it is the current guid, and counts as declared there if a client sent it', () => {
+    const derived = podcastGuid(v);
+    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [w, v], guids: [derived] });
+    post(known, { feedUrl: v, guid: A });
+    expect(known.byUrl(v)?.id).toBe(1);
+    expect(known.byGuid(derived)?.id).toBe(2);
+    expect(changedRow(known, 2)).toMatchObject({ guid: derived, declaredGuids: 1, subscriptionChanged: earlier });
+  });
+
+  it('is what a declared guid with an unknown URL means, if none was declared before: the guid becomes the current one', () => {
+    const known = world({ id: 1, urls: [plain(u)], guids: [podcastGuid(u)], declared: [] });
+    expect(post(known, { feedUrl: u, guid: A }).success[0]).toMatchObject({ feed_url: u, guid: A });
+    expect(changedRow(known, 1)).toMatchObject({ guid: A, guidChanged: now, feedUrl: plain(u), declaredGuids: 1 });
+    expect(known.byUrl(u)?.id).toBe(1);
+  });
+
+  it('is left out where the user has as many guids as one may, and the entry is applied', () => {
+    const known = worldWith({ guids: 1 });
+    expect(post(known, { feedUrl: u, guid: A }).failure).toEqual([]);
+    expect(known.byGuid(podcastGuid(u))).toBeUndefined();
+    expect(known.quota.isExceeded).toBe(false);
+  });
+});
+
+describe('a guid counts as declared', () => {
+  const declared = (...entries: Parameters<typeof post>[1][]) => {
+    const known = world();
+    post(known, ...entries);
+    return changedRow(known, 100)?.declaredGuids;
+  };
+
+  it.each<[number, string, Parameters<typeof post>[1][]]>([
+    [0, 'not where the server derived it', [{ feedUrl: u }]],
+    [0, 'not where a client sent what is derived from the URL', [{ feedUrl: u, guid: podcastGuid(u) }]],
+    [1, 'where a client sent it', [{ feedUrl: u, guid: A }]],
+    [1, 'where a client sent it later', [{ feedUrl: u }, { feedUrl: u, guid: A }]],
+    [
+      2,
+      'each by itself',
+      [
+        { feedUrl: u, guid: A },
+        { feedUrl: u, guid: B },
+        { feedUrl: u, guid: A },
+      ],
+    ],
+    [1, 'where it is derived from a URL that the subscription does not have', [{ feedUrl: u, guid: podcastGuid(v) }]],
+    [0, 'no more once it gets that URL', [{ feedUrl: u, guid: podcastGuid(v) }, { feedUrl: v }]],
+  ])('%i: %s', (count, _, entries) => expect(declared(...entries)).toBe(count));
+
+  it('also after a merge', () => {
+    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] });
+    post(known, { feedUrl: v, guid: A });
+    expect(changedRow(known, 1)?.declaredGuids).toBe(1);
+    expect(changedRow(known, 2)?.declaredGuids).toBe(0);
+  });
+});
+
+describe('a tombstone never stands in the way of a live one', () => {
+  const gone: Described = { id: 2, urls: [v, w], guids: [B, C], deleted: earlier, isSubscribed: false };
+  const live: Described = { id: 1, urls: [u], guids: [A] };
+
+  it('its current URL passes to the subscription that a guid names, as a move', () => {
+    const known = world(live, gone);
+    post(known, { feedUrl: v, guid: A });
+    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
+    expect(known.byUrl(v)?.id).toBe(1);
+    expect(known.byUrl(w)?.id).toBe(2);
+    expect(changedRow(known, 2)).toBeUndefined();
+  });
+
+  it('a former guid of it, with a URL that is current at a live one, means that one and becomes its alias', () => {
+    const known = world(live, gone);
+    expect(post(known, { feedUrl: u, guid: C }).success).toEqual([
+      { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
+    ]);
+    expect(known.byGuid(C)?.id).toBe(1);
+    expect(known.byGuid(B)?.id).toBe(2);
+  });
+
+  it('its current guid passes likewise, and it is shown as a pointer to the new owner', () => {
+    const known = world(live, gone);
+    post(known, { feedUrl: u, guid: B });
+    expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1, mergedAt: now, guid: B });
+    expect([known.byGuid(B)?.id, known.byGuid(C)?.id, known.byUrl(v)?.id]).toEqual([1, 1, 1]);
+    expect(known.changes().merges).toEqual([{ from: 2, into: 1, hasStates: false, survivor: 1 }]);
+  });
+
+  it('an entry without a guid means the live one that has the derived guid, to which the URL passes', () => {
+    const known = world({ ...gone, urls: [v], guids: [B] }, { id: 1, urls: [plain(v)], guids: [A] });
+    post(known, { feedUrl: v });
+    expect(known.byUrl(v)?.id).toBe(1);
+    expect(changedRow(known, 2)).toBeUndefined();
+  });
+
+  it('a guid of it with a URL never seen means the live one that has the derived guid', () => {
+    const known = world({ id: 1, urls: [plain(u)], guids: [A] }, { ...gone, urls: [v] });
+    expect(post(known, { feedUrl: u, guid: C }).success[0]).toMatchObject({ guid: A });
+    expect(known.byGuid(C)?.id).toBe(1);
+  });
+
+  it('else its guid and its URLs bring it back', () => {
+    for (const entry of [{ feedUrl: v }, { feedUrl: w }, { feedUrl: 'https://new.example', guid: C }]) {
+      const known = world(live, gone);
+      post(known, entry);
+      expect(changedRow(known, 2)).toMatchObject({ deleted: null, isSubscribed: true });
+    }
+  });
+
+  it('many of them may become pointers in one request', () => {
+    const tombstones = Array.from({ length: 50 }, (_, index): Described => {
+      const url = `https://gone.example/${index}`;
+      return { id: 200 + index, urls: [url], guids: [podcastGuid(url)], declared: [], deleted: earlier };
+    });
+    const known = world(live, ...tombstones);
+    const { success } = post(known, ...tombstones.map(({ guids }) => ({ feedUrl: u, guid: guids[0] })));
+    expect(success).toHaveLength(50);
+    expect(known.changes().merges).toHaveLength(50);
+  });
+});
+
+describe('merges in one POST', () => {
+  const N: Described = { id: 1, urls: [u], guids: [A] };
+  const others = Array.from({ length: 10 }, (_, index): Described => {
+    const url = `https://other.example/${index}`;
+    return { id: 10 + index, urls: [url], guids: [podcastGuid(url)], declared: [] };
+  });
+  const entries = others.map(({ urls }) => ({ feedUrl: urls[0], guid: A }));
+  const message =
+    'Another subscription is the same podcast, and too much to merge here: merge it by PATCH new_feed_url';
+  const counted = (states: Record<number, number>) =>
+    new MergeBudget(new Map([N, ...others].map(({ id }) => [id, states[id] ?? 0])));
+
+  it('are at most 8 pairs; the rest are limit_reached, nothing applied', () => {
+    const known = world(N, ...others);
+    const { success, failure } = post(known, ...entries);
+    expect(success).toHaveLength(8);
+    expect(failure).toEqual(
+      entries.slice(8).map(({ feedUrl }) => ({ feed_url: feedUrl, code: 'limit_reached', message })),
+    );
+    expect(known.changes().merges).toHaveLength(8);
+    expect([known.byUrl(entries[8]!.feedUrl)?.id, known.byUrl(entries[9]!.feedUrl)?.id]).toEqual([18, 19]);
+  });
+
+  it('have at most 20,000 states together, those of each subscription counted once', () => {
+    const known = world(N, ...others);
+    const judged = entries.slice(0, 4).map(judgeEntry);
+    const { success, failure } = applyBatch(known, judged, counted({ 1: 9_000, 10: 6_000, 11: 5_001, 12: 5_000 }));
+    expect(success.map((item) => item.feed_url)).toEqual([0, 2, 3].map((index) => entries[index]?.feedUrl));
+    expect(failure).toEqual([{ feed_url: entries[1]?.feedUrl, code: 'limit_reached', message }]);
+  });
+
+  it('are asked for first: which subscriptions are to be counted', () => {
+    const budget = new MergeBudget();
+    applyBatch(world(N, ...others), entries.slice(0, 2).map(judgeEntry), budget);
+    expect([...budget.asked]).toEqual([10, 1, 11]);
+  });
+});
+
+describe('timestamp', () => {
+  const at = (minute: number) => `2026-01-15T00:${String(minute).padStart(2, '0')}:00.000000Z`;
+  const sent = (minute: number) => `2026-01-15T01:${String(minute).padStart(2, '0')}:00+01:00`;
+  const standing = (row: Partial<Described> = {}): Described => ({
+    id: 1,
+    urls: [u],
+    guids: [A],
+    subscribedAt: at(10),
+    ...row,
+  });
+  const message = 'The subscription was unsubscribed or deleted later than that';
+
+  it('is the time of the subscription that it makes', () => {
+    const known = world();
+    post(known, { feedUrl: u, timestamp: sent(5) });
+    expect(changedRow(known, 100)?.subscribedAt).toBe(at(5));
+  });
+
+  it('where there is none, the time of the database at the write counts, and not the stamp', () => {
+    const known = world();
+    post(known, { feedUrl: u });
+    expect(changedRow(known, 100)?.subscribedAt).toBe(`${now.slice(0, 23)}000Z`);
+  });
+
+  it('where there is none, the entry is newer than all that stands, also than a clock that is ahead', () => {
+    const known = world(standing({ isSubscribed: false, subscribedAt: '2026-02-02T00:04:00.000000Z' }));
+    expect(post(known, { feedUrl: u }).failure).toEqual([]);
+    expect(changedRow(known, 1)).toMatchObject({ isSubscribed: true, subscribedAt: '2026-02-02T00:04:00.000000Z' });
+  });
+
+  it('later than what stands subscribes, and stands from then on', () => {
+    const known = world(standing({ isSubscribed: false }));
+    expect(post(known, { feedUrl: u, timestamp: sent(11) }).success).toHaveLength(1);
+    expect(changedRow(known, 1)).toMatchObject({ isSubscribed: true, subscribedAt: at(11), subscriptionChanged: now });
+  });
+
+  it('equal to what stands subscribes: of equal times subscribed wins', () => {
+    const known = world(standing({ isSubscribed: false }));
+    expect(post(known, { feedUrl: u, timestamp: sent(10) }).success).toHaveLength(1);
+    expect(changedRow(known, 1)).toMatchObject({ isSubscribed: true });
+  });
+
+  it('earlier than an unsubscribe that stands is superseded, and changes nothing about it', () => {
+    const known = world(standing({ isSubscribed: false }));
+    expect(post(known, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
+      { feed_url: u, code: 'superseded', message },
+    ]);
+    expect(known.changes()).toEqual(nothing);
+  });
+
+  it('earlier than what stands is a success where it is subscribed anyway, shown as it stands', () => {
+    const known = world(standing());
+    expect(post(known, { feedUrl: u, timestamp: sent(9) }).success).toEqual([
+      { feed_url: u, guid: A, is_subscribed: true, subscription_changed: earlier },
+    ]);
+    expect(known.changes()).toEqual(nothing);
+  });
+
+  it('earlier than what stands moves nothing, and its guid and URL become aliases of the live subscription', () => {
+    const known = world(standing());
+    post(known, { feedUrl: v, guid: A, timestamp: sent(9) }, { feedUrl: u, guid: B, timestamp: sent(9) });
+    expect(changedRow(known, 1)).toMatchObject({
+      feedUrl: u,
+      guid: A,
+      subscriptionChanged: earlier,
+      guidChanged: null,
+    });
+    expect([known.byUrl(v)?.id, known.byGuid(B)?.id]).toEqual([1, 1]);
+  });
+
+  it('earlier than what stands takes no name of another live one, and merges nothing', () => {
+    const other: Described = { id: 2, urls: [v, w], guids: [podcastGuid(v)], declared: [] };
+    const known = world(standing(), other);
+    const { success } = post(
+      known,
+      { feedUrl: v, guid: A, timestamp: sent(9) },
+      { feedUrl: w, guid: A, timestamp: sent(9) },
+    );
+    expect(success).toHaveLength(2);
+    expect(known.changes()).toEqual(nothing);
+  });
+
+  it('earlier than the DELETE of a tombstone is superseded, and gives it no names', () => {
+    const known = world(standing({ deleted: earlier }));
+    const entries = [{ feedUrl: u }, { feedUrl: v, guid: A }].map((entry) => ({ ...entry, timestamp: sent(9) }));
+    expect(post(known, ...entries).failure.map(({ code }) => code)).toEqual(['superseded', 'superseded']);
+    expect(known.changes()).toEqual(nothing);
+  });
+
+  it('not earlier than the DELETE revives a tombstone', () => {
+    const known = world(standing({ deleted: earlier }));
+    post(known, { feedUrl: u, timestamp: sent(10) });
+    expect(changedRow(known, 1)).toMatchObject({ deleted: null, isSubscribed: true, subscribedAt: at(10) });
+  });
+
+  it('earlier than the DELETE of a deletion that is pending is superseded, although it still reads as subscribed', () => {
+    const known = world(standing({ deletionId: 7 }));
+    expect(post(known, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
+      { feed_url: u, code: 'superseded', message },
+    ]);
+    expect(known.changes()).toEqual(nothing);
+  });
+
+  it.each([sent(10), sent(11), undefined])('not earlier than that DELETE cancels it: %s', (timestamp) => {
+    const known = world(standing({ deletionId: 7 }));
+    post(known, { feedUrl: u, timestamp });
+    expect(changedRow(known, 1)).toMatchObject({ deletionId: null, isSubscribed: true });
+  });
+
+  it('more than 5 minutes ahead of the arrival of the request counts as that arrival', () => {
+    const known = world(standing({ isSubscribed: false }));
+    post(known, { feedUrl: u, timestamp: '2026-02-02T00:05:00.001Z' });
+    expect(changedRow(known, 1)?.subscribedAt).toBe('2026-02-02T00:00:00.000000Z');
+  });
+
+  it('up to 5 minutes ahead of it counts as it is', () => {
+    const known = world(standing({ isSubscribed: false }));
+    post(known, { feedUrl: u, timestamp: '2026-02-02T00:05:00.000Z' });
+    expect(changedRow(known, 1)?.subscribedAt).toBe('2026-02-02T00:05:00.000000Z');
+  });
+
+  it('that counts as the arrival leaves the time that stands where it is subscribed already', () => {
+    const known = world(standing());
+    post(known, { feedUrl: u, timestamp: '2027-01-01T00:00:00Z' });
+    expect(changedRow(known, 1)?.subscribedAt).toBe(at(10));
+  });
+
+  it('before 1970 counts as 1970 for a feed that nobody ever subscribed to', () => {
+    const known = world();
+    expect(post(known, { feedUrl: u, timestamp: '1960-01-01T00:00:00Z' }).success).toHaveLength(1);
+    expect(changedRow(known, 100)?.subscribedAt).toBe('1970-01-01T00:00:00.000000Z');
+  });
+
+  it.each(['', 'yesterday', '2026-01-15', '2026-01-15T00:00'])(
+    'that is no RFC 3339 time is invalid_value: %j',
+    (timestamp) => {
+      const fault = { code: 'invalid_value', message: 'The timestamp is not a date and time (RFC 3339)' };
+      expect(judgeEntry({ feedUrl: u, timestamp })).toEqual({ feedUrl: u, fault });
+    },
+  );
+});
+
 describe('a subscription that is found', () => {
-  it('is subscribed again, its tombstone cleared, and stamped as added', () => {
+  it('is subscribed again, its tombstone cleared, and stamped', () => {
     const known = world({ id: 1, urls: [u], guids: [A], deleted: earlier, isSubscribed: false });
     post(known, { feedUrl: u });
     expect(changedRow(known, 1)).toMatchObject({
       isSubscribed: true,
       deleted: null,
       subscriptionChanged: now,
-      added: now,
       changed: now,
     });
   });
@@ -213,7 +576,7 @@ describe('what a quota does not allow', () => {
       success: [],
       failure: [{ feed_url: entry.feedUrl, code: 'limit_reached' }],
     });
-    expect(known.changes()).toEqual({ rows: [], guids: [], urls: [], formerGuids: [], merges: [] });
+    expect(known.changes()).toEqual(nothing);
   });
 
   it('is only what is more than before: what the user has goes on', () => {
@@ -253,16 +616,19 @@ it('keeps every name at exactly one subscription and loses none, whatever batche
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 12 }), (entries) => {
       const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [w, v], guids: [B] });
-      const { success } = post(known, ...entries);
-      expect(success).toHaveLength(entries.length);
+      const { success, failure } = post(known, ...entries);
+      expect(success.length + failure.length).toBe(entries.length);
+      expect(failure.every(({ code }) => code === 'feed_url_taken')).toBe(true);
       for (const row of known.changes().rows) {
-        expect(known.byGuid(row.guid)?.id).toBe(row.id);
-        expect(known.byUrl(row.feedUrl)?.id).toBe(row.id);
-        expect(row.isSubscribed && row.deleted === null && row.changed === now).toBe(true);
+        expect(known.byGuid(row.guid)?.id).toBe(row.mergedInto ?? row.id);
+        expect(known.byUrl(row.feedUrl)?.id).toBe(row.mergedInto ?? row.id);
+        expect(row.isSubscribed && row.deleted === null).toBe(true);
       }
       expect(entries.every(({ feedUrl }) => known.byUrl(feedUrl))).toBe(true);
       expect(entries.every((sent) => sent.guid === undefined || known.byGuid(sent.guid))).toBe(true);
-      expect(known.changes().merges).toEqual([]);
+      expect([u, w, v].map((url) => known.byUrl(url)?.deleted)).toEqual([null, null, null]);
+      const survivors = new Set(known.changes().merges.map(({ survivor }) => known.standing(survivor).id));
+      expect(known.changes().merges.every(({ from }) => !survivors.has(from))).toBe(true);
     }),
   );
 });

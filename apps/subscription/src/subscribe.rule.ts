@@ -2,109 +2,159 @@ import {
   type EntryFailureCode,
   faultInHttpUrl,
   guidSchema,
+  parseTime,
   type RequestOf,
   type Subscribed,
   type subscribe,
 } from '#contracts';
-import { type KnownSubscriptions, type SubscriptionRow } from './known-subscriptions.js';
+import { isLive, type KnownSubscriptions, type SubscriptionRow } from './known-subscriptions.js';
+import type { MergeBudget } from './merge.budget.js';
 import { podcastGuid } from './podcast-guid.rule.js';
 
 type Entry = RequestOf<typeof subscribe>['entries'][number];
+type Fault = { code: EntryFailureCode; message: string; guid?: string };
 
-/** A valid entry; its guid is derived from the URL where the client sent none. */
+/** A valid entry; `guid` is what the client sent, `derivedGuid` what is derived from the URL. */
 interface UsableEntry {
   feedUrl: string;
-  guid: string;
-  guidWasSent: boolean;
+  guid?: string;
+  derivedGuid: string;
+  /** When the listener subscribed, by the client's clock; UTC with microseconds. */
+  timestamp?: string;
   fault?: undefined;
 }
 
 /** A valid entry, or what is wrong with it. */
-export type JudgedEntry = UsableEntry | { feedUrl: string; fault: { code: EntryFailureCode; message: string } };
+export type JudgedEntry = UsableEntry | { feedUrl: string; fault: Fault };
 
 /**
  * What an entry means (docs/interface.md, "Names"): the subscription that it names, none where it makes a new one, and
- * whether its URL or guid is added to it, as the current one or as a further name.
+ * whether its URL or guid is added to it, as the current one or as a further name. `same` is another subscription that
+ * turns out to be the same podcast; `taken` is one that has the URL and is not.
  */
 interface Meaning {
   row?: SubscriptionRow;
   url?: 'current' | 'alias';
   guid?: 'current' | 'alias';
+  same?: SubscriptionRow;
+  taken?: SubscriptionRow;
 }
 
-const limitReached = {
+const limitReached: Fault = {
   code: 'limit_reached',
   message: 'You have as many subscriptions, or names of them, as you may',
-} as const;
+};
+const tooMuchToMerge: Fault = {
+  code: 'limit_reached',
+  message: 'Another subscription is the same podcast, and too much to merge here: merge it by PATCH new_feed_url',
+};
+const superseded: Fault = {
+  code: 'superseded',
+  message: 'The subscription was unsubscribed or deleted later than that',
+};
 
 /** Validates an entry by itself (docs/interface.md, "Subscriptions"). */
-export function judgeEntry({ feedUrl: sent, guid }: Entry): JudgedEntry {
+export function judgeEntry({ feedUrl: sent, guid, timestamp }: Entry): JudgedEntry {
   const feedUrl = sent.trim();
-  const message = faultInHttpUrl(feedUrl);
-  if (message !== undefined) return { feedUrl: sent, fault: { code: 'invalid_url', message } };
-  if (guid === undefined) return { feedUrl, guid: podcastGuid(feedUrl), guidWasSent: false };
-  const parsed = guidSchema.safeParse(guid);
-  if (parsed.success) return { feedUrl, guid: parsed.data, guidWasSent: true };
-  return { feedUrl, fault: { code: 'invalid_guid', message: 'The guid is not a valid UUID' } };
+  const fault = faultInHttpUrl(feedUrl);
+  if (fault !== undefined) return { feedUrl: sent, fault: { code: 'invalid_url', message: fault } };
+  const parsed = guidSchema.optional().safeParse(guid);
+  if (!parsed.success) return { feedUrl, fault: { code: 'invalid_guid', message: 'The guid is not a valid UUID' } };
+  const time = timestamp === undefined ? undefined : parseTime(timestamp);
+  if (timestamp !== undefined && !time)
+    return { feedUrl, fault: { code: 'invalid_value', message: 'The timestamp is not a date and time (RFC 3339)' } };
+  return { feedUrl, guid: parsed.data, derivedGuid: podcastGuid(feedUrl), timestamp: time?.instant };
 }
 
 /**
  * Applies a batch in the order of the request, each entry seeing the effects of earlier ones. Several entries may name
- * the same subscription.
+ * the same subscription, and each item in `success` shows it as the whole batch leaves it.
  */
-export function applyBatch(known: KnownSubscriptions, entries: readonly JudgedEntry[], stamp: string): Subscribed {
+export function applyBatch(
+  known: KnownSubscriptions,
+  entries: readonly JudgedEntry[],
+  budget: MergeBudget,
+): Subscribed {
   const failure: Subscribed['failure'] = [];
-  const accepted: { feedUrl: string; row: SubscriptionRow }[] = [];
+  const accepted: { feedUrl: string; id: number }[] = [];
   for (const entry of entries) {
-    const outcome = entry.fault ?? applyEntry(known, entry);
+    const outcome = entry.fault ?? applyEntry(known, entry, budget);
     if ('code' in outcome) failure.push({ feed_url: entry.feedUrl, ...outcome });
-    else accepted.push({ feedUrl: entry.feedUrl, row: outcome });
+    else accepted.push({ feedUrl: entry.feedUrl, id: outcome.id });
   }
-  const success = accepted.map(({ feedUrl, row }) => ({
-    feed_url: feedUrl,
-    guid: row.guid,
-    is_subscribed: true as const,
-    subscription_changed: stamp,
-  }));
+  const success = accepted.map(({ feedUrl, id }) => {
+    const { guid, subscriptionChanged } = known.standing(id);
+    return { feed_url: feedUrl, guid, is_subscribed: true as const, subscription_changed: subscriptionChanged };
+  });
   return { success, failure };
 }
 
-function applyEntry(known: KnownSubscriptions, entry: UsableEntry): SubscriptionRow | typeof limitReached {
-  const { feedUrl, guid } = entry;
-  const meaning = entry.guidWasSent ? follow(known, feedUrl, guid) : find(known, feedUrl, guid);
-  const { row = undefined } = meaning;
+function applyEntry(known: KnownSubscriptions, entry: UsableEntry, budget: MergeBudget): SubscriptionRow | Fault {
+  const { feedUrl, guid, derivedGuid, timestamp } = entry;
+  const { row, same, taken, ...names } = guid === undefined ? find(known, entry) : follow(known, entry, guid);
+  if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
+  if (taken) return { code: 'feed_url_taken', message: 'Another subscription has this feed_url', guid: taken.guid };
+  const owner = guid === undefined ? undefined : known.byGuid(guid);
+  const newGuid = guid ?? (row ? undefined : derivedGuid);
   const isAllowed = known.quota.allows({
-    live: row && row.deleted === null ? 0 : 1,
-    guids: (row && !meaning.guid) || known.byGuid(guid) ? 0 : 1,
-    urls: (row && !meaning.url) || known.byUrl(feedUrl) ? 0 : 1,
-    guidChanges: row && meaning.guid === 'current' && known.wouldReplace(row, guid) ? 1 : 0,
+    live: (isLive(row) ? 0 : 1) - (same ? 1 : 0),
+    guids: newGuid === undefined || known.byGuid(newGuid) ? 0 : 1,
+    urls: (row && !names.url) || known.byUrl(feedUrl) ? 0 : 1,
+    guidChanges: row && guid !== undefined && names.guid === 'current' && known.wouldReplace(row, guid) ? 1 : 0,
+    pointers: same || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
   });
   if (!isAllowed) return limitReached;
-  if (!row) return known.create(feedUrl, guid);
-  if (meaning.url === 'current') known.moveTo(row, feedUrl);
-  if (meaning.url === 'alias') known.nameUrl(row, feedUrl);
-  if (meaning.guid === 'current') known.changeGuid(row, guid);
-  if (meaning.guid === 'alias') known.nameGuid(row, guid);
-  known.add(row);
+  if (same && row && !budget.take(same, row)) return tooMuchToMerge;
+  if (!row) return known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp);
+  if (same) known.merge(same, row);
+  if (guid !== undefined && names.guid === 'current') known.changeGuid(row, guid);
+  else if (guid !== undefined) known.nameGuid(row, guid, true);
+  if (names.url === 'current') known.moveTo(row, feedUrl);
+  if (names.url === 'alias') known.nameUrl(row, feedUrl);
+  known.add(row, timestamp);
   return row;
 }
 
+/**
+ * An entry older than what stands moves nothing; its names still become names of a live subscription, where they are
+ * nobody's or a tombstone's.
+ */
+function applySuperseded(known: KnownSubscriptions, entry: UsableEntry, row: SubscriptionRow): SubscriptionRow | Fault {
+  if (!isLive(row)) return superseded;
+  const { feedUrl, guid } = entry;
+  const isFree = (owner: SubscriptionRow | undefined) => !isLive(owner);
+  if (guid !== undefined && isFree(known.byGuid(guid)) && known.quota.allows({ guids: 1, pointers: 1 }))
+    known.nameGuid(row, guid, true);
+  if (isFree(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 })) known.nameUrl(row, feedUrl);
+  return row.isSubscribed && row.deletionId === null ? row : superseded;
+}
+
 /** An entry without a guid names a subscription by its URL, or else by the guid derived from it, and never moves it. */
-function find(known: KnownSubscriptions, feedUrl: string, derivedGuid: string): Meaning {
-  const byUrl = known.byUrl(feedUrl);
-  if (byUrl) return { row: byUrl };
-  const byGuid = known.byGuid(derivedGuid);
-  return byGuid ? { row: byGuid, url: 'alias' } : {};
+function find(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry): Meaning {
+  const byUrl: Meaning = { row: known.byUrl(feedUrl) };
+  const byGuid: Meaning = { row: known.byGuid(derivedGuid), url: 'alias' };
+  // A tombstone does not stand in the way of a live one.
+  return [byUrl, byGuid].find(({ row }) => isLive(row)) ?? [byUrl, byGuid].find(({ row }) => row) ?? {};
 }
 
 /** Of an entry with a guid the guid decides: it can move a subscription to the URL, or rename the one that is there. */
-function follow(known: KnownSubscriptions, feedUrl: string, guid: string): Meaning {
+function follow(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry, guid: string): Meaning {
   const named = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);
-  if (named) {
-    const currentElsewhere = owner && owner !== named && owner.feedUrl === feedUrl;
-    return owner === named || currentElsewhere ? { row: named } : { row: named, url: 'current' };
+  const isCurrent = isLive(owner) && owner.feedUrl === feedUrl;
+  // Of a URL that is nobody's, the subscription that would be found without the guid.
+  const alike = owner ? undefined : known.byGuid(derivedGuid);
+  if (!named) {
+    if (owner) return { row: owner, guid: owner.feedUrl === feedUrl ? 'current' : 'alias' };
+    return alike && alike.declaredGuids === 0 ? { row: alike, guid: 'current', url: 'alias' } : {};
   }
-  if (!owner) return {};
-  return { row: owner, guid: owner.feedUrl === feedUrl ? 'current' : 'alias' };
+  if (!isLive(named)) {
+    if (isCurrent) return { row: owner, guid: 'alias' };
+    if (isLive(alike)) return { row: alike, guid: 'alias', url: 'alias' };
+  }
+  if (owner === named) return { row: named };
+  if (isCurrent && owner.declaredGuids > 0) return { row: named, taken: owner };
+  const other = isCurrent ? owner : alike;
+  const isSame = isLive(other) && other !== named && other.declaredGuids === 0;
+  return { row: named, url: 'current', same: isSame ? other : undefined };
 }

@@ -5,6 +5,7 @@ import {
   type getSubscription,
   JsonText,
   type ListRequest,
+  parseTime,
   type RequestOf,
   subscribe,
   type Subscribed,
@@ -15,9 +16,11 @@ import {
 import { Database } from '#database';
 import type { CallContext } from '#transport';
 import { KnownSubscriptions } from './known-subscriptions.js';
+import { MergeBudget } from './merge.budget.js';
+import { podcastGuid } from './podcast-guid.rule.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
-import { findByGuid, listChanged, named, saveChanges, toLoaded } from './subscription.store.js';
+import { countStates, findByGuid, listChanged, named, saveChanges, toLoaded } from './subscription.store.js';
 import { applyPatch } from './update.rule.js';
 
 /**
@@ -25,7 +28,8 @@ import { applyPatch } from './update.rule.js';
  * - one guid and one URL belong to at most one subscription of a user (primary keys of `guids` and `feed_urls`);
  * - a write of any size is a fixed number of statements, under the user's clock;
  * - nobody gets more than their quotas allow;
- * - rules are pure functions over what one statement read; one statement writes what they changed.
+ * - rules are pure functions over what one statement read; one statement writes what they changed, after those that
+ *   merge.
  */
 @Injectable()
 export class SubscriptionService {
@@ -40,17 +44,25 @@ export class SubscriptionService {
     const entries = request.entries.map(judgeEntry);
     const accepted = entries.filter((entry) => entry.fault === undefined);
     const reads = named(userId, {
-      guids: accepted.map((entry) => entry.guid),
+      guids: accepted.flatMap(({ guid, derivedGuid }) => (guid === undefined ? derivedGuid : [guid, derivedGuid])),
       urls: accepted.map((entry) => entry.feedUrl),
       newRows: accepted.length,
       quotas: this.quotas,
     });
     const write = { userId, pattern: subscribe.pattern, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
-      const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp);
-      const verdicts = applyBatch(known, entries, transaction.stamp);
-      if (accepted.length > 0) await saveChanges(transaction, userId, known.changes(), this.quotas);
-      return JsonText.of(verdicts);
+      const loaded = toLoaded(transaction.found);
+      const apply = (merges: MergeBudget) => {
+        const known = new KnownSubscriptions(loaded, transaction.stamp, context.arrivedMs);
+        return { verdicts: applyBatch(known, entries, merges), known };
+      };
+      const merges = new MergeBudget();
+      let applied = apply(merges);
+      // Rarely: subscriptions turned out to be one, and merging them has bounds.
+      if (merges.asked.size > 0)
+        applied = apply(new MergeBudget(await countStates(transaction, userId, [...merges.asked])));
+      if (accepted.length > 0) await saveChanges(transaction, userId, applied.known.changes(), this.quotas);
+      return JsonText.of(applied.verdicts);
     });
   }
 
@@ -61,18 +73,20 @@ export class SubscriptionService {
    */
   async update(request: RequestOf<typeof updateSubscription>, context: CallContext): Promise<JsonText<Updated>> {
     const { userId, guid, ...patch } = request;
-    const { newFeedUrl, newGuid } = patch;
-    if (Object.values(patch).every((value) => value === undefined)) throw new Failure('invalid');
+    const { newFeedUrl, newGuid, isSubscribed } = patch;
+    const timestamp = patch.timestamp === undefined ? undefined : parseTime(patch.timestamp)?.instant;
+    if (timestamp === undefined && patch.timestamp !== undefined) throw new Failure('invalid');
+    if ([newFeedUrl, newGuid, isSubscribed].every((value) => value === undefined)) throw new Failure('invalid');
     if (newFeedUrl !== undefined && faultInHttpUrl(newFeedUrl) !== undefined) throw new Failure('invalid');
-    const guids = newGuid === undefined ? [guid] : [guid, newGuid];
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
+    const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
     const reads = named(userId, { guids, urls, newRows: 0, quotas: this.quotas });
     const write = { userId, pattern: updateSubscription.pattern, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
-      const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp);
+      const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp, context.arrivedMs);
       const row = known.byGuid(guid);
       if (!row || row.deleted !== null) throw new Failure('not_found');
-      const answer = applyPatch(known, row, patch, transaction.stamp);
+      const answer = applyPatch(known, row, { ...patch, timestamp });
       if (known.quota.isExceeded) throw new Failure('invalid');
       await saveChanges(transaction, userId, known.changes(), this.quotas);
       return JsonText.of(answer);

@@ -1,11 +1,16 @@
 import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
 import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
-import { type Changes, type Loaded, type SubscriptionRow, urlKey } from './known-subscriptions.js';
+import { type Changes, type Loaded, type Merge, type SubscriptionRow, urlKey } from './known-subscriptions.js';
+import { mostStates } from './merge.budget.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
 
+/** A time in UTC with microseconds, as clients' times are compared. */
+const instant = (time: string) => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
 const columns = `
-  s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed", s.subscription_changed AS "subscriptionChanged",
-  s.added, s.guid_changed AS "guidChanged", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
+  s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed", ${instant('s.is_subscribed_at')} AS "subscribedAt",
+  s.subscription_changed AS "subscriptionChanged", s.guid_changed AS "guidChanged", s.declared_guids AS "declaredGuids",
+  s.deletion_id AS "deletionId", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
 
 /** What a user's rows leave of a quota; they are counted up to the quota and no further. */
 const left = (limit: string, table: string, where = 'true') =>
@@ -16,7 +21,7 @@ export const load = statement(
   'subscription.load',
   `WITH g AS (
        SELECT found.* FROM unnest($2::uuid[]) sent (guid) CROSS JOIN LATERAL (
-         SELECT g.guid, g.subscription_id FROM subscription.guids g WHERE g.user_id = $1 AND g.guid = sent.guid OFFSET 0
+         SELECT g.guid, g.subscription_id, g.sent, g.derived FROM subscription.guids g WHERE g.user_id = $1 AND g.guid = sent.guid OFFSET 0
        ) found
      ), u AS (
        SELECT found.* FROM unnest($3::bytea[]) sent (key) CROSS JOIN LATERAL (
@@ -25,7 +30,7 @@ export const load = statement(
        ) found
      )
    SELECT
-     (SELECT json_agg(json_build_array(g.guid, g.subscription_id)) FROM g) AS guids,
+     (SELECT json_agg(json_build_array(g.guid, g.subscription_id, g.sent, g.derived)) FROM g) AS guids,
      (SELECT json_agg(json_build_array(u.key, u.subscription_id)) FROM u) AS urls,
      (SELECT json_agg(row_to_json(r)) FROM (
        SELECT ${columns} FROM subscription.subscriptions s
@@ -38,46 +43,65 @@ export const load = statement(
        'guidChanges', ${left('$6', 'former_guids')},
        'guids', ${left('$6', 'guids')},
        'urls', ${left('$6', 'feed_urls')}
-     ) AS left`,
+     ) AS left,
+     ${instant('clock_timestamp()')} AS now`,
 );
 
-/** $1 user, $2 merged subscription, $3 surviving subscription, $4 stamp, $5 quota of aliases of sync_ids. */
-export const absorb = statement(
-  'subscription.absorb',
+/** $1 user, $2 subscriptions, $3 how far to count. */
+export const states = statement(
+  'subscription.count_states',
+  'SELECT subscription_id AS id, states FROM episode.count_states($1, $2::bigint[], $3)',
+);
+
+/** $1 user, $2 merged subscriptions, $3 what each is part of in the end, $4 stamp. */
+export const absorbNames = statement(
+  'subscription.absorb_names',
   `WITH guids AS (
-     UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2
+     UPDATE subscription.guids g SET subscription_id = m.survivor, attached = $4
+     FROM unnest($2::bigint[], $3::bigint[]) m (merged, survivor) WHERE g.user_id = $1 AND g.subscription_id = m.merged
    ), urls AS (
-     UPDATE subscription.feed_urls SET subscription_id = $3 WHERE user_id = $1 AND subscription_id = $2
-   ), pointers AS (
-     UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4
-     WHERE user_id = $1 AND merged_into = $2
+     UPDATE subscription.feed_urls u SET subscription_id = m.survivor
+     FROM unnest($2::bigint[], $3::bigint[]) m (merged, survivor) WHERE u.user_id = $1 AND u.subscription_id = m.merged
    )
-   SELECT episode.merge_subscription($1, $2, $3, $4, $5)`,
+   UPDATE subscription.subscriptions s SET merged_into = m.survivor, merged_at = $4, changed = $4
+   FROM unnest($2::bigint[], $3::bigint[]) m (merged, survivor) WHERE s.user_id = $1 AND s.merged_into = m.merged`,
+);
+
+/** $1 user, $2 merged subscriptions, $3 the survivor of each, $4 stamp, $5 quota of aliases of sync_ids. */
+export const absorbStates = statement(
+  'subscription.absorb_states',
+  'SELECT episode.merge_subscriptions($1, $2::bigint[], $3::bigint[], $4, $5)',
 );
 
 export const save = statement(
   'subscription.save',
   `WITH rows AS (
      INSERT INTO subscription.subscriptions AS s (
-       user_id, id, feed_url, guid, is_subscribed, subscription_changed, added, guid_changed, deleted, merged_into,
-       merged_at, changed
+       user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, guid_changed, declared_guids,
+       deletion_id, deleted, merged_into, merged_at, changed
      )
-     SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscriptionChanged", r.added, r."guidChanged",
-       r.deleted, r."mergedInto", r."mergedAt", r.changed
+     SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscribedAt", r."subscriptionChanged", r."guidChanged",
+       r."declaredGuids", r."deletionId", r.deleted, r."mergedInto", r."mergedAt", r.changed
      FROM json_to_recordset($2) AS r (
-       id bigint, "feedUrl" text, guid uuid, "isSubscribed" boolean, "subscriptionChanged" timestamptz, added timestamptz,
-       "guidChanged" timestamptz, deleted timestamptz, "mergedInto" bigint, "mergedAt" timestamptz, changed timestamptz
+       id bigint, "feedUrl" text, guid uuid, "isSubscribed" boolean, "subscribedAt" timestamptz,
+       "subscriptionChanged" timestamptz, "guidChanged" timestamptz, "declaredGuids" integer, "deletionId" bigint,
+       deleted timestamptz, "mergedInto" bigint, "mergedAt" timestamptz, changed timestamptz
      )
+     -- A deletion may end in FAILURE at the same time, which takes it off the row: only what takes it off is written.
      ON CONFLICT (user_id, id) DO UPDATE SET
        feed_url = excluded.feed_url, guid = excluded.guid, is_subscribed = excluded.is_subscribed,
-       subscription_changed = excluded.subscription_changed, added = excluded.added, guid_changed = excluded.guid_changed,
+       is_subscribed_at = excluded.is_subscribed_at, subscription_changed = excluded.subscription_changed,
+       guid_changed = excluded.guid_changed, declared_guids = excluded.declared_guids,
+       deletion_id = CASE WHEN excluded.deletion_id IS NOT NULL THEN s.deletion_id END,
        deleted = excluded.deleted, merged_into = excluded.merged_into, merged_at = excluded.merged_at,
        changed = excluded.changed
    ), guids AS (
-     INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
-     SELECT $1, (g ->> 0)::uuid, (g ->> 1)::bigint, $6 FROM json_array_elements($3) g
-     ON CONFLICT (user_id, guid) DO UPDATE SET subscription_id = excluded.subscription_id, attached = excluded.attached
-     WHERE guids.subscription_id <> excluded.subscription_id
+     INSERT INTO subscription.guids (user_id, guid, subscription_id, sent, derived, attached)
+     SELECT $1, (g ->> 0)::uuid, (g ->> 1)::bigint, (g ->> 2)::boolean, (g ->> 3)::boolean, $6 FROM json_array_elements($3) g
+     ON CONFLICT (user_id, guid) DO UPDATE SET
+       subscription_id = excluded.subscription_id, sent = excluded.sent, derived = excluded.derived,
+       attached = CASE WHEN guids.subscription_id <> excluded.subscription_id THEN excluded.attached ELSE guids.attached END
+     WHERE (guids.subscription_id, guids.sent, guids.derived) <> (excluded.subscription_id, excluded.sent, excluded.derived)
    ), urls AS (
      INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
      SELECT $1, decode(u ->> 0, 'hex'), (u ->> 1)::bigint FROM json_array_elements($4) u
@@ -157,18 +181,35 @@ export function toLoaded([found]: readonly Found[]): Loaded {
     urls: found?.urls ?? [],
     newIds: found?.newIds ?? [],
     left: found?.left ?? { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 },
+    now: found?.now ?? '',
   };
 }
 
-/** Writes what a write changed: each merge, then everything else in one statement, with the commit. */
+/** How many states subscriptions have, counted no further than a POST may merge. */
+export async function countStates(
+  transaction: Pick<Transaction, 'query'>,
+  userId: string,
+  ids: readonly number[],
+): Promise<Map<number, number>> {
+  const counted = await transaction.query<{ id: number; states: number }>(states, [userId, ids, mostStates + 1]);
+  return new Map(counted.map((row) => [row.id, row.states]));
+}
+
+/** Writes what a write changed: merges, then everything else in one statement, with the commit. */
 export async function saveChanges(
   transaction: Transaction,
   userId: string,
   changes: Changes,
   quotas: SubscriptionQuotas,
 ): Promise<void> {
-  for (const { from, into } of changes.merges) {
-    await transaction.query(absorb, [userId, from, into, transaction.stamp, quotas.QUOTA_SYNC_ID_ALIASES]);
+  const { merges } = changes;
+  if (merges.length > 0) {
+    const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
+    await transaction.query(absorbNames, [userId, ...ids, transaction.stamp]);
+  }
+  for (const round of roundsOf(merges.filter(({ hasStates }) => hasStates))) {
+    const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
+    await transaction.query(absorbStates, [userId, ...ids, transaction.stamp, quotas.QUOTA_SYNC_ID_ALIASES]);
   }
   const sets = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
   transaction.last(save, [userId, ...sets.map((set) => JSON.stringify(set)), transaction.stamp]);
@@ -200,9 +241,20 @@ function withStamps(row: SubscriptionRow): SubscriptionRow {
   return {
     ...row,
     subscriptionChanged: stamp(row.subscriptionChanged),
-    added: stamp(row.added),
     guidChanged: optional(row.guidChanged),
     deleted: optional(row.deleted),
     mergedAt: optional(row.mergedAt),
   };
+}
+
+/** Merges in their order, those at a time that have no subscription in common. */
+function roundsOf(merges: readonly Merge[]): Merge[][] {
+  const rounds: Merge[][] = [];
+  const roundOf = new Map<number, number>();
+  for (const merge of merges) {
+    const round = 1 + Math.max(roundOf.get(merge.from) ?? -1, roundOf.get(merge.into) ?? -1);
+    roundOf.set(merge.from, round).set(merge.into, round);
+    (rounds[round] ??= []).push(merge);
+  }
+  return rounds;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
 import type { Remaining, SubscriptionRow } from './known-subscriptions.js';
+import { podcastGuid } from './podcast-guid.rule.js';
 import { applyPatch } from './update.rule.js';
 
 const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];
@@ -9,9 +10,12 @@ const X: Described = { id: 1, urls: [u], guids: [A] };
 const Y: Described = { id: 2, urls: [v, w], guids: [B, C] };
 
 /** PATCHes X in a world. */
-function patch(fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean }, ...described: Described[]) {
+function patch(
+  fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean; timestamp?: string },
+  ...described: Described[]
+) {
   const known = world(...described);
-  const answer = applyPatch(known, known.byGuid(A) as SubscriptionRow, fields, now);
+  const answer = applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
   return { known, answer, row: changedRow(known, 1), other: changedRow(known, 2) };
 }
 
@@ -22,9 +26,9 @@ describe('PATCH', () => {
     expect(row).toMatchObject({ isSubscribed: true, subscriptionChanged: now, guidChanged: null, changed: now });
   });
 
-  it('unsubscribes and is no addition, so that a pending deletion goes on', () => {
-    const { row } = patch({ isSubscribed: false }, X);
-    expect(row).toMatchObject({ isSubscribed: false, added: earlier, deleted: null });
+  it('unsubscribes, and a deletion that is pending goes on', () => {
+    const { row } = patch({ isSubscribed: false }, { ...X, deletionId: 7 });
+    expect(row).toMatchObject({ isSubscribed: false, deletionId: 7, deleted: null });
   });
 
   it('answers new_guid with guid_changed alone and keeps the old guid as a name', () => {
@@ -85,7 +89,7 @@ describe('PATCH that merges', () => {
   ])('absorbs the subscription that new_guid names by %s, with all its names', (_, newGuid) => {
     const { known, row, other, answer } = patch({ newGuid }, X, Y);
     expect(answer).toEqual({ new_guid: newGuid, guid_changed: now });
-    expect(known.changes().merges).toEqual([{ from: 2, into: 1 }]);
+    expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
     expect([A, B, C].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1]);
     expect([u, v, w].map((name) => known.byUrl(name)?.id)).toEqual([1, 1, 1]);
     expect(row).toMatchObject({ guid: newGuid, feedUrl: u, guidChanged: now, subscriptionChanged: earlier });
@@ -94,14 +98,14 @@ describe('PATCH that merges', () => {
 
   it('absorbs the subscription whose current URL is sent', () => {
     const { known, row } = patch({ newFeedUrl: v }, X, Y);
-    expect(known.changes().merges).toEqual([{ from: 2, into: 1 }]);
+    expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
     expect(row).toMatchObject({ feedUrl: v, guid: A, subscriptionChanged: now, guidChanged: null });
   });
 
   it('absorbs two when both fields name different ones', () => {
     const Z: Described = { id: 3, urls: [w], guids: [D] };
     const { known, row } = patch({ newGuid: B, newFeedUrl: w }, X, { ...Y, urls: [v] }, Z);
-    expect(known.changes().merges).toEqual([
+    expect(known.changes().merges).toMatchObject([
       { from: 2, into: 1 },
       { from: 3, into: 1 },
     ]);
@@ -111,7 +115,7 @@ describe('PATCH that merges', () => {
 
   it('absorbs one once when both fields name the same', () => {
     const { known, row } = patch({ newGuid: C, newFeedUrl: v }, X, Y);
-    expect(known.changes().merges).toEqual([{ from: 2, into: 1 }]);
+    expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
     expect(row).toMatchObject({ guid: C, feedUrl: v });
   });
 
@@ -147,13 +151,74 @@ describe('PATCH that merges', () => {
   });
 });
 
+describe('PATCH with a timestamp', () => {
+  const at = (minute: number) => `2026-01-15T00:${String(minute).padStart(2, '0')}:00.000000Z`;
+  const standing: Described = { ...X, subscribedAt: at(10) };
+
+  it('later than what stands applies is_subscribed, and stands from then on', () => {
+    const { row, answer } = patch({ isSubscribed: false, timestamp: at(11) }, standing);
+    expect(answer).toEqual({ is_subscribed: false, subscription_changed: now });
+    expect(row).toMatchObject({ isSubscribed: false, subscribedAt: at(11) });
+  });
+
+  it('earlier than what stands applies its other fields, and answers with what stands', () => {
+    const { row, answer } = patch({ isSubscribed: false, newGuid: D, timestamp: at(9) }, standing);
+    expect(answer).toEqual({ is_subscribed: true, subscription_changed: earlier, new_guid: D, guid_changed: now });
+    expect(row).toMatchObject({ isSubscribed: true, subscribedAt: at(10), guid: D, subscriptionChanged: earlier });
+  });
+
+  it.each([
+    [true, { ...standing, isSubscribed: false }],
+    [true, standing],
+  ])('equal to what stands: subscribed wins: %s', (isSubscribed, described) => {
+    expect(patch({ isSubscribed, timestamp: at(10) }, described).row).toMatchObject({ isSubscribed: true });
+    expect(patch({ isSubscribed: false, timestamp: at(10) }, standing).row).toBeUndefined();
+  });
+
+  it('governs nothing where is_subscribed is not sent', () => {
+    const { row } = patch({ newGuid: D, timestamp: at(20) }, standing);
+    expect(row).toMatchObject({ guid: D, subscribedAt: at(10) });
+  });
+
+  it('does not move the time of a DELETE while its deletion is pending', () => {
+    const { row } = patch({ isSubscribed: false, timestamp: at(20) }, { ...standing, deletionId: 7 });
+    expect(row).toMatchObject({ isSubscribed: false, subscribedAt: at(10), deletionId: 7 });
+  });
+
+  it.each([
+    [at(12), at(12)],
+    [at(8), at(10)],
+  ])('a merge keeps the later time of the two: %s', (subscribedAt, later) => {
+    expect(patch({ newGuid: B }, standing, { ...Y, subscribedAt }).row).toMatchObject({ subscribedAt: later });
+  });
+
+  it('a merge ends what is pending for either: no row names a deletion any more', () => {
+    const { row, other } = patch({ newGuid: B }, { ...standing, deletionId: 7 }, { ...Y, deletionId: 8 });
+    expect([row?.deletionId, other?.deletionId]).toEqual([null, null]);
+  });
+});
+
+describe('names that a PATCH brings', () => {
+  it('new_feed_url brings its derived guid, unless it is that of another live one', () => {
+    expect(patch({ newFeedUrl: w }, X).known.byGuid(podcastGuid(w))?.id).toBe(1);
+    const other: Described = { id: 2, urls: [v], guids: [B, podcastGuid(w)] };
+    expect(patch({ newFeedUrl: w }, X, other).known.byGuid(podcastGuid(w))?.id).toBe(2);
+  });
+
+  it('new_guid is declared unless it is derived from a URL of the subscription', () => {
+    const derived: Described = { id: 1, urls: [u], guids: [A], declared: [] };
+    expect(patch({ newGuid: D }, derived).row).toMatchObject({ declaredGuids: 1 });
+    expect(patch({ newGuid: podcastGuid(u) }, derived).row).toMatchObject({ declaredGuids: 0 });
+  });
+});
+
 describe('what a quota does not allow', () => {
   const exceeded = (
     left: Partial<Remaining>,
     fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean },
   ) => {
     const known = worldWith(left, X, Y);
-    applyPatch(known, known.byGuid(A) as SubscriptionRow, fields, now);
+    applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
     return known.quota.isExceeded;
   };
 

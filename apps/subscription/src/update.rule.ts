@@ -5,25 +5,29 @@ type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 
 /**
  * Applies a PATCH to a live subscription (docs/interface.md, "PATCH" and "Merging"). A guid of another subscription, or
- * another's current URL, merges that one into it first. Whatever was sent is stamped, also when its value is the same.
+ * another's current URL, merges that one into it first. Whatever was sent is stamped, also when its value is the same;
+ * an `isSubscribed` older than what stands is not applied, and answered with what stands.
  */
-export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch, stamp: string): Updated {
-  const { newFeedUrl, newGuid, isSubscribed } = patch;
+export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch): Updated {
+  const { newFeedUrl, newGuid, isSubscribed, timestamp } = patch;
   const wasSubscribed = row.isSubscribed;
   if (newGuid !== undefined) absorb(known, row, known.byGuid(newGuid));
   if (newFeedUrl !== undefined) {
     const owner = known.byUrl(newFeedUrl);
     if (owner?.feedUrl === newFeedUrl) absorb(known, row, owner);
-    known.moveTo(row, newFeedUrl);
   }
   if (newGuid !== undefined) known.changeGuid(row, newGuid);
-  if (isSubscribed !== undefined) known.setSubscribed(row, isSubscribed);
-  else if (row.isSubscribed !== wasSubscribed) known.setSubscribed(row, row.isSubscribed);
+  if (newFeedUrl !== undefined) known.moveTo(row, newFeedUrl);
+  const isMerged = row.isSubscribed !== wasSubscribed;
+  if (isSubscribed !== undefined && !known.isSuperseded(row, isSubscribed, timestamp))
+    known.setSubscribed(row, isSubscribed, timestamp);
+  else if (isMerged) known.stampSubscription(row);
+  const { subscriptionChanged, guidChanged } = row;
   return {
     ...(newFeedUrl !== undefined && { new_feed_url: newFeedUrl }),
-    ...(isSubscribed !== undefined && { is_subscribed: isSubscribed }),
-    ...((newFeedUrl !== undefined || isSubscribed !== undefined) && { subscription_changed: stamp }),
-    ...(newGuid !== undefined && { new_guid: newGuid, guid_changed: stamp }),
+    ...(isSubscribed !== undefined && { is_subscribed: row.isSubscribed }),
+    ...((newFeedUrl !== undefined || isSubscribed !== undefined) && { subscription_changed: subscriptionChanged }),
+    ...(newGuid !== undefined && { new_guid: newGuid, guid_changed: guidChanged as string }),
   };
 }
 

@@ -1,12 +1,15 @@
+import { instantOf } from '#contracts';
 import {
   type Changes,
   KnownSubscriptions,
+  type Loaded,
   type Remaining,
   type SubscriptionRow,
   urlKey,
 } from '../src/known-subscriptions.js';
+import { podcastGuid } from '../src/podcast-guid.rule.js';
 
-/** A stamp before every other, and the stamp of the write. */
+/** A stamp before every other, and the stamp of the write, in whose moment its request arrived. */
 export const earlier = '2026-01-01T00:00:00.000Z';
 export const now = '2026-02-02T00:00:00.000Z';
 
@@ -20,6 +23,8 @@ export interface Described extends Partial<Omit<SubscriptionRow, 'feedUrl' | 'gu
   id: number;
   urls: [current: string, ...former: string[]];
   guids: [current: string, ...former: string[]];
+  /** Those of the guids that a client sent; all where nothing else is said. */
+  declared?: string[];
 }
 
 /** What a write on these subscriptions reads. */
@@ -29,12 +34,14 @@ export function world(...described: Described[]): KnownSubscriptions {
 
 /** The same, with less left of some quotas. */
 export function worldWith(left: Partial<Remaining>, ...described: Described[]): KnownSubscriptions {
-  const rows = described.map(({ urls, guids, ...row }) => ({
+  const rows = described.map(({ urls, guids, declared = guids, ...row }) => ({
     feedUrl: urls[0],
     guid: guids[0],
     isSubscribed: row.deleted == null,
     subscriptionChanged: earlier,
-    added: earlier,
+    subscribedAt: instantOf(Date.parse(earlier)),
+    declaredGuids: declared.filter((name) => !urls.map(podcastGuid).includes(name)).length,
+    deletionId: null,
     guidChanged: null,
     deleted: null,
     mergedInto: null,
@@ -46,12 +53,21 @@ export function worldWith(left: Partial<Remaining>, ...described: Described[]): 
   return new KnownSubscriptions(
     {
       rows,
-      guids: names(({ guids }) => guids),
+      guids: described.flatMap(({ id, urls, guids, declared = guids }) =>
+        [...new Set([...guids, ...urls.map(podcastGuid)])].map((name): Loaded['guids'][number] => [
+          name,
+          id,
+          declared.includes(name),
+          urls.map(podcastGuid).includes(name),
+        ]),
+      ),
       urls: names(({ urls }) => urls.map(urlKey)),
       newIds: Array.from({ length: 20 }, (_, index) => 100 + index),
+      now: instantOf(Date.parse(now)),
       left: { live: 1_000, pointers: 1_000, guidChanges: 1_000, guids: 1_000, urls: 1_000, ...left },
     },
     now,
+    Date.parse(now),
   );
 }
 

@@ -8,7 +8,7 @@ export type DeletionStatus = (typeof deletionStatuses)[number];
 export const requestDeletion = rpc({
   pattern: 'deletion.request',
   write: true,
-  request: z.object({ userId: z.guid(), guid: z.guid() }),
+  request: z.object({ userId: z.guid(), guid: z.guid(), timestamp: z.string().optional() }),
   reply: z.object({ deletionId: z.int().positive() }),
 });
 

@@ -43,7 +43,14 @@ export const entryFailureCode = z.enum(entryFailureCodes);
 export const subscribedSchema = z
   .object({
     success: z.array(z.object({ feed_url: url, guid, is_subscribed: z.literal(true), subscription_changed: stamp })),
-    failure: z.array(z.object({ feed_url: z.string(), code: entryFailureCode, message: z.string() })),
+    failure: z.array(
+      z.object({
+        feed_url: z.string(),
+        guid: guid.optional().describe('With `feed_url_taken` the guid of the subscription that has the URL.'),
+        code: entryFailureCode,
+        message: z.string(),
+      }),
+    ),
   })
   .meta({ id: 'SubscribeAnswer' });
 export type Subscribed = z.output<typeof subscribedSchema>;

@@ -10,7 +10,7 @@ export const subscribe = rpc({
   write: true,
   request: z.object({
     userId: z.guid(),
-    entries: z.array(z.object({ feedUrl: z.string(), guid: z.string().optional() })),
+    entries: z.array(z.object({ feedUrl: z.string(), guid: z.string().optional(), timestamp: z.string().optional() })),
   }),
   reply: jsonOf(subscribedSchema),
 });
@@ -27,6 +27,7 @@ export const updateSubscription = rpc({
     newFeedUrl: z.string().optional(),
     newGuid: z.guid().optional(),
     isSubscribed: z.boolean().optional(),
+    timestamp: z.string().optional(),
   }),
   reply: jsonOf(updatedSchema),
 });

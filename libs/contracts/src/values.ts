@@ -90,6 +90,25 @@ export function parseStatusTime(text: string): ClientTime | undefined {
   return iso === undefined ? undefined : { instant: `${iso.slice(0, 19)}.000000Z`, minuteForm: true };
 }
 
+/** A client's clock may be ahead by this much: more is no drift, and would win against all that comes. */
+const aheadLimitMs = 5 * 60 * 1_000;
+
+/** A time of the server in the form of {@link ClientTime.instant}. */
+export function instantOf(milliseconds: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 23)}000Z`;
+}
+
+/**
+ * A client's time as it counts (docs/interface.md, "Times"): one more than 5 minutes ahead of the request's arrival is
+ * `clamped` to that arrival.
+ *
+ * @param arrivedMs milliseconds since 1970.
+ */
+export function countedTime(instant: string, arrivedMs: number): { at: string; clamped: boolean } {
+  const clamped = instant > instantOf(arrivedMs + aheadLimitMs);
+  return { at: clamped ? instantOf(arrivedMs) : instant, clamped };
+}
+
 /** A time cut to milliseconds, as stamps are written. */
 export function toStamp(time: ClientTime): string {
   return `${time.instant.slice(0, 23)}Z`;

@@ -44,7 +44,7 @@ async function outcome(role: string, sql: string): Promise<string> {
 
 const refused = '42501';
 const makeSubscription = `INSERT INTO subscription.subscriptions
-  (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+  (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
   VALUES ('${userId}', 'https://u.example', gen_random_uuid(), true, 'epoch', 'epoch', 'epoch')`;
 const makeEpisode = `INSERT INTO episode.episodes
   (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
@@ -73,7 +73,8 @@ const rights: Record<string, Record<string, string>> = {
     'episode.episodes': 'SELECT DELETE',
     'episode.sync_ids': 'SELECT DELETE',
     'episode.totals': 'SELECT UPDATE(sync_ids)',
-    'subscription.subscriptions': 'SELECT DELETE UPDATE(is_subscribed, subscription_changed, deleted, changed)',
+    'subscription.subscriptions':
+      'SELECT DELETE UPDATE(is_subscribed, subscription_changed, is_subscribed_at, deletion_id, deleted, changed)',
     'subscription.guids': 'SELECT DELETE',
     'subscription.former_guids': 'SELECT DELETE',
     'subscription.feed_urls': 'SELECT DELETE',
@@ -85,7 +86,7 @@ const ofAll = {
   'sync.request': 'SELECT INSERT UPDATE DELETE',
   'sync.migrations': 'SELECT',
 };
-const merge = `SELECT episode.merge_subscription('${userId}', 1, 2, now(), 10)`;
+const merge = `SELECT episode.merge_subscriptions('${userId}', '{1}', '{2}', now(), 10)`;
 
 describe('the login of', () => {
   it.each([
@@ -179,7 +180,12 @@ describe('the login of', () => {
         granted: null,
       })),
       {
-        name: 'episode.merge_subscription(uuid,bigint,bigint,timestamp with time zone,bigint)',
+        name: 'episode.count_states(uuid,bigint[],bigint)',
+        search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
+        granted: groups.subscription,
+      },
+      {
+        name: 'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)',
         search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
         granted: groups.subscription,
       },

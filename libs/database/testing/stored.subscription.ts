@@ -2,7 +2,7 @@ import type pg from 'pg';
 
 const insert = `
   WITH made AS (
-    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
     VALUES ($1, 'https://podcast.example/feed', $2, true, $3, $3, $3) RETURNING id
   ), named AS (
     INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)

@@ -11,7 +11,7 @@ const clocks = `INSERT INTO sync.user_clock SELECT id, '2026-01-01' FROM unnest(
 
 const subscriptions = `
   WITH made AS (
-    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
     SELECT u, 'https://podcast.example/' || n, md5(u::text || n)::uuid, true, '2025-01-01', '2025-01-01', '2025-01-01'
     FROM unnest($1::uuid[]) u, generate_series(1, 100) n
     RETURNING user_id, id, guid, feed_url

@@ -33,7 +33,11 @@ afterEach(async () => {
 /** A record as it is when its process died before anything was sent. */
 async function unsent(): Promise<number> {
   const { rows } = await world.owner.query<{ id: number }>(
-    'INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, $3) RETURNING id::int',
+    `WITH made AS (
+       INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, $3) RETURNING id
+     )
+     UPDATE subscription.subscriptions s SET deletion_id = made.id FROM made
+     WHERE s.user_id = $1 AND s.id = $2 RETURNING made.id::int`,
     [user.id, subscriptionId, await user.stamp()],
   );
   return (rows[0] as { id: number }).id;

@@ -35,11 +35,26 @@ export const overtaken: Ending = {
   cause: 'the subscription was added again, merged or deleted since the request',
 };
 
+/** How a deletion ends that was asked for by a DELETE older than what stands. */
+export const superseded: Ending = {
+  status: 'FAILURE',
+  cause: 'the listener subscribed or unsubscribed later than the time of the request',
+};
+
+/**
+ * Whether what stands is newer than a DELETE (docs/interface.md, "Subscribing is a register"). Of equal times subscribed
+ * wins; a DELETE without a time is of now, and newer than all that stands.
+ */
+export function isSuperseded(standing: { isSubscribed: boolean; subscribedAt: string }, at?: string): boolean {
+  if (at === undefined || at > standing.subscribedAt) return false;
+  return at < standing.subscribedAt || standing.isSubscribed;
+}
+
 /**
  * What a worker does with a record that it has locked.
  *
  * @param stands whether the subscription still is what the request was for: live, not merged, not added again since
- *   (`added` is not later than `requested`: deletion.store.ts).
+ *   (its row names the deletion: deletion.store.ts).
  */
 export function stepFor({ status, stands }: { status: DeletionStatus; stands: boolean }): Step {
   if (isFinal(status)) return 'leave';

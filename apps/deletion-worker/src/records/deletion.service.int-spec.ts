@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { StoredUser } from '../../testing/stored.user.js';
 import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
 
@@ -25,10 +26,13 @@ async function status(deletionId: number, userId = user.id): Promise<string> {
 
 describe('DELETE', () => {
   it('makes a PENDING record and leaves the subscription live with all it has', async () => {
-    const { clock, ...before } = await user.everything();
-    expect(await status(await request())).toBe('PENDING');
-    const { clock: after, ...now } = await user.everything();
+    const { clock, subscriptions, ...before } = await user.everything();
+    const deletionId = await request();
+    expect(await status(deletionId)).toBe('PENDING');
+    const { clock: after, subscriptions: marked, ...now } = await user.everything();
     expect(now).toEqual(before);
+    const mark = { deletion_id: deletionId, is_subscribed_at: expect.any(String) as string };
+    expect(marked).toEqual(subscriptions.map((row) => ({ ...row, ...mark })));
     expect(after > clock).toBe(true);
   });
 
@@ -79,6 +83,65 @@ describe('DELETE', () => {
     expect((await user.everything()).episodes).toHaveLength(3);
     await run(second);
     expect(await status(second)).toBe('SUCCESS');
+  });
+});
+
+describe('DELETE with a timestamp', () => {
+  const requestAt = (timestamp: string, of = guid) =>
+    world.service.request({ userId: user.id, guid: of, timestamp }, call()).then(({ deletionId }) => deletionId);
+  const row = async () => (await user.everything()).subscriptions[0] as Record<string, unknown>;
+  const soon = () => new Date(Date.now() + 60_000).toISOString();
+
+  it('older than what stands ends in FAILURE at once, with a cause for operators, and marks nothing', async () => {
+    const before = await row();
+    const deletionId = await requestAt('2020-01-01T00:00:00Z');
+    expect(await user.record(deletionId)).toMatchObject({
+      status: 'FAILURE',
+      cause: 'the listener subscribed or unsubscribed later than the time of the request',
+    });
+    expect(await row()).toEqual(before);
+    expect(await world.service.process({ userId: user.id, deletionId })).toBeUndefined();
+  });
+
+  it('is the time that stands from then on, pending or done', async () => {
+    const time = soon();
+    const deletionId = await requestAt(time);
+    expect(new Date(String((await row())['is_subscribed_at']))).toEqual(new Date(time));
+    await run(deletionId);
+    expect(new Date(String((await row())['is_subscribed_at']))).toEqual(new Date(time));
+  });
+
+  it('while one is PENDING gets its id, and the later of the times stands', async () => {
+    const [first, second] = [await requestAt(soon()), await requestAt(soon())];
+    expect(second).toBe(first);
+    const later = (await row())['is_subscribed_at'];
+    expect(await requestAt('2020-01-01T00:00:00Z')).toBe(first);
+    expect((await row())['is_subscribed_at']).toEqual(later);
+  });
+
+  it('more than 5 minutes ahead counts as the arrival of the request', async () => {
+    await requestAt('2999-01-01T00:00:00Z');
+    expect(new Date(String((await row())['is_subscribed_at'])).getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
+  });
+
+  it('of what is deleted already is not_found, and a later time stands from then on', async () => {
+    await run(await request());
+    const time = soon();
+    await expect(requestAt('2020-01-01T00:00:00Z')).rejects.toMatchObject({ code: 'not_found' });
+    expect(new Date(String((await row())['is_subscribed_at'])) < new Date(time)).toBe(true);
+    await expect(requestAt(time)).rejects.toMatchObject({ code: 'not_found' });
+    expect(new Date(String((await row())['is_subscribed_at']))).toEqual(new Date(time));
+  });
+
+  it('that is none is refused', () => expect(requestAt('yesterday')).rejects.toMatchObject({ code: 'invalid' }));
+
+  it.each(['FAILURE', 'SUCCESS'] as const)('leaves no mark of a deletion on the row once it ended in %s', async (end) => {
+    const deletionId = await request();
+    expect((await row())['deletion_id']).toBe(deletionId);
+    if (end === 'FAILURE') await user.addAgain(subscriptionId);
+    await run(deletionId);
+    expect(await status(deletionId)).toBe(end);
+    expect((await row())['deletion_id']).toBeNull();
   });
 });
 

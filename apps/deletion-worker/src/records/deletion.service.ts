@@ -1,7 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import {
+  countedTime,
   type DeletionJob,
   Failure,
+  parseTime,
   type ReplyOf,
   type RequestOf,
   type readDeletion,
@@ -11,7 +13,7 @@ import { Database, countdown, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
 import type { CallContext } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
-import { type Ending, overtaken, stepFor } from './deletion.rule.js';
+import { type Ending, isSuperseded, overtaken, stepFor, superseded } from './deletion.rule.js';
 import { beyondQuotas } from './quota.store.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countEnding } from '../queue/deletion.metrics.js';
@@ -22,6 +24,7 @@ import {
   find,
   findRequestedDeletion,
   insertDeletion,
+  mark,
   type Named,
   readStatus,
 } from './deletion.store.js';
@@ -47,15 +50,19 @@ export class DeletionService {
   ) {}
 
   /**
-   * Accepts a deletion (DELETE /subscriptions/{guid}). Where one is PENDING already, the answer is that one's id.
+   * Accepts a deletion (DELETE /subscriptions/{guid}). Where one is PENDING already, the answer is that one's id; one
+   * that is older than what stands ends at once.
    *
-   * @throws Failure `not_found` when the guid names no live subscription.
+   * @throws Failure `not_found` when the guid names no live subscription; `invalid` for a time that is none.
    */
   async request(
     request: RequestOf<typeof requestDeletion>,
     context: CallContext,
   ): Promise<ReplyOf<typeof requestDeletion>> {
-    const { userId, guid } = request;
+    const { userId, guid, timestamp } = request;
+    const time = timestamp === undefined ? undefined : parseTime(timestamp);
+    if (timestamp !== undefined && !time) throw new Failure('invalid');
+    const at = time && countedTime(time.instant, context.arrivedMs).at;
     const write: Write<Named> = {
       userId,
       pattern: requestDeletion.pattern,
@@ -65,24 +72,42 @@ export class DeletionService {
     };
     const { correlationId } = context;
     const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
-    let lost: number | undefined;
+    const endings: [ending: Ending, age: number][] = [];
     const reply = await this.database.write(write, async (transaction) => {
       if (transaction.repeated) return this.answerAgain(transaction, request);
       const [found] = transaction.found;
-      if (!found) throw new Failure('not_found');
-      if (found.deletionId !== null && !found.overtaken) return { deletionId: found.deletionId };
+      const movesTime = found && !found.live && at !== undefined && at > found.subscribedAt;
+      if (!found?.live && !movesTime) throw new Failure('not_found');
+      const { subscriptionId } = found as Named;
+      // Deleted already, but earlier: what was subscribed in between does not revive it.
+      if (movesTime) {
+        transaction.last(mark, [userId, subscriptionId, null, at]);
+        return { deletionId: null };
+      }
+      if (found.deletionId !== null && !found.overtaken) {
+        transaction.last(mark, [userId, subscriptionId, found.deletionId, at]);
+        return { deletionId: found.deletionId };
+      }
       // A later POST won against the pending deletion, which ends here; this request is for what that POST made.
       if (found.deletionId !== null) {
         const [ended] = await transaction.query<{ age: number }>(...endOf(userId, found.deletionId, overtaken));
-        lost = ended?.age;
+        if (ended) endings.push([overtaken, ended.age]);
+      }
+      const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
+      if (isSuperseded(found, at)) {
+        transaction.last(...endOf(userId, deletionId, superseded));
+        endings.push([superseded, 0]);
+      } else transaction.last(mark, [userId, subscriptionId, deletionId, at]);
+      if (endings.length > 0) {
         const [forget, values] = beyondQuotas(userId, this.quotas).records;
         transaction.last(forget, values);
       }
-      return { deletionId: await insertDeletion(transaction, userId, found.subscriptionId, origin) };
+      return { deletionId };
     });
-    if (lost !== undefined) countEnding(overtaken, lost);
+    for (const ending of endings) countEnding(...ending);
+    if (reply.deletionId === null) throw new Failure('not_found');
     this.relay.wake();
-    return reply;
+    return { deletionId: reply.deletionId };
   }
 
   /** The answer is no longer stored: finds the deletion that was the answer. One made now would be rolled back. */

@@ -2,9 +2,14 @@ import type { DeletionStatus } from '#contracts';
 import { type Database, type Session, type Statement, statement, type Transaction } from '#database';
 import { type Ending, statesBefore } from './deletion.rule.js';
 
-/** A live subscription and its PENDING deletion; `overtaken` where it was added again since that was requested. */
+/** A subscription, and its PENDING deletion; `overtaken` where a later write has won against that. */
 export interface Named {
   subscriptionId: number;
+  /** Not a tombstone. */
+  live: boolean;
+  isSubscribed: boolean;
+  /** When the listener subscribed or unsubscribed, UTC with microseconds. */
+  subscribedAt: string;
   deletionId: number | null;
   overtaken: boolean | null;
 }
@@ -13,7 +18,7 @@ export interface Named {
 export interface Claimed {
   status: DeletionStatus;
   subscriptionId: number;
-  /** Whether the subscription is still what the request was for: live, not merged, and not added again since. */
+  /** Whether the subscription still is what the request was for: no later write took the deletion off its row. */
   stands: boolean;
   /** How long ago it was requested, in seconds. */
   age: number;
@@ -34,11 +39,13 @@ export interface Taken {
 /** $1 user, $2 guid: reads {@link Named}. */
 export const find = statement(
   'deletion.find',
-  `SELECT n.subscription_id AS "subscriptionId", d.id AS "deletionId", d.requested < n.added AS overtaken
+  `SELECT n.subscription_id AS "subscriptionId", n.live, n.is_subscribed AS "isSubscribed",
+     to_char(n.is_subscribed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS "subscribedAt",
+     d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS overtaken
    FROM subscription.named_subscriptions n
    LEFT JOIN deletion.deletions d
      ON d.user_id = n.user_id AND d.subscription_id = n.subscription_id AND d.status = 'PENDING'
-   WHERE n.user_id = $1 AND n.guid = $2 AND n.live`,
+   WHERE n.user_id = $1 AND n.guid = $2`,
 );
 
 /** $1 user, $2 subscription, $3 stamp of the request, $4 where it comes from. */
@@ -47,15 +54,35 @@ export const insert = statement(
   'INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin) VALUES ($1, $2, $3, $4) RETURNING id',
 );
 
+/**
+ * $1 user, $2 subscription, $3 its PENDING deletion, $4 when the listener deleted it, by the client's clock. From now on
+ * the time of the DELETE stands, or a later one that stood before.
+ */
+export const mark = statement(
+  'deletion.mark',
+  `UPDATE subscription.subscriptions
+   SET deletion_id = $3, is_subscribed_at = greatest(is_subscribed_at, coalesce($4::timestamptz, clock_timestamp()))
+   WHERE user_id = $1 AND id = $2`,
+);
+
 /** How old a record is, in seconds; never below 0, although the user's clock may be ahead of the database's. */
 const age = 'greatest(extract(epoch FROM clock_timestamp() - d.requested), 0)::float8 AS age';
 
-/** The only statement that ends a record. $3 final state, $4 cause, $5 the states from which it may be reached. */
+/**
+ * The only statement that ends a record; it takes the deletion off its subscription's row. $3 final state, $4 cause, $5
+ * the states from which it may be reached.
+ */
 export const end = statement(
   'deletion.end',
-  `UPDATE deletion.deletions d SET status = $3, cause = $4, finished = clock_timestamp()
-   WHERE d.user_id = $1 AND d.id = $2 AND d.status = ANY ($5)
-   RETURNING ${age}`,
+  `WITH ended AS (
+     UPDATE deletion.deletions d SET status = $3, cause = $4, finished = clock_timestamp()
+     WHERE d.user_id = $1 AND d.id = $2 AND d.status = ANY ($5)
+     RETURNING d.id, d.subscription_id, ${age}
+   ), freed AS (
+     UPDATE subscription.subscriptions s SET deletion_id = NULL FROM ended e
+     WHERE s.user_id = $1 AND s.id = e.subscription_id AND s.deletion_id = e.id
+   )
+   SELECT age FROM ended`,
 );
 
 /** $1 user, $2 deletion. */
@@ -74,7 +101,7 @@ export const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1
 export const claim = statement(
   'deletion.claim',
   `SELECT d.status, d.subscription_id AS "subscriptionId",
-     coalesce(s.deleted IS NULL AND s.merged_into IS NULL AND s.added <= d.requested, false) AS stands, ${age}
+     coalesce(s.deleted IS NULL AND s.merged_into IS NULL AND s.deletion_id = d.id, false) AS stands, ${age}
    FROM deletion.deletions d
    LEFT JOIN subscription.subscriptions s ON s.user_id = d.user_id AND s.id = d.subscription_id
    WHERE d.user_id = $1 AND d.id = $2

@@ -61,7 +61,7 @@ describe('tombstones', () => {
   it('beyond a quota that was made smaller go a hundred at a time', async () => {
     await world.owner.query(
       `INSERT INTO subscription.subscriptions
-         (user_id, feed_url, guid, is_subscribed, subscription_changed, added, deleted, changed)
+         (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, deleted, changed)
        SELECT $1, 'https://gone.example', gen_random_uuid(), false, t, t, t, t
        FROM generate_series(1, 150) n, LATERAL (SELECT 'epoch'::timestamptz + n * interval '1 day' AS t) x`,
       [user.id],

@@ -2,11 +2,11 @@ import { parseTime, toStamp } from '#contracts';
 import { type Cursor, decodeCursor } from './cursor.js';
 
 /** The lengths of the shortest and the longest name of a known parameter, the longest one percent-encoded. */
-const [shortestName, longestName] = ['page'.length, 3 * 'per_page'.length];
+const [shortestName, longestName] = ['page'.length, 3 * 'timestamp'.length];
 
 /**
- * The query of a list. Only the parameters that the list knows are decoded; all others, however many, are repeated
- * unchanged in the links of the page.
+ * The query of a request. Only the parameters that it knows are decoded; all others, however many, are repeated
+ * unchanged in the links of a page.
  */
 export class QueryString {
   private readonly known = new Map<string, string[]>();
@@ -21,7 +21,7 @@ export class QueryString {
     }
   }
 
-  /** The values of a parameter that the list knows, decoded; of more than two only the first two. */
+  /** The values of a known parameter, decoded; of more than two only the first two. */
   getAll(name: string): string[] {
     return (this.known.get(name) ?? []).flatMap((part) => new URLSearchParams(part).getAll(name));
   }

@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Inject, Param, Patch, Post, Req, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import {
   getSubscription,
   guidSchema,
@@ -17,6 +17,7 @@ import { UserId } from '../auth/user-id.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import {
   deletionAcceptedSchema,
+  deletionTime,
   subscribeSchema,
   subscriptionEntries,
   subscriptionPageSchema,
@@ -78,6 +79,7 @@ export class SubscriptionController {
       newFeedUrl: body.new_feed_url ?? undefined,
       newGuid: body.new_guid ?? undefined,
       isSubscribed: body.is_subscribed ?? undefined,
+      timestamp: body.timestamp ?? undefined,
     };
     return writeAnswer(updateSubscription, await this.services.call(updateSubscription, request, patch)).body;
   }
@@ -85,12 +87,19 @@ export class SubscriptionController {
   @Delete(':guid')
   @HttpCode(202)
   @Repeatable()
+  @ApiQuery({
+    name: 'timestamp',
+    required: false,
+    description: 'When, by the clock of the client, the listener deleted it.',
+    schema: { type: 'string', format: 'date-time' },
+  })
   @Operation('Requests deletion of one subscription', { status: 202, schema: deletionAcceptedSchema }, [404, 405])
   async delete(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
     @Param('guid', { schema: guidSchema }) guid: string,
   ) {
-    return writeAnswer(requestDeletion, await this.services.call(requestDeletion, request, { userId, guid })).body;
+    const deletion = { userId, guid, timestamp: deletionTime(request.url) };
+    return writeAnswer(requestDeletion, await this.services.call(requestDeletion, request, deletion)).body;
   }
 }

@@ -17,6 +17,14 @@ export class GuidEntity {
   @Column({ type: 'timestamp with time zone', precision: 3 })
   attached!: Date;
 
+  /** Whether a client ever sent it. */
+  @Column({ type: 'boolean', default: false })
+  sent!: boolean;
+
+  /** Whether it is derived from a URL of the subscription. */
+  @Column({ type: 'boolean', default: false })
+  derived!: boolean;
+
   @ManyToOne(() => SubscriptionEntity)
   @JoinColumn([
     { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'guids_subscription_id_fkey' },

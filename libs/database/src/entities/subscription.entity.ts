@@ -12,6 +12,7 @@ import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, typ
   'subscriptions_changed_is_the_latest',
   'changed = CASE WHEN merged_into IS NULL THEN greatest(subscription_changed, guid_changed, deleted) ELSE merged_at END',
 )
+@Check('subscriptions_declared_guids_are_no_debts', 'declared_guids >= 0')
 @Check('subscriptions_merged_together', '(merged_into IS NULL) = (merged_at IS NULL)')
 @Check('subscriptions_tombstone_is_unsubscribed', 'deleted IS NULL OR NOT is_subscribed')
 export class SubscriptionEntity {
@@ -34,9 +35,17 @@ export class SubscriptionEntity {
   @Column({ name: 'subscription_changed', type: 'timestamp with time zone', precision: 3 })
   subscriptionChanged!: Date;
 
-  /** When it was last added by POST: an addition later than the request for a deletion wins over it. */
-  @Column({ type: 'timestamp with time zone', precision: 3 })
-  added!: Date;
+  /** When the listener subscribed or unsubscribed; from a DELETE on, its time. The epoch where nobody ever did. */
+  @Column({ name: 'is_subscribed_at', type: 'timestamp with time zone' })
+  isSubscribedAt!: Date;
+
+  /** How many of its guids a client sent that are not derived from one of its URLs. */
+  @Column({ name: 'declared_guids', type: 'integer', default: 0 })
+  declaredGuids!: number;
+
+  /** The deletion that is PENDING for it; none once a later write has won against that. */
+  @Column({ name: 'deletion_id', type: 'bigint', nullable: true })
+  deletionId!: number | null;
 
   @Column({ name: 'guid_changed', type: 'timestamp with time zone', precision: 3, nullable: true })
   guidChanged!: Date | null;

@@ -20,7 +20,9 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         guid uuid NOT NULL,
         is_subscribed boolean NOT NULL,
         subscription_changed timestamptz(3) NOT NULL,
-        added timestamptz(3) NOT NULL,
+        is_subscribed_at timestamptz NOT NULL,
+        declared_guids integer NOT NULL DEFAULT 0,
+        deletion_id bigint,
         guid_changed timestamptz(3),
         deleted timestamptz(3),
         merged_into bigint,
@@ -32,6 +34,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT subscriptions_changed_is_the_latest CHECK (
           changed = CASE WHEN merged_into IS NULL THEN greatest(subscription_changed, guid_changed, deleted) ELSE merged_at END
         ),
+        CONSTRAINT subscriptions_declared_guids_are_no_debts CHECK (declared_guids >= 0),
         CONSTRAINT subscriptions_merged_together CHECK ((merged_into IS NULL) = (merged_at IS NULL)),
         CONSTRAINT subscriptions_tombstone_is_unsubscribed CHECK (deleted IS NULL OR NOT is_subscribed)
       ) ${byUser('subscription.subscriptions')};
@@ -47,6 +50,8 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         guid uuid NOT NULL,
         subscription_id bigint NOT NULL,
         attached timestamptz(3) NOT NULL,
+        sent boolean NOT NULL DEFAULT false,
+        derived boolean NOT NULL DEFAULT false,
         CONSTRAINT guids_pkey PRIMARY KEY (user_id, guid),
         CONSTRAINT guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
@@ -76,7 +81,8 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
 
       -- Published to the other services: which subscription a guid names. A contract; change it like a message.
       CREATE VIEW subscription.named_subscriptions AS
-        SELECT g.user_id, g.guid, s.id AS subscription_id, s.guid AS current_guid, s.deleted IS NULL AS live, s.added
+        SELECT g.user_id, g.guid, s.id AS subscription_id, s.guid AS current_guid, s.deleted IS NULL AS live,
+          s.is_subscribed, s.is_subscribed_at, s.deletion_id
         FROM subscription.guids g
         JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id;
       GRANT SELECT ON subscription.named_subscriptions TO podcast_sync_episode_group, podcast_sync_deletion_group;
@@ -86,8 +92,9 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         SELECT s.user_id, s.id AS subscription_id, s.guid FROM subscription.subscriptions s;
       GRANT SELECT ON subscription.current_guids TO podcast_sync_episode_group;
 
-      -- The cascade of a deletion reads the row and leaves a tombstone; the oldest of too many go, with their names.
-      GRANT SELECT, UPDATE (is_subscribed, subscription_changed, deleted, changed), DELETE
+      -- A request for a deletion marks the row; the cascade reads it and leaves a tombstone; the oldest of too many go,
+      -- with their names.
+      GRANT SELECT, UPDATE (is_subscribed, is_subscribed_at, subscription_changed, deletion_id, deleted, changed), DELETE
         ON subscription.subscriptions TO podcast_sync_deletion_group;
       GRANT SELECT, DELETE ON subscription.guids, subscription.feed_urls, subscription.former_guids
         TO podcast_sync_deletion_group;

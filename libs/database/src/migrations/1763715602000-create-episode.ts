@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { type ByUser, partitioning } from '../partitions.js';
-import { mergeSubscription, type StatusColumn, wholeStatuses } from './status.sql.js';
+import { mergeSubscriptions, type StatusColumn, wholeStatuses } from './status.sql.js';
 
 /** Episode states, and the merge that the subscription service runs inside its own transaction. */
 export class CreateEpisode1763715602000 implements MigrationInterface {
@@ -8,13 +8,15 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
     await runner.query(tables(await partitioning(runner)));
     await runner.query(newest);
     await runner.query(matchSubscriptions);
-    await runner.query(mergeSubscription(statuses));
+    await runner.query(mergeSubscriptions(statuses));
+    await runner.query(countStates);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      DROP FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz, bigint);
-      DROP FUNCTION episode.match_subscriptions(uuid, bigint, bigint);
+      DROP FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint);
+      DROP FUNCTION episode.count_states(uuid, bigint[], bigint);
+      DROP FUNCTION episode.match_subscriptions(uuid, bigint[], bigint[]);
       DROP FUNCTION episode.match_keys(episode.episodes, boolean);
       DROP AGGREGATE episode.newest(episode.status);
       DROP FUNCTION episode.newer(episode.status, episode.status);
@@ -151,20 +153,22 @@ const matchSubscriptions = `
     ) k
   $$;
 
-  -- Which episode of one subscription is which of another. What was just uploaded has no statistics yet, so the planner
+  -- Of pairs of subscriptions, which episode of the one is which of the other. What was just uploaded has no statistics yet, so the planner
   -- is told what it can't know: both sides may be large, and they are joined by hashing.
-  CREATE FUNCTION episode.match_subscriptions(p_user uuid, p_from bigint, p_into bigint)
+  CREATE FUNCTION episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
   RETURNS TABLE (absorbed bigint, survivor bigint)
   LANGUAGE sql STABLE SET enable_nestloop = off SET enable_mergejoin = off SET jit = off SET work_mem = '64MB' AS $$
     WITH f AS MATERIALIZED (
-      SELECT e.id, k.rank, k.key FROM episode.episodes e, episode.match_keys(e, false) k
-      WHERE e.user_id = p_user AND e.subscription_id = p_from
+      SELECT p.pair, e.id, k.rank, k.key
+      FROM unnest(p_from) WITH ORDINALITY p (subscription_id, pair), episode.episodes e, episode.match_keys(e, false) k
+      WHERE e.user_id = p_user AND e.subscription_id = p.subscription_id
     ), i AS MATERIALIZED (
-      SELECT e.id, k.rank, k.key FROM episode.episodes e, episode.match_keys(e, true) k
-      WHERE e.user_id = p_user AND e.subscription_id = p_into
+      SELECT p.pair, e.id, k.rank, k.key
+      FROM unnest(p_into) WITH ORDINALITY p (subscription_id, pair), episode.episodes e, episode.match_keys(e, true) k
+      WHERE e.user_id = p_user AND e.subscription_id = p.subscription_id
     ), best AS MATERIALIZED (
       SELECT DISTINCT ON (f.id) f.id AS absorbed, i.id AS survivor
-      FROM f JOIN i ON i.rank = f.rank AND i.key = f.key
+      FROM f JOIN i ON i.pair = f.pair AND i.rank = f.rank AND i.key = f.key
       ORDER BY f.id, f.rank, i.id
     )
     -- Two episodes with guids of their own may both meet one that has none. It takes the guid of the first, and then
@@ -178,9 +182,25 @@ const matchSubscriptions = `
         f.episode_guid <> '' AND i.episode_guid = '' AS names,
         row_number() OVER (PARTITION BY best.survivor, f.episode_guid <> '' AND i.episode_guid = '' ORDER BY f.id) AS place
       FROM best
-      JOIN episode.episodes f ON f.user_id = p_user AND f.subscription_id = p_from AND f.id = best.absorbed
-      JOIN episode.episodes i ON i.user_id = p_user AND i.subscription_id = p_into AND i.id = best.survivor
+      JOIN episode.episodes f ON f.user_id = p_user AND f.subscription_id = ANY (p_from) AND f.id = best.absorbed
+      JOIN episode.episodes i ON i.user_id = p_user AND i.subscription_id = ANY (p_into) AND i.id = best.survivor
     ) m
     WHERE NOT m.names OR m.sure OR m.place = 1
   $$;
+`;
+
+const countStates = `
+  -- Published to the subscription service: how many states subscriptions have, each counted no further than p_most.
+  CREATE FUNCTION episode.count_states(p_user uuid, p_subscriptions bigint[], p_most bigint)
+  RETURNS TABLE (subscription_id bigint, states bigint)
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT s.id, (
+      SELECT count(*) FROM (
+        SELECT FROM episode.episodes e WHERE e.user_id = p_user AND e.subscription_id = s.id LIMIT p_most
+      ) counted
+    )
+    FROM unnest(p_subscriptions) s (id)
+  $$;
+  REVOKE EXECUTE ON FUNCTION episode.count_states(uuid, bigint[], bigint) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION episode.count_states(uuid, bigint[], bigint) TO podcast_sync_subscription_group;
 `;

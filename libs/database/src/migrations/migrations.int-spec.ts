@@ -73,7 +73,7 @@ describe('the migrations', () => {
     await dataSource.query(`
       INSERT INTO sync.user_clock VALUES ('00000000-0000-4000-8000-000000000001', now());
       INSERT INTO sync.request VALUES ('00000000-0000-4000-8000-000000000001', 'r', 'p', now(), '{}');
-      INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, subscription_changed, added, changed)
+      INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
       VALUES ('00000000-0000-4000-8000-000000000001', 'https://u.example', gen_random_uuid(), true, 'epoch', 'epoch', 'epoch');
       INSERT INTO deletion.deletions (user_id, subscription_id, requested)
       VALUES ('00000000-0000-4000-8000-000000000001', 1, 'epoch');

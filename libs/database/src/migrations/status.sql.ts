@@ -12,8 +12,8 @@ export function wholeStatuses(statuses: readonly StatusColumn[]): string {
   return `CONSTRAINT episodes_status_is_whole CHECK (${whole.join(' AND ')})`;
 }
 
-/** The function that merges two subscriptions. */
-export function mergeSubscription(statuses: readonly StatusColumn[]): string {
+/** The function that merges subscriptions. */
+export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
   const parts = statuses.map(({ column, type }, index) => {
     const [bit, isFlag] = [1 << index, type === 'boolean'];
     const stored = `ROW(e.${column}${isFlag ? '::int' : ''}, e.${column}_at, e.minute_forms & ${bit} <> 0)`;
@@ -29,11 +29,12 @@ export function mergeSubscription(statuses: readonly StatusColumn[]): string {
   const all = (part: keyof (typeof parts)[number], separator = ', ') =>
     parts.map((status) => status[part]).join(separator);
   return `
-  -- Published to the subscription service, which runs it in the transaction that merges two subscriptions: episodes
-  -- of the one that goes are merged with the same episodes of the one that stays, status by status, newest wins; the
-  -- rest move. What changed or moved is stamped. The user may have p_aliases further sync_ids: those beyond are not kept.
-  CREATE OR REPLACE FUNCTION episode.merge_subscription(
-    p_user uuid, p_from bigint, p_into bigint, p_stamp timestamptz, p_aliases bigint
+  -- Published to the subscription service, which runs it in the transaction that merges subscriptions, in pairs that
+  -- have none in common: episodes of the one that goes are merged with the same episodes of the one that stays, status
+  -- by status, newest wins; the rest move. What changed or moved is stamped. The user may have p_aliases further
+  -- sync_ids: those beyond are not kept.
+  CREATE OR REPLACE FUNCTION episode.merge_subscriptions(
+    p_user uuid, p_from bigint[], p_into bigint[], p_stamp timestamptz, p_aliases bigint
   ) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   DECLARE
@@ -80,10 +81,10 @@ export function mergeSubscription(statuses: readonly StatusColumn[]): string {
       IS DISTINCT FROM (n.episode_guid, n.title, n.episode_url, ${all('after')});
 
     DELETE FROM episode.episodes e USING unnest(v_absorbed) a (id) WHERE e.user_id = p_user AND e.id = a.id;
-    UPDATE episode.episodes e SET subscription_id = p_into, changed = p_stamp
-    WHERE e.user_id = p_user AND e.subscription_id = p_from;
+    UPDATE episode.episodes e SET subscription_id = p.survivor, changed = p_stamp
+    FROM unnest(p_from, p_into) p (merged, survivor) WHERE e.user_id = p_user AND e.subscription_id = p.merged;
   END $$;
-  REVOKE EXECUTE ON FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz, bigint) FROM PUBLIC;
-  GRANT EXECUTE ON FUNCTION episode.merge_subscription(uuid, bigint, bigint, timestamptz, bigint) TO podcast_sync_subscription_group;
+  REVOKE EXECUTE ON FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint) TO podcast_sync_subscription_group;
 `;
 }

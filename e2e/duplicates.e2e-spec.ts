@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { SubscribeAnswer } from './interface.js';
+import { episode, newGuid, numbers } from './samples.js';
+import { full } from './stack.js';
+import { User } from './user.js';
+
+/** A feed that moves to https, and then to another host. */
+const moves = ['http://old.example/feed', 'https://old.example/feed', 'https://new.example/feed'];
+/** Which of three devices know the guid that the feed declares. */
+const devices = [false, true, true];
+const arrivals = moves.flatMap((feedUrl) => devices.map((knowsGuid, device) => ({ feedUrl, knowsGuid, device })));
+
+/** Sends what each device says of each address, in this order; each then uploads the same episode, later each time. */
+async function sync(order: typeof arrivals) {
+  const ann = await User.fresh();
+  const declared = newGuid();
+  const known = new Set<string>();
+  for (const [minute, { feedUrl, knowsGuid }] of order.entries()) {
+    const entry = { feed_url: feedUrl, ...(knowsGuid && { guid: declared }) };
+    const { body } = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions: [entry] });
+    expect(body.failure).toEqual([]);
+    const guid = String(body.success[0]?.guid);
+    known.add(guid);
+    await ann.uploaded(
+      episode(guid, 1, { playback_position: { value: minute, timestamp: `2023-02-23T14:0${minute}` } }),
+    );
+  }
+  return { ann, declared, known: [...known] };
+}
+
+test('three devices, two of which know the declared guid, through a move to https and to another host: one subscription, one state of each episode, and every guid leads to it', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.shuffledSubarray(arrivals, { minLength: arrivals.length }), async (order) => {
+      const { ann, declared, known } = await sync(order);
+      const { subscriptions } = await ann.subscriptions({ per_page: 100 });
+      // Pointers lead to the one in one step.
+      expect(new Set(subscriptions.map(({ guid, new_guid }) => new_guid ?? guid))).toEqual(new Set([declared]));
+      expect(
+        subscriptions.filter(({ new_guid, guid }) => guid === declared || new_guid === undefined).length,
+      ).toBeLessThan(2);
+      for (const guid of known) {
+        const shown = await ann.subscription(guid);
+        expect([shown.new_guid ?? shown.guid, shown.is_subscribed]).toEqual([declared, true]);
+      }
+      const { episodes } = await ann.episodes();
+      expect(episodes).toHaveLength(1);
+      expect(episodes[0]).toMatchObject({ podcast_guid: declared, playback_position: { value: order.length - 1 } });
+    }),
+    { numRuns: full ? 300 : 25 },
+  );
+});
+
+test('many of them may be merged in one POST up to 8 pairs, the rest by PATCH', async () => {
+  const ann = await User.fresh();
+  const feeds = numbers(10).map((number) => `https://feeds.example/copy-${number}`);
+  await ann.subscribe(...feeds);
+  const declared = await ann.subscribed('https://feeds.example/first', newGuid());
+  const { body } = await ann.post<SubscribeAnswer>('/subscriptions', {
+    subscriptions: feeds.map((feed_url) => ({ feed_url, guid: declared })),
+  });
+  expect(body.success).toHaveLength(8);
+  expect(body.failure).toMatchObject(feeds.slice(8).map((feed_url) => ({ feed_url, code: 'limit_reached' })));
+  for (const feed_url of feeds.slice(8)) await ann.update(declared, { new_feed_url: feed_url });
+  const { subscriptions } = await ann.subscriptions({ per_page: 100 });
+  expect(new Set(subscriptions.map(({ guid, new_guid }) => new_guid ?? guid))).toEqual(new Set([declared]));
+});
+
+test('feed_url_taken names the owner of the feed_url, so that a PATCH can merge the two', async () => {
+  const ann = await User.fresh();
+  const [one, other] = [newGuid(), newGuid()];
+  await ann.subscribed('https://feeds.example/one', one);
+  await ann.subscribed('https://feeds.example/other', other);
+  const entry = { feed_url: 'https://feeds.example/other', guid: one };
+  const { body } = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions: [entry] });
+  expect(body).toMatchObject({
+    success: [],
+    failure: [{ feed_url: 'https://feeds.example/other', code: 'feed_url_taken', guid: other }],
+  });
+  await ann.update(one, { new_guid: other });
+  expect(await ann.subscription(one)).toMatchObject({ new_guid: other });
+  const again = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions: [entry] });
+  expect(again.body.failure).toEqual([]);
+});
+
+test('a tombstone is a pointer once its guid names a live subscription, and every device can follow', async () => {
+  const ann = await User.fresh();
+  const [gone, live] = [newGuid(), newGuid()];
+  await ann.subscribed('https://feeds.example/gone', gone);
+  await ann.deleted(gone);
+  await ann.subscribed('https://feeds.example/live', live);
+  await ann.subscribe({ feed_url: 'https://feeds.example/live', guid: gone });
+  expect(await ann.subscription(gone)).toMatchObject({ guid: gone, new_guid: live, is_subscribed: true });
+  const { subscriptions } = await ann.subscriptions();
+  expect(subscriptions).toMatchObject([
+    { guid: gone, new_guid: live, feed_url: 'https://feeds.example/live', is_subscribed: true },
+    { guid: live, is_subscribed: true },
+  ]);
+});

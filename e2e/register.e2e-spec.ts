@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { expectError } from './http.js';
+import type { DeletionAccepted, SubscribeAnswer } from './interface.js';
+import { feed, newGuid } from './samples.js';
+import { full } from './stack.js';
+import { User } from './user.js';
+
+/** A minute of an hour that is long over. */
+const at = (minute: number) => `2026-01-15T10:${String(minute).padStart(2, '0')}:00Z`;
+const post = (ann: User, ...subscriptions: object[]) => ann.post<SubscribeAnswer>('/subscriptions', { subscriptions });
+const remove = async (ann: User, guid: string, timestamp: string) => {
+  const answer = await ann.delete<DeletionAccepted>(
+    `/subscriptions/${guid}?timestamp=${encodeURIComponent(timestamp)}`,
+  );
+  expect(answer.status).toBe(202);
+  return ann.ended(answer.body.deletion_id);
+};
+const isSubscribed = async (ann: User) => (await ann.subscriptions()).subscriptions.map((row) => row.is_subscribed);
+
+describe('a device that was offline for a week', () => {
+  test('does not undo the unsubscribe of yesterday', async () => {
+    const ann = await User.fresh();
+    const guid = await ann.subscribed();
+    await ann.update(guid, { is_subscribed: false });
+    const { body } = await post(ann, { feed_url: 'https://a.example/feed', timestamp: at(0) });
+    expect(body.failure).toMatchObject([{ feed_url: 'https://a.example/feed', code: 'superseded' }]);
+    expect(await isSubscribed(ann)).toEqual([false]);
+  });
+
+  test('does not undo the deletion of yesterday', async () => {
+    const ann = await User.fresh();
+    const guid = await ann.subscribed();
+    await ann.deleted(guid);
+    const { body } = await post(ann, { feed_url: 'https://a.example/feed', timestamp: at(0) });
+    expect(body).toMatchObject({ success: [], failure: [{ code: 'superseded' }] });
+    expectError(await ann.get(`/subscriptions/${guid}`), 410);
+  });
+
+  test('does not delete what was subscribed yesterday: 202, and the record ends in FAILURE', async () => {
+    const ann = await User.fresh();
+    const guid = await ann.subscribed();
+    expect(await remove(ann, guid, at(0))).toMatchObject({ status: 'FAILURE' });
+    expect(await ann.subscription(guid)).toMatchObject({ is_subscribed: true });
+  });
+
+  test('does not unsubscribe from what was subscribed yesterday: PATCH applies the rest, and answers with what stands', async () => {
+    const ann = await User.fresh();
+    const [guid, renamed] = [await ann.subscribed(), newGuid()];
+    const before = await ann.subscription(guid);
+    const { status, body } = await ann.patch(`/subscriptions/${guid}`, {
+      is_subscribed: false,
+      new_guid: renamed,
+      timestamp: at(0),
+    });
+    expect({ status, body }).toMatchObject({ status: 200, body: { is_subscribed: true, new_guid: renamed } });
+    expect((body as { subscription_changed: string }).subscription_changed).toBe(before.subscription_changed);
+  });
+});
+
+describe('timestamp', () => {
+  test('alone in a PATCH is 405', async () => {
+    const ann = await User.fresh();
+    expectError(await ann.patch(`/subscriptions/${await ann.subscribed()}`, { timestamp: at(0) }), 405);
+  });
+
+  test.each(['', 'yesterday', '2026-01-15', '2026-01-15T10:00', 5, [], true])(
+    'that is none is refused: %j',
+    async (sent) => {
+      const ann = await User.fresh();
+      const guid = await ann.subscribed();
+      const { body } = await post(ann, { feed_url: feed('b'), timestamp: sent });
+      expect(body).toMatchObject({ success: [], failure: [{ feed_url: feed('b'), code: 'invalid_value' }] });
+      expectError(await ann.patch(`/subscriptions/${guid}`, { is_subscribed: false, timestamp: sent }), 405);
+      expectError(await ann.delete(`/subscriptions/${guid}?timestamp=${encodeURIComponent(String(sent))}`), 405);
+      expectError(await ann.delete(`/subscriptions/${guid}?timestamp=${at(0)}&timestamp=${at(1)}`), 405);
+      expect(await isSubscribed(ann)).toEqual([true]);
+    },
+  );
+
+  test('null counts as not sent', async () => {
+    const ann = await User.fresh();
+    expect((await post(ann, { feed_url: feed('b'), timestamp: null })).body.failure).toEqual([]);
+    const guid = (await ann.subscriptions()).subscriptions[0]?.guid;
+    const { status } = await ann.patch(`/subscriptions/${guid}`, { is_subscribed: false, timestamp: null });
+    expect(status).toBe(200);
+  });
+
+  test('is never shown', async () => {
+    const ann = await User.fresh();
+    await post(ann, { feed_url: feed('b'), timestamp: at(0) });
+    expect(JSON.stringify(await ann.subscriptions())).not.toContain('2026-01-15');
+  });
+
+  test('may have any offset, also with the + as a space', async () => {
+    const ann = await User.fresh();
+    await post(ann, { feed_url: feed('b'), timestamp: at(10) });
+    const guid = (await ann.subscriptions()).subscriptions[0]?.guid;
+    const late = await ann.delete<DeletionAccepted>(`/subscriptions/${guid}?timestamp=2026-01-15T12:11:00+02:00`);
+    expect(await ann.ended(late.body.deletion_id)).toMatchObject({ status: 'SUCCESS' });
+  });
+
+  test('more than 5 minutes ahead counts as the arrival of the request, so that the next one without wins', async () => {
+    const ann = await User.fresh();
+    await post(ann, { feed_url: feed('b'), timestamp: '2999-01-01T00:00:00Z' });
+    const guid = (await ann.subscriptions()).subscriptions[0]?.guid;
+    await ann.update(String(guid), { is_subscribed: false });
+    await ann.patch(`/subscriptions/${guid}`, { is_subscribed: true, timestamp: at(0) });
+    expect(await isSubscribed(ann)).toEqual([false]);
+  });
+});
+
+type Change =
+  | { kind: 'post'; minute: number }
+  | { kind: 'patch'; minute: number; value: boolean }
+  | { kind: 'delete'; minute: number; thenWaits: boolean };
+
+const minute = fc.integer({ min: 1, max: 9 });
+const added = fc.record({ kind: fc.constant('post' as const), minute });
+const patched = fc.record({ kind: fc.constant('patch' as const), minute, value: fc.boolean() });
+const deleted = fc.record({ kind: fc.constant('delete' as const), minute, thenWaits: fc.boolean() });
+
+/** What stands after all of them: of the latest the one that subscribed, if any did. */
+function standing(changes: readonly Change[]): boolean {
+  const subscribes = (change: Change) => change.kind === 'post' || (change.kind === 'patch' && change.value);
+  const last = Math.max(0, ...changes.map((change) => change.minute));
+  const latest = changes.filter((change) => change.minute === last);
+  return latest.length === 0 || latest.some(subscribes);
+}
+
+/** What stands when changes have arrived in this order, at a subscription of minute 0. */
+async function outcome(changes: readonly Change[]): Promise<boolean[]> {
+  const ann = await User.fresh();
+  const entry = (time: number) => post(ann, { feed_url: feed('b'), timestamp: at(time) });
+  const guid = (await entry(0)).body.success[0]?.guid;
+  const deletions: number[] = [];
+  for (const change of changes) {
+    const timestamp = at(change.minute);
+    if (change.kind === 'post') await entry(change.minute);
+    else if (change.kind === 'patch')
+      await ann.patch(`/subscriptions/${guid}`, { is_subscribed: change.value, timestamp });
+    else {
+      const { status, body } = await ann.delete<DeletionAccepted>(`/subscriptions/${guid}?timestamp=${timestamp}`);
+      if (status === 202) deletions.push(body.deletion_id);
+      // The next changes come while some are pending, and after others are done.
+      if (change.thenWaits) await Promise.all(deletions.map((id) => ann.ended(id)));
+    }
+  }
+  await Promise.all(deletions.map((id) => ann.ended(id)));
+  return isSubscribed(ann);
+}
+
+describe('any order of arrival of the same timed changes ends in the same is_subscribed:', () => {
+  // Not all three together: a PATCH of what is deleted is 404, so that a deletion is the end of all PATCHes.
+  test.each([
+    ['POST and PATCH', fc.oneof(added, patched)],
+    ['POST and DELETE', fc.oneof(added, deleted)],
+  ])('%s', async (_, change) => {
+    const arrivals = fc
+      .array(change as fc.Arbitrary<Change>, { minLength: 1, maxLength: 5 })
+      .chain((changes) => fc.shuffledSubarray(changes, { minLength: changes.length }));
+    await fc.assert(
+      fc.asyncProperty(arrivals, async (changes) => {
+        expect(await outcome(changes)).toEqual([standing(changes)]);
+      }),
+      { numRuns: full ? 200 : 20 },
+    );
+  });
+});
