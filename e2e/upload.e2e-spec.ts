@@ -231,7 +231,8 @@ describe('null counts as not sent', () => {
   test.each<[string, object]>([
     ['for sync_id', { sync_id: null }],
     ['for temporary_id', { temporary_id: null }],
-    ['for duration', { duration: null }],
+    ['for what describes it', { title: null, publish_date: null, episode_url: null, duration: null }],
+    ['for one of two identifiers', { enclosure_url: null }],
     ['for a status', { played_status: null }],
     ['for the value of a status, and with it the status', { new_status: status(null) }],
     ['and so does a status without a value', { played_status: { timestamp: '2023-02-23T14:00' } }],

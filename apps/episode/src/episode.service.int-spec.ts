@@ -224,6 +224,23 @@ describe('an upload', () => {
     );
   });
 
+  it.each([
+    ['merges all of them into the one', 7, []],
+    ['is refused where they are too many', 8, ['limit_reached']],
+  ])('that brings an enclosure_url which several without episode_guid share %s', async (_, count, codes) => {
+    const numbers = Array.from({ length: count }, (__, n) => n + 1);
+    await put(...numbers.map((n) => ({ syncId: syncId(n), enclosureUrl: metadata(n).enclosureUrl, duration: n })));
+    const { enclosureUrl } = metadata(99);
+    await put(...numbers.map((n) => ({ syncId: syncId(n), enclosureUrl })), { syncId: syncId(9), episodeGuid: 'g' });
+    for (const name of [{ syncId: syncId(9) }, { episodeGuid: 'g' }]) {
+      const { failure } = await upload([{ podcastGuid, ...name, enclosureUrl }]);
+      expect(failure.map(({ code }) => code)).toEqual(codes);
+    }
+    const all = await list();
+    expect(all).toHaveLength(codes.length === 0 ? 1 : count + 1);
+    expect(all.find((row) => row.sync_id === syncId(9))?.duration).toBe(codes.length === 0 ? 1 : undefined);
+  });
+
   it('answers within the bytes asked for, and applies only what it answers', async () => {
     const entries = [1, 2, 3].map((n) => ({ podcastGuid, ...metadata(n), title: 'x'.repeat(2_000), temporaryId: n }));
     const text = await world.service.upload({ userId, entries, maxBytes: 6_000 }, call());
