@@ -90,6 +90,7 @@ const uploadEntry = fc
     publish_date: field('2023-02-23T14:00:00Z'),
     enclosure_url: field(feed('m')),
     episode_url: field(feed('e')),
+    duration: field(90),
     temporary_id: field(1),
     playback_position: status,
     played_status: status,

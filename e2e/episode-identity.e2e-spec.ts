@@ -18,6 +18,7 @@ const [date, link, title, enclosure] = [
 ];
 const guid = { episode_guid: 'another' };
 const none = { episode_guid: '' };
+const epoch = '1970-01-01T00:00:00.000Z';
 
 /** Whether what is stored and what is sent after it, both described by what differs from a sample, are one episode. */
 async function areOne(stored: Change, sent: Change): Promise<boolean> {
@@ -57,6 +58,21 @@ describe('two are different episodes', () => {
     ['without episode_guid when only title agrees', none, { ...none, ...enclosure, ...link, ...date }],
     ['when titles are empty: those never agree', { ...none, title: '' }, { ...none, ...enclosure, ...link, title: '' }],
     ['when episode_guids are empty: those never agree', none, { ...none, ...enclosure, ...link, ...date, ...title }],
+    [
+      'when enclosure_urls are unknown: those never agree',
+      { enclosure_url: '' },
+      { ...guid, enclosure_url: '', ...date, ...link },
+    ],
+    [
+      'when publish_dates are unknown: those never agree',
+      { ...none, publish_date: epoch },
+      { ...none, publish_date: epoch, ...enclosure, ...link },
+    ],
+    [
+      'with different episode_guids when enclosure_url and unknown dates agree',
+      { publish_date: epoch },
+      { ...guid, publish_date: epoch, ...link, ...title },
+    ],
     ['when episode_guids differ in case', {}, { ...enclosure, episode_guid: 'EPISODE 1' }],
   ])('%s', async (_, stored, sent) => expect(await areOne(stored, sent)).toBe(false));
 
@@ -142,6 +158,84 @@ describe('a sync_id', () => {
     await ann.refused({ podcast_guid: podcast, sync_id });
     expect((await ann.uploaded(episode(podcast, 1, { sync_id }))).sync_id).toBe(sync_id);
     expect((await theirs.ann.episodes()).episodes).toMatchObject([{ sync_id, podcast_guid: theirs.podcast }]);
+  });
+});
+
+describe('an entry that brings what the row found first lacked makes one of it and of another that has it', () => {
+  const at = (minute: number) => `2023-02-23T14:0${minute}`;
+  const enclosure_url = 'https://media.example/1.mp3';
+
+  /** A device knew the episode by its episode_guid alone, another one by its enclosure_url. */
+  async function known() {
+    const { ann, podcast } = await userWithOne();
+    const [byUrl, byGuid] = await ann.upload(
+      {
+        podcast_guid: podcast,
+        enclosure_url,
+        title: 'One',
+        duration: 90,
+        played_status: { value: true, timestamp: at(2) },
+        new_status: { value: true, timestamp: at(1) },
+      },
+      {
+        podcast_guid: podcast,
+        episode_guid: 'episode 1',
+        playback_position: { value: 7, timestamp: at(1) },
+        new_status: { value: false, timestamp: at(3) },
+      },
+    );
+    return { ann, podcast, byUrl, byGuid, sync: (await ann.episodes()).sync };
+  }
+
+  test.each([
+    ['episode_guid', () => ({ episode_guid: 'episode 1' })],
+    ['sync_id', (sync_id: string | undefined) => ({ sync_id })],
+  ])('an enclosure_url to the one found by its %s', async (_, name) => {
+    const { ann, podcast, byUrl, byGuid, sync } = await known();
+    const [one] = await ann.upload({ podcast_guid: podcast, enclosure_url, ...name(byGuid?.sync_id) } as EpisodeEntry);
+    expect(one).toEqual({
+      podcast_guid: podcast,
+      sync_id: byGuid?.sync_id,
+      episode_guid: 'episode 1',
+      title: 'One',
+      publish_date: epoch,
+      enclosure_url,
+      episode_url: '',
+      duration: 90,
+      playback_position: { value: 7, timestamp: at(1) },
+      played_status: { value: true, timestamp: at(2) },
+      new_status: { value: false, timestamp: at(3) },
+    });
+    expect((await ann.episodes()).episodes).toEqual([one]);
+    expect((await ann.episodes({ since: sync })).episodes).toEqual([one]);
+    expect(await ann.uploaded({ podcast_guid: podcast, sync_id: byUrl?.sync_id ?? '' })).toEqual(one);
+    expect(await ann.uploaded({ podcast_guid: podcast, enclosure_url })).toEqual(one);
+  });
+
+  test('an episode_guid to the one found by its sync_id', async () => {
+    const { ann, podcast, byUrl } = await known();
+    const sent = { podcast_guid: podcast, sync_id: byUrl?.sync_id ?? '', episode_guid: 'episode 1' };
+    const one = await ann.uploaded(sent);
+    expect(one).toMatchObject({ sync_id: byUrl?.sync_id, episode_guid: 'episode 1', enclosure_url, duration: 90 });
+    expect((await ann.episodes()).episodes).toEqual([one]);
+  });
+
+  test('within one batch as well', async () => {
+    const { ann, podcast } = await userWithOne();
+    const made = await ann.upload(
+      { podcast_guid: podcast, enclosure_url },
+      { podcast_guid: podcast, episode_guid: 'episode 1' },
+      { podcast_guid: podcast, episode_guid: 'episode 1', enclosure_url },
+    );
+    expect((await ann.episodes()).episodes).toEqual([made[2]]);
+    expect(made).toEqual([made[2], made[2], made[2]]);
+  });
+
+  test('but not of one that has another episode_guid', async () => {
+    const { ann, podcast } = await userWithOne();
+    await ann.upload(episode(podcast, 2, { enclosure_url }), { podcast_guid: podcast, episode_guid: 'episode 1' });
+    await ann.uploaded({ podcast_guid: podcast, episode_guid: 'episode 1', enclosure_url });
+    expect((await ann.episodes()).total).toBe(2);
   });
 });
 

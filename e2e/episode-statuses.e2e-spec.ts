@@ -170,6 +170,7 @@ describe('an entry that repeats the standing values is no change and gets no new
       { title: 'x' },
       { episode_url: 'http://x.example/' },
       { enclosure_url: 'http://x.example/a' },
+      { duration: 90 },
     ]) {
       const { sync } = await ann.episodes();
       await ann.uploaded(episode(podcast, 1, more));

@@ -31,6 +31,7 @@ export interface Episode extends Statuses {
   publish_date: string;
   enclosure_url: string;
   episode_url: string;
+  duration?: number;
 }
 
 interface Page {

@@ -55,6 +55,13 @@ describe('the episodes of a merged subscription', () => {
     expect((await ann.episodes()).total).toBe(1);
   });
 
+  test('have what the one at the survivor did not know completed by the other', async () => {
+    const { ann, x, y } = await userWithTwo();
+    const [ofX] = await ann.upload({ podcast_guid: x, episode_guid: 'episode 1' }, episode(y, 1, { duration: 90 }));
+    await ann.update(x, { new_feed_url: urlY });
+    expect((await ann.episodes()).episodes).toEqual([{ ...episode(x, 1, { duration: 90 }), sync_id: ofX?.sync_id }]);
+  });
+
   test('that did not change at the survivor are not stamped', async () => {
     const { ann, x, y } = await userWithTwo();
     await ann.upload(episode(x, 1), episode(x, 2), episode(y, 1));

@@ -13,6 +13,7 @@ interface Described {
 }
 interface Document {
   openapi: string;
+  components: { schemas: Record<string, object> };
   paths: Record<string, Record<string, Described>>;
 }
 
@@ -92,6 +93,24 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  test('says that URLs of an episode may be empty, the only ones, and what stands for an unknown publish_date', () => {
+    const { properties, required } = document.components.schemas.Episode as {
+      properties: Record<string, { format?: string; description?: string; exclusiveMinimum?: number }>;
+      required: string[];
+    };
+    for (const name of ['enclosure_url', 'episode_url']) {
+      expect(properties[name]?.format).toBeUndefined();
+      expect(properties[name]?.description).toMatch(/empty/);
+    }
+    expect(properties.publish_date).toMatchObject({
+      format: 'date-time',
+      description: expect.stringContaining('1970'),
+    });
+    expect(properties.duration).toMatchObject({ exclusiveMinimum: 0 });
+    const always = ['podcast_guid', 'sync_id', 'episode_guid', 'title', 'publish_date', 'enclosure_url', 'episode_url'];
+    expect(required.toSorted()).toEqual(always.toSorted());
+  });
+
   test('has only schemas that a validator can read', () => {
     for (const [path, item] of Object.entries(document.paths))
       for (const [method, { responses, requestBody }] of Object.entries(item)) {
@@ -138,7 +157,9 @@ describe('real answers match the OpenAPI document', () => {
     expectDescribed('get', '/episodes', await ann.get('/episodes'));
     expectDescribed('get', '/episodes', await ann.get('/episodes?per_page=1&page=2'));
     const episodes = [
-      episode(guid, 1, { temporary_id: 1 }),
+      episode(guid, 1, { temporary_id: 1, duration: 90.5 }),
+      { podcast_guid: guid, episode_guid: 'nothing else' },
+      { podcast_guid: guid, enclosure_url: 'https://media.example/nothing-else.mp3' },
       episode(guid, 2, { temporary_id: 'x' }),
       { sync_id: 'x' },
       null,
@@ -163,7 +184,13 @@ describe('real requests match the OpenAPI document', () => {
     [
       '/episodes',
       'post',
-      { episodes: [episode(newGuid(), 1, { temporary_id: 1 }), { podcast_guid: newGuid(), sync_id: newGuid() }] },
+      {
+        episodes: [
+          episode(newGuid(), 1, { temporary_id: 1, duration: 90 }),
+          { podcast_guid: newGuid(), sync_id: newGuid() },
+          episode(newGuid(), 2, { enclosure_url: '', episode_url: '', publish_date: '1970-01-01T00:00:00.000Z' }),
+        ],
+      },
     ],
   ])('of %s %s', (path, method, body) => {
     const matches = validator('paths', path, method, 'requestBody', ...json);

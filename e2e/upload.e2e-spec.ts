@@ -9,6 +9,15 @@ async function userWithOne(): Promise<{ ann: User; podcast: string }> {
   return { ann, podcast: await ann.subscribed(feed(1), newGuid()) };
 }
 
+/** How the fields are shown that an episode must have, where they are not known. */
+const unknown = {
+  episode_guid: '',
+  title: '',
+  publish_date: '1970-01-01T00:00:00.000Z',
+  enclosure_url: '',
+  episode_url: '',
+};
+
 const status = (value: unknown, timestamp: unknown = '2023-02-23T14:00') => ({ value, timestamp });
 
 describe('POST /episodes', () => {
@@ -44,7 +53,7 @@ describe('POST /episodes', () => {
       episode(podcast, 1),
       null,
       'x',
-      episode(podcast, 2, { title: 7 as never }),
+      episode(podcast, 2, { episode_guid: 7 as never }),
     ];
     const { body } = await ann.post<UploadAnswer>('/episodes', { episodes });
     expect(body.success.map((row) => row.title)).toEqual(['Title of 3', 'Title of 1']);
@@ -76,10 +85,61 @@ describe('POST /episodes', () => {
     expect(await ann.uploaded(sent)).toEqual({ ...made, title: 'new', publish_date: '2023-12-31T23:00:00.500Z' });
   });
 
-  test('takes an empty episode_guid and title on creation', async () => {
+  test.each([
+    ['an episode_guid', { episode_guid: 'x' }],
+    ['an enclosure_url', { enclosure_url: 'https://media.example/x.mp3' }],
+  ])('needs no more than %s, and shows every required field, the unknown ones as empty or 1970', async (_, known) => {
     const { ann, podcast } = await userWithOne();
-    const made = await ann.uploaded(episode(podcast, 1, { episode_guid: '', title: '' }));
-    expect(made).toMatchObject({ episode_guid: '', title: '' });
+    const made = await ann.uploaded({ podcast_guid: podcast, ...known });
+    const shown = { podcast_guid: podcast, sync_id: expect.stringMatching(guidForm) as string, ...unknown, ...known };
+    expect(made).toEqual(shown);
+    expect((await ann.episodes()).episodes).toEqual([made]);
+  });
+
+  test('takes what is sent as it is shown where it is unknown as unknown, on creation and later', async () => {
+    const { ann, podcast } = await userWithOne();
+    const made = await ann.uploaded({ podcast_guid: podcast, ...unknown, episode_guid: 'x' });
+    expect(made).toMatchObject({ ...unknown, episode_guid: 'x' });
+    const whole = await ann.uploaded(episode(podcast, 1, { sync_id: made.sync_id, duration: 90 }));
+    const { sync } = await ann.episodes();
+    expect(await ann.uploaded({ podcast_guid: podcast, sync_id: made.sync_id, ...unknown })).toEqual(whole);
+    expect((await ann.episodes({ since: sync })).total).toBe(0);
+  });
+
+  test.each<[string, object]>([
+    ['a title that is no string', { title: 7 }],
+    ['no title', { title: undefined }],
+    ['a publish_date that is no time', { publish_date: 'yesterday' }],
+    ['a publish_date of a day that does not exist', { publish_date: '2023-02-29T00:00:00Z' }],
+    ['a publish_date without zone', { publish_date: '2023-02-23T14:00' }],
+    ['a publish_date that is a number', { publish_date: 1_677_160_800 }],
+    ['a duration of 0', { duration: 0 }],
+    ['a negative duration', { duration: -1 }],
+    ['a duration that is a string', { duration: '90' }],
+    ['a duration that is an object', { duration: { value: 90 } }],
+  ])('never costs the state for what only describes: %s counts as not sent', async (_, change) => {
+    const { ann, podcast } = await userWithOne();
+    const [field] = Object.keys(change) as ['title' | 'publish_date' | 'duration'];
+    const played_status = { value: true, timestamp: '2023-02-23T14:00' };
+    const [made] = await ann.upload({ ...episode(podcast, 1), ...change, played_status });
+    expect(made).toMatchObject({ played_status, episode_guid: 'episode 1' });
+    expect(made?.[field]).toBe(({ ...unknown, duration: undefined } as Record<string, unknown>)[field]);
+    const known = await ann.uploaded(episode(podcast, 1, { duration: 90 }));
+    expect(await ann.upload({ ...episode(podcast, 1), ...change })).toEqual([known]);
+  });
+
+  test('keeps the duration that was sent last, in seconds, and shows it only where one is known', async () => {
+    const { ann, podcast } = await userWithOne();
+    const made = await ann.uploaded(episode(podcast, 1));
+    expect(made).not.toHaveProperty('duration');
+    const name = { podcast_guid: podcast, sync_id: made.sync_id };
+    for (const duration of [0.5, 5_400, 90.25]) {
+      const { sync } = await ann.episodes();
+      expect(await ann.uploaded({ ...name, duration })).toEqual({ ...made, duration });
+      expect(await ann.uploaded({ ...name, duration })).toEqual({ ...made, duration });
+      expect((await ann.episodes({ since: sync })).episodes).toEqual([{ ...made, duration }]);
+    }
+    expect((await ann.uploaded(name)).duration).toBe(90.25);
   });
 
   test('keeps texts and URLs as sent but for white space around them', async () => {
@@ -171,6 +231,8 @@ describe('null counts as not sent', () => {
   test.each<[string, object]>([
     ['for sync_id', { sync_id: null }],
     ['for temporary_id', { temporary_id: null }],
+    ['for what describes it', { title: null, publish_date: null, episode_url: null, duration: null }],
+    ['for one of two identifiers', { enclosure_url: null }],
     ['for a status', { played_status: null }],
     ['for the value of a status, and with it the status', { new_status: status(null) }],
     ['and so does a status without a value', { played_status: { timestamp: '2023-02-23T14:00' } }],
@@ -193,20 +255,12 @@ describe('an entry fails when', () => {
     ['podcast_guid is null', { podcast_guid: null }],
     ['podcast_guid names nothing', { podcast_guid: newGuid() }],
     ['sync_id is no UUID', { sync_id: 'x' }],
-    ['episode_guid is missing', { episode_guid: undefined }],
     ['episode_guid is no string', { episode_guid: 1 }],
     ['episode_guid is longer than 2,048 bytes', { episode_guid: 'ä'.repeat(1_025) }],
     ['episode_guid has a NUL', { episode_guid: nul }],
     ['episode_guid has a lone surrogate', { episode_guid: half }],
-    ['title is missing', { title: undefined }],
-    ['title is null', { title: null }],
-    ['publish_date is missing', { publish_date: undefined }],
-    ['publish_date is no time', { publish_date: 'yesterday' }],
-    ['publish_date is a day that does not exist', { publish_date: '2023-02-29T00:00:00Z' }],
-    ['publish_date has no zone', { publish_date: '2023-02-23T14:00' }],
-    ['enclosure_url is missing', { enclosure_url: undefined }],
     ['enclosure_url is neither http nor https', { enclosure_url: 'ftp://media.example/a' }],
-    ['enclosure_url is empty', { enclosure_url: '' }],
+    ['enclosure_url is no string', { enclosure_url: 1 }],
     ['enclosure_url is longer than 4,096 bytes', { enclosure_url: `https://m.example/${'x'.repeat(4_079)}` }],
     ['enclosure_url has a line break', { enclosure_url: 'https://m.example/\n1' }],
     ['enclosure_url has a lone surrogate', { enclosure_url: `https://m.example/${half}` }],
@@ -238,10 +292,18 @@ describe('an entry fails when', () => {
     expect([code, body.success, body.failure.length]).toEqual([200, [], 1]);
   });
 
-  test('identifiers are missing and the sync_id is not known', async () => {
+  test.each<[string, object]>([
+    ['missing', {}],
+    ['empty', { episode_guid: '', enclosure_url: ' ' }],
+    ['null', { episode_guid: null, enclosure_url: null }],
+  ])('episode_guid and enclosure_url are both %s and the sync_id is not known', async (_, more) => {
     const { ann, podcast } = await userWithOne();
-    const { message } = await ann.refused({ podcast_guid: podcast, sync_id: newGuid() });
-    for (const name of ['episode_guid', 'title', 'publish_date', 'enclosure_url']) expect(message).toContain(name);
+    const { episode_guid, enclosure_url, ...rest } = episode(podcast, 1, { sync_id: newGuid() });
+    await ann.uploaded({ podcast_guid: podcast, episode_guid, enclosure_url });
+    const { code, message } = await ann.refused({ ...rest, ...more });
+    expect(code).toBe('missing_identifier');
+    for (const name of ['episode_guid', 'enclosure_url']) expect(message).toContain(name);
+    expect((await ann.episodes()).episodes).toMatchObject([{ title: '' }]);
   });
 
   test("podcast_guid is another user's", async () => {

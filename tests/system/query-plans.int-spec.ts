@@ -60,6 +60,20 @@ afterAll(async () => {
   await database.drop();
 });
 
+/** A stored episode as an entry of the statement that finds it, and the parameters of that. */
+const entry = (row: Record<string, unknown>, place: number) => ({
+  entry: place,
+  syncId: row['sync_id'],
+  podcastGuid: guids[Number(row['subscription_id']) - user.subscriptionId],
+  episodeGuid: row['episode_guid'],
+  title: row['title'],
+  publishDate: row['publish_date'],
+  enclosureUrl: row['enclosure_url'],
+  episodeUrl: row['episode_url'],
+});
+
+const sent = (entries: object[]) => [ascending, JSON.stringify(entries), 30, 1_000_000, 2_000_000];
+
 /** When the n-th of a large user's uploads of a hundred was made. */
 const upload = (n: number) => new Date(Date.UTC(2025, 0) + n * 1_000).toISOString();
 const lastUpload = large / 100 - 1;
@@ -126,25 +140,13 @@ describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode s
 });
 
 describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size} episode states`, () => {
-  const entry = (row: Record<string, unknown>, place: number) => ({
-    entry: place,
-    syncId: row['sync_id'],
-    podcastGuid: guids[Number(row['subscription_id']) - user.subscriptionId],
-    episodeGuid: row['episode_guid'],
-    title: row['title'],
-    publishDate: row['publish_date'],
-    enclosureUrl: row['enclosure_url'],
-    episodeUrl: row['episode_url'],
-  });
-
   it('an upload finds what it could mean by look-ups, each entry by every identifier', async () => {
-    const values = (entries: object[]) => [ascending, JSON.stringify(entries), 30, 1_000_000, 2_000_000];
-    await expectPlans(episodes.load, values(stored.map(entry)), {
+    await expectPlans(episodes.load, sent(stored.map(entry)), {
       uses: ['episodes_sync_id', 'episodes_guid', 'episodes_pkey'],
       buffers: 30 * 60,
     });
     const unnamed = stored.map((row, place) => ({ ...entry(row, place), syncId: null }));
-    await expectPlans(episodes.load, values(unnamed), {
+    await expectPlans(episodes.load, sent(unnamed), {
       uses: [
         'episodes_guid',
         'episodes_enclosure',
@@ -259,6 +261,35 @@ describe.skipIf(partitioned)(`query plans on plain tables of lists with since, $
     }
   });
 });
+
+// The last one: it changes what is stored.
+describe.skipIf(partitioned)(
+  `query plans on plain tables of episodes that are hardly described, ${size} states`,
+  () => {
+    it('an upload looks for nothing that its entries do not know, however many episodes do not know it either', async () => {
+      await client.query(
+        `UPDATE episode.episodes SET title = '', enclosure_url = '', episode_url = '', publish_date = 'epoch' WHERE user_id = $1`,
+        [ascending],
+      );
+      await client.query('VACUUM ANALYZE episode.episodes');
+      const entries = stored.map(entry);
+      const named = entries.map(({ entry: place, podcastGuid, episodeGuid }) => ({
+        entry: place,
+        podcastGuid,
+        episodeGuid,
+      }));
+      await expectPlans(episodes.load, sent(named), { uses: ['episodes_guid', 'episodes_pkey'], buffers: 30 * 40 });
+      const bringing = entries.map(({ entry: place, podcastGuid, syncId, enclosureUrl }) => ({
+        entry: place,
+        podcastGuid,
+        syncId,
+        enclosureUrl,
+      }));
+      const uses = ['episodes_sync_id', 'episodes_enclosure'];
+      await expectPlans(episodes.load, sent(bringing), { uses, buffers: 30 * 60 });
+    });
+  },
+);
 
 // Of few rows, one index may do for two.
 it.each(process.env.TEST_FULL && !partitioned ? ['these statements use'] : [])(

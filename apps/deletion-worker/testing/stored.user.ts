@@ -88,8 +88,12 @@ export class StoredUser {
       [this.id, from, into, stamp],
     );
     await this.owner.query(
-      'UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4, deletion_id = NULL WHERE user_id = $1 AND id = $2',
+      'UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4 WHERE user_id = $1 AND id = $2',
       [this.id, from, into, stamp],
+    );
+    await this.owner.query(
+      'UPDATE subscription.subscriptions SET deletion_id = NULL WHERE user_id = $1 AND id IN ($2, $3)',
+      [this.id, from, into],
     );
   }
 

@@ -18,6 +18,8 @@ const entry = fc
       like: number,
       episodeGuid: fc.oneof(fc.constantFrom('', 'episode-1', 'episode-2'), text),
       title: text,
+      enclosureUrl: fc.constantFrom('', 'https://media.example/1.mp3'),
+      duration: fc.double({ noNaN: true }),
       temporaryId: fc.oneof(text, fc.integer()),
       playbackPosition: fc.constant({ value: 1e-7, timestamp: '2026-02-01T10:00:00Z' }),
       publishDate: fc.constantFrom('never', '2025-01-01T00:00:00Z'),
@@ -90,9 +92,14 @@ describe('an answer', () => {
 });
 
 describe('an entry that rows which were not read could change', () => {
-  const unread = async (rank: 0 | 1 | 2 | 3 | 4, to: number, entries: object[]) => {
+  const unread = async (
+    rank: 0 | 1 | 2 | 3 | 4,
+    to: number,
+    entries: object[],
+    row = stored(5, { episodeGuid: '' }),
+  ) => {
     const judged = entries.map((sent) => validateEntry({ podcastGuid: podcast, ...sent }));
-    const known = world([stored(5, { episodeGuid: '' })], [], [[0, rank, to]]);
+    const known = world([row], [], [[0, rank, to]]);
     const { failure } = await applyUploads(known, judged, new AnswerBudget(1_000_000, judged));
     return failure.map(({ code }) => code);
   };
@@ -109,6 +116,17 @@ describe('an entry that rows which were not read could change', () => {
 
   it('does not keep others of its batch from being applied', async () => {
     expect(await unread(2, 0, [metadata(9), metadata(8)])).toEqual(['limit_reached']);
+  });
+
+  it('is refused where its row lacks the enclosure_url that it brings and an unread one may have it', async () => {
+    const lacking = stored(5, { enclosureUrl: '' });
+    const brings = { syncId: syncId(5), enclosureUrl: metadata(9).enclosureUrl };
+    expect(await unread(2, 8, [brings], lacking)).toEqual(['limit_reached']);
+    expect(await unread(2, 8, [{ ...brings, syncId: undefined, episodeGuid: 'episode-5' }], lacking)).toEqual([
+      'limit_reached',
+    ]);
+    expect(await unread(3, 8, [brings], lacking)).toEqual([]);
+    expect(await unread(2, 8, [brings])).toEqual([]);
   });
 
   it('is refused by its sync_id where the episode_guid may be that of an unread one', async () => {

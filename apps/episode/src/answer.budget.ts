@@ -26,17 +26,17 @@ export class AnswerBudget {
   }
 
   /** Reserves room to show an entry's row as it is about to be, unless there is none; says whether there was. */
-  reserve(row: EpisodeRow, guid: string, absorbed?: EpisodeRow): boolean {
+  reserve(row: EpisodeRow, guid: string, absorbed: readonly EpisodeRow[] = []): boolean {
     const bytes = bytesOf(shown(row, row.statuses, guid)) + 1;
-    const itemsOf = (of?: EpisodeRow) => (of && this.items.get(of.id)) ?? { bytes: 0, shown: 0 };
-    const [before, gone] = [itemsOf(row), itemsOf(absorbed)];
-    const items = before.shown + gone.shown + 1;
+    const before = [row, ...absorbed].map(({ id }) => this.items.get(id) ?? { bytes: 0, shown: 0 });
+    const items = before.reduce((sum, item) => sum + item.shown, 1);
+    const reserved = before.reduce((sum, item) => sum + item.bytes * item.shown, 0);
     // The item's temporary_id is reserved already, with the failure that is not needed any more.
-    const more = bytes * items - before.bytes * before.shown - gone.bytes * gone.shown - failureBytes;
+    const more = bytes * items - reserved - failureBytes;
     if (more > this.freeBytes) return false;
     this.freeBytes -= more;
+    for (const { id } of absorbed) this.items.delete(id);
     this.items.set(row.id, { bytes, shown: items });
-    if (absorbed) this.items.delete(absorbed.id);
     return true;
   }
 

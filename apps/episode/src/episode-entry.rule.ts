@@ -10,16 +10,16 @@ import {
   type Uploaded,
   wireNames,
 } from '#contracts';
-import type { Metadata } from './episode.rule.js';
+import type { SentMetadata } from './episode.rule.js';
 
 /** An entry that can't be applied: why, and the identifiers that it was sent with. */
 export type FailedEntry = Uploaded['failure'][number];
 
-/** An entry whose form is right; any part of the metadata may be missing. */
+/** An entry whose form is right, with the metadata that it knows. */
 export interface Upload {
   podcastGuid: string;
   syncId?: string;
-  metadata: Partial<Metadata>;
+  metadata: SentMetadata;
   statuses: Partial<Record<StatusName, Status>>;
   temporaryId?: string | number;
   /** The entry as it came. */

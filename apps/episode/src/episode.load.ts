@@ -1,4 +1,4 @@
-import { metadataNames, statusNames, wireNames } from '#contracts';
+import { metadataNames, statusNames, unknownMetadata, wireNames } from '#contracts';
 import { statement } from '#database';
 
 /**
@@ -34,38 +34,40 @@ const mostOfAnEnclosure = 500;
 
 /**
  * A bound for the bytes of a row as JSON, made of lengths alone. A character of an episode_guid may take six bytes
- * there, of the other texts two, a status with its time a hundred, and the rest three hundred.
+ * there, of the other texts two, a status with its time a hundred, and the rest three hundred and fifty.
  */
 const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e.title) + octet_length(e.enclosure_url)
-        + octet_length(e.episode_url)) + ${300 + 100 * statusNames.length}`;
+        + octet_length(e.episode_url)) + ${350 + 100 * statusNames.length}`;
 
 /**
  * One look-up of the episodes that an entry could mean at a rank: the first `most` of them by id. `last` marks the row
  * at which it stopped. Episodes without an episode_guid (`bare`) are looked up apart from the others, as the indexes
  * list them apart: an entry that has a guid may only match bare ones at ranks 2 and 3. "e.id + 0" is what these indexes
- * are ordered by; for a plain "e.id" Postgres may take another one.
+ * are ordered by; for a plain "e.id" Postgres may take another one. What an entry does not know is NULL, and finds none.
  *
+ * @param entries the entries and the side of the indexes that each is looked up in.
  * @param agrees which of the rows that were read are kept.
  */
-const lookUp = (rank: number, match: string, most = mostAlike, agrees = 'true') => `
+const lookUp = (rank: number, match: string, { entries = 'sought', most = mostAlike, agrees = 'true' } = {}) => `
      UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${most}
-     FROM sought x CROSS JOIN LATERAL (
+     FROM ${entries} x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes, row_number() OVER (ORDER BY e.id + 0) AS place, ${agrees} AS agrees
        FROM episode.episodes e
        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND (e.episode_guid = '') = x.bare AND ${match}
        ORDER BY e.id + 0 LIMIT ${most}
      ) f WHERE f.agrees OR f.place = ${most}`;
-const sameEnclosure = `e.enclosure_url <> '' AND sync.digest(e.enclosure_url) = sync.digest(x."enclosureUrl")`;
+const sameEnclosure = `sync.digest(e.enclosure_url) = sync.digest(x."enclosureUrl")`;
 const sameTitle = `e.title <> '' AND sync.digest(e.title) = sync.digest(x.title)`;
 const sameUrl = `e.episode_url <> '' AND sync.digest(e.episode_url) = sync.digest(x."episodeUrl")`;
-const sameDate = 'e.publish_date = x."publishDate"';
-const meets = `(x.bare OR x."episodeGuid" = '')`;
+const sameDate = `e.publish_date <> '${unknownMetadata.publishDate}' AND e.publish_date = x."publishDate"`;
+const meets = `(x.bare OR x."episodeGuid" IS NULL)`;
 
 /**
  * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Reads the episodes that the
  * entries could mean, of which the rules choose in memory: `named` by its sync_id or an alias (rank 0), those with its
- * episode_guid (rank 1), and, for an entry without a known sync_id, those of the other ranks. Where these are too many
- * for one upload, `kept` takes the ones that are named, then the first of each look-up, then the second ones and so on;
+ * episode_guid (rank 1), and, for an entry without a known sync_id, those of the other ranks. Of one with a known sync_id
+ * that brings an enclosure_url to an episode without, also those of rank 2 without an episode_guid: they are the same
+ * (`brought`). Where all these are too many for one upload, `kept` takes the ones that are named, then the first of each look-up, then the second ones and so on;
  * `incomplete` lists the entries and ranks of which some were left out.
  */
 export const load = statement(
@@ -83,33 +85,35 @@ export const load = statement(
        SELECT s.sync_id, s.episode_id FROM episode.sync_ids s WHERE s.user_id = $1 AND s.sync_id = x."syncId" LIMIT 1
      ) a
    ), named AS MATERIALIZED (
-     SELECT x.entry, f.id, f.bytes FROM entries x CROSS JOIN LATERAL (
-       SELECT e.id, ${jsonBytes} AS bytes FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
+     SELECT x.entry, f.id, f.bytes, f.lacks FROM entries x CROSS JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
      ) f
-     UNION ALL SELECT a.entry, f.id, f.bytes FROM aliases a CROSS JOIN LATERAL (
-       SELECT e.id, ${jsonBytes} AS bytes FROM episode.episodes e WHERE e.user_id = $1 AND e.id = a.episode_id LIMIT 1
+     UNION ALL SELECT a.entry, f.id, f.bytes, f.lacks FROM aliases a CROSS JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks FROM episode.episodes e WHERE e.user_id = $1 AND e.id = a.episode_id LIMIT 1
      ) f
    ), sought AS MATERIALIZED (
      SELECT e.*, side.bare FROM entries e CROSS JOIN (VALUES (true), (false)) side (bare)
-     WHERE e."episodeGuid" IS NOT NULL AND e.entry NOT IN (SELECT entry FROM named)
+     WHERE coalesce(e."episodeGuid", e."enclosureUrl") IS NOT NULL AND e.entry NOT IN (SELECT entry FROM named)
+   ), brought AS MATERIALIZED (
+     SELECT e.*, true AS bare FROM entries e
+     WHERE e."enclosureUrl" IS NOT NULL AND e.entry IN (SELECT entry FROM named WHERE lacks)
    ), found AS MATERIALIZED (
      SELECT entry, 0 AS rank, id, bytes, 0::bigint AS place, false AS last FROM named
      UNION ALL SELECT x.entry, 1, f.id, f.bytes, 0, false
      FROM entries x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes FROM episode.episodes e
-       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND e.episode_guid <> '' AND x."episodeGuid" <> ''
+       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND e.episode_guid <> ''
          AND sync.sha256(e.episode_guid) = sync.sha256(x."episodeGuid") LIMIT 1
      ) f
      ${lookUp(2, `${meets} AND ${sameEnclosure}`)}
+     ${lookUp(2, sameEnclosure, { entries: 'brought' })}
      ${lookUp(3, `${meets} AND ${sameDate} AND ${sameUrl}`)}
      ${lookUp(3, `${meets} AND ${sameDate} AND ${sameTitle}`)}
      ${lookUp(3, `${meets} AND ${sameUrl} AND ${sameTitle}`)}
-     ${lookUp(
-       4,
-       `NOT x.bare AND x."episodeGuid" <> '' AND ${sameEnclosure}`,
-       mostOfAnEnclosure,
-       `coalesce(${sameDate} OR (e.episode_url <> '' AND e.episode_url = x."episodeUrl") OR (e.title <> '' AND e.title = x.title), false)`,
-     )}
+     ${lookUp(4, `NOT x.bare AND x."episodeGuid" IS NOT NULL AND ${sameEnclosure}`, {
+       most: mostOfAnEnclosure,
+       agrees: `coalesce(${sameDate} OR e.episode_url = x."episodeUrl" OR e.title = x.title, false)`,
+     })}
    ), kept AS MATERIALIZED (
      SELECT id FROM (
        SELECT id, sum(bytes) OVER nearest AS bytes, count(*) OVER nearest AS rows

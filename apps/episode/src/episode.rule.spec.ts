@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Status } from '#contracts';
 import { newer, settle } from './episode.rule.js';
 
-const arrived = '2026-02-02T12:00:00.500Z';
+const arrived = Date.parse('2026-02-02T12:00:00.500Z');
 const full = (value: Status['value'], at: string): Status => ({ value, at, minuteForm: false });
 const toMinute = (value: Status['value'], at: string): Status => ({ value, at, minuteForm: true });
 const at = (time: string) => `2026-02-01T${time.padEnd(15, '0')}Z`;

@@ -1,15 +1,21 @@
 import {
+  countedTime,
   type Episode,
   type MetadataName,
   metadataNames,
   type Status,
   type StatusName,
   statusNames,
+  unknownMetadata,
   wireNames,
 } from '#contracts';
 
-/** What describes an episode, and identifies it within its subscription. An `episodeUrl` that is not known is empty. */
-export type Metadata = Record<MetadataName, string>;
+/** What describes an episode; what of it is not known is as in {@link unknownMetadata}. */
+export type Metadata = typeof unknownMetadata;
+/** What identifies an episode within its subscription. */
+export type Identity = Omit<Metadata, 'duration'>;
+/** The metadata that a client knows of an episode. */
+export type SentMetadata = { [Name in MetadataName]?: NonNullable<Metadata[Name]> };
 
 /** An episode as it is stored. A row is never changed: what changes an episode makes a new row of it. */
 export interface EpisodeRow extends Readonly<Metadata> {
@@ -20,14 +26,14 @@ export interface EpisodeRow extends Readonly<Metadata> {
   readonly statuses: Readonly<Partial<Record<StatusName, Status>>>;
 }
 
-/** An episode as a client is shown it, without the statuses that no client has set. */
+/** An episode as a client is shown it, without a duration that is not known and statuses that no client has set. */
 export function shown(
   row: Readonly<Metadata> & { readonly syncId: string },
   statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>,
   podcastGuid: string,
 ): Episode {
   const episode: Record<string, unknown> = { podcast_guid: podcastGuid, sync_id: row.syncId };
-  for (const name of metadataNames) episode[wireNames[name]] = row[name];
+  for (const name of metadataNames) if (row[name] !== null) episode[wireNames[name]] = row[name];
   for (const name of statusNames) {
     const status = statuses[name];
     if (status) episode[wireNames[name]] = { value: status.value, timestamp: minute(status) };
@@ -41,19 +47,15 @@ export function shown(
  */
 export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
 
-/** A client's clock may be ahead by this much: more is no drift of a clock, and would win against all that comes. */
-const aheadLimitMs = 5 * 60 * 1000;
-
 /**
  * Applies a status that was sent to the one that stands (docs/interface.md, "States"): later or equal replaces, earlier
  * is ignored. Where either time was given to the minute, both are compared by the minute. A time more than 5
  * minutes ahead of the request's arrival counts as that arrival. The same value in the same minute is no change; a
  * later time is kept all the same, so that the order in which writes arrive does not matter.
  */
-export function settle(standing: Status | undefined, sent: Status, arrived: string): Settled {
-  const now = instantOf(arrived);
-  const clamped = sent.at > now && sent.at > ahead(arrived);
-  const status = clamped ? { value: sent.value, at: now, minuteForm: false } : sent;
+export function settle(standing: Status | undefined, sent: Status, arrivedMs: number): Settled {
+  const { at, clamped } = countedTime(sent.at, arrivedMs);
+  const status = clamped ? { value: sent.value, at, minuteForm: false } : sent;
   if (!standing) return { status, change: 'seen' };
   if (clamped && status.value === standing.value) return { status: standing, change: 'none' };
   if (order(status, standing) < 0) return { status: standing, change: 'none' };
@@ -79,31 +81,20 @@ function order(a: Status, b: Status): number {
   return left > right ? 1 : -1;
 }
 
-/** A time of the server in the form of a client's. */
-function instantOf(time: string): string {
-  return `${time.slice(0, 23)}000Z`;
-}
-
-function ahead(time: string): string {
-  return instantOf(new Date(Date.parse(time) + aheadLimitMs).toISOString());
-}
-
-/** The row with the metadata that was sent; an empty value does not replace one that is there. */
-export function described(row: EpisodeRow, sent: Partial<Metadata>): EpisodeRow {
-  const replaced = (Object.entries(sent) as [keyof Metadata, string][]).filter(
-    ([field, value]) => value !== '' && row[field] !== value,
-  );
-  return replaced.length === 0 ? row : { ...row, ...(Object.fromEntries(replaced) as Partial<Metadata>) };
+/** The row with the metadata that was sent; what was not sent stands. */
+export function described(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
+  const isSame = metadataNames.every((name) => sent[name] === undefined || sent[name] === row[name]);
+  return isSame ? row : { ...row, ...sent };
 }
 
 /** The row with the statuses that were sent, each settled against the one that stands. */
-export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], arrived: string): EpisodeRow {
+export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], arrivedMs: number): EpisodeRow {
   const statuses = { ...row.statuses };
   let changed = false;
   for (const name of statusNames) {
     const status = sent[name];
     if (!status) continue;
-    const outcome = settle(statuses[name], status, arrived);
+    const outcome = settle(statuses[name], status, arrivedMs);
     if (outcome.change === 'none') continue;
     statuses[name] = outcome.status;
     changed = true;
@@ -112,7 +103,8 @@ export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], arrived: 
 }
 
 /**
- * Two episodes as one: of each status the newer, and the metadata of the one that stays, completed by the other's.
+ * Two episodes as one: of each status the newer, and the metadata of the one that stays; what of it is not known is
+ * taken from the other.
  * `episode.merge_subscriptions` is the same rule in SQL.
  */
 export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
@@ -121,13 +113,10 @@ export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
     const status = newer(into.statuses[name], from.statuses[name]);
     if (status) statuses[name] = status;
   }
-  return {
-    ...into,
-    statuses,
-    episodeGuid: into.episodeGuid || from.episodeGuid,
-    title: into.title || from.title,
-    episodeUrl: into.episodeUrl || from.episodeUrl,
-  };
+  const completed = metadataNames
+    .filter((name) => into[name] === unknownMetadata[name])
+    .map((name) => [name, from[name]] as const);
+  return { ...into, ...(Object.fromEntries(completed) as Partial<Metadata>), statuses };
 }
 
 /** Whether clients are shown the same of both. */

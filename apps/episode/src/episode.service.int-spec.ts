@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Episode, type EpisodeEntry, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import type { Metadata } from './episode.rule.js';
-import { metadata, syncId } from '../testing/known.world.js';
+import { type Identity, shown as shownEpisode } from './episode.rule.js';
+import { metadata, podcast, syncId, upload as uploadInMemory, world as knownWorld } from '../testing/known.world.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { openService, type ServiceWorld } from '../testing/service.world.js';
 
@@ -44,8 +44,8 @@ async function page(options: Partial<ListRequest> = {}) {
   return { ...answer, items: contentOf(answer.items, episodeSchema.array()) };
 }
 
-/** Metadata as a client is shown it. */
-const shown = ({ episodeGuid, title, publishDate, enclosureUrl, episodeUrl }: Metadata) => ({
+/** Identity as a client is shown it. */
+const shown = ({ episodeGuid, title, publishDate, enclosureUrl, episodeUrl }: Identity) => ({
   episode_guid: episodeGuid,
   title,
   publish_date: publishDate,
@@ -183,6 +183,62 @@ describe('an upload', () => {
       sync_id: syncId(2),
       title: 'By the alias',
     });
+  });
+
+  it('finds among what is stored what it would find among all episodes, whatever entries come in whatever batches', async () => {
+    const part = fc.integer({ min: 0, max: 2 });
+    const entry = fc
+      .record({ guid: part, enclosure: part, title: part, date: part, url: part, sync: part, batch: fc.boolean() })
+      .map(({ guid, enclosure, title, date, url, sync, batch }) => ({
+        batch,
+        sent: {
+          ...(guid && { episodeGuid: `guid ${guid}` }),
+          ...(enclosure && { enclosureUrl: metadata(enclosure).enclosureUrl }),
+          ...(title && { title: `Title ${title}` }),
+          ...(date && { publishDate: metadata(date).publishDate }),
+          ...(url && { episodeUrl: metadata(url).episodeUrl }),
+          ...(sync && { syncId: syncId(sync) }),
+        },
+      }));
+    // Each entry is the newest, so that statuses tell which episodes became which.
+    const played = (n: number) => ({ playbackPosition: { value: n, timestamp: `2026-01-01T10:00:0${n}Z` } });
+    await fc.assert(
+      fc.asyncProperty(fc.array(entry, { minLength: 1, maxLength: 7 }), async (entries) => {
+        [userId, podcastGuid] = [freshUser(), podcast];
+        await world.subscription(userId, podcast);
+        const sent = entries.map((of, n) => ({ podcastGuid, ...of.sent, ...played(n) }));
+        let batch: Entry[] = [];
+        for (const [n, of] of sent.entries()) {
+          batch.push(of);
+          if (!entries[n]?.batch && n < sent.length - 1) continue;
+          await upload(batch);
+          batch = [];
+        }
+        const inMemory = knownWorld();
+        uploadInMemory(inMemory, ...sent);
+        const rows = inMemory.changes().rows.sort((a, b) => a.id - b.id);
+        const expected = rows.map((row) => ({ ...shownEpisode(row, row.statuses, podcast), sync_id: '' }));
+        expect((await list()).map((of) => ({ ...of, sync_id: '' }))).toEqual(expected);
+      }),
+      { numRuns: full ? 2_000 : 100 },
+    );
+  });
+
+  it.each([
+    ['merges all of them into the one', 7, []],
+    ['is refused where they are too many', 8, ['limit_reached']],
+  ])('that brings an enclosure_url which several without episode_guid share %s', async (_, count, codes) => {
+    const numbers = Array.from({ length: count }, (__, n) => n + 1);
+    await put(...numbers.map((n) => ({ syncId: syncId(n), enclosureUrl: metadata(n).enclosureUrl, duration: n })));
+    const { enclosureUrl } = metadata(99);
+    await put(...numbers.map((n) => ({ syncId: syncId(n), enclosureUrl })), { syncId: syncId(9), episodeGuid: 'g' });
+    for (const name of [{ syncId: syncId(9) }, { episodeGuid: 'g' }]) {
+      const { failure } = await upload([{ podcastGuid, ...name, enclosureUrl }]);
+      expect(failure.map(({ code }) => code)).toEqual(codes);
+    }
+    const all = await list();
+    expect(all).toHaveLength(codes.length === 0 ? 1 : count + 1);
+    expect(all.find((row) => row.sync_id === syncId(9))?.duration).toBe(codes.length === 0 ? 1 : undefined);
   });
 
   it('answers within the bytes asked for, and applies only what it answers', async () => {

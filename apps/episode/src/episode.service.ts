@@ -37,7 +37,6 @@ export class EpisodeService {
     const judged = request.entries.map(validateEntry);
     const uploads = judged.filter((entry) => 'sent' in entry);
     const budget = new AnswerBudget(maxBytes, judged);
-    const arrived = new Date(context.arrivedMs).toISOString();
     const write = {
       userId,
       pattern: uploadEpisodes.pattern,
@@ -46,7 +45,7 @@ export class EpisodeService {
       reads: meant(userId, uploads, this.quotas),
     };
     return this.database.write(write, async (transaction) => {
-      const known = new KnownEpisodes(toLoaded(transaction.found), transaction.stamp, arrived);
+      const known = new KnownEpisodes(toLoaded(transaction.found), transaction.stamp, context.arrivedMs);
       const verdicts = await applyUploads(known, judged, budget);
       await saveChanges(transaction, userId, known.changes());
       return JsonText.of(verdicts);

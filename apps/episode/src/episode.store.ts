@@ -77,7 +77,6 @@ export function meant(userId: string, uploads: readonly Upload[], quotas: Episod
     entry,
     podcastGuid,
     syncId,
-    episodeUrl: '',
     ...metadata,
   }));
   const most = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
@@ -137,7 +136,7 @@ const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
 /** A row as {@link load} reads it. */
 export function toRow(loaded: LoadedRow): EpisodeRow {
-  const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl, minuteForms } = loaded;
+  const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl, duration, minuteForms } = loaded;
   return {
     id,
     subscriptionId,
@@ -146,6 +145,7 @@ export function toRow(loaded: LoadedRow): EpisodeRow {
     title,
     enclosureUrl,
     episodeUrl,
+    duration,
     publishDate: stamp(loaded.publishDate),
     changed: stamp(loaded.changed),
     statuses: statusesOf(loaded, (value, at, bit) => ({

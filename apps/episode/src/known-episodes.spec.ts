@@ -11,14 +11,14 @@ const entry = fc
       sync: number,
       like: number,
       bare: fc.boolean(),
-      enclosure: number,
+      enclosure: fc.nat(4),
       playedStatus: fc.record({ value: fc.boolean(), timestamp: time }),
     },
     { requiredKeys: ['podcastGuid', 'like'] },
   )
   .map(({ sync, like, bare, enclosure, ...rest }) => ({
     ...metadata(like, bare ? { episodeGuid: '' } : {}),
-    ...(enclosure && { enclosureUrl: metadata(enclosure).enclosureUrl }),
+    ...(enclosure !== undefined && { enclosureUrl: enclosure === 0 ? '' : metadata(enclosure).enclosureUrl }),
     ...(sync && { syncId: syncId(sync) }),
     ...rest,
   }));
@@ -27,7 +27,12 @@ const entry = fc
 it('keeps sync_ids and episode_guids unique, whatever batches come', () => {
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 15 }), (entries) => {
-      const before = [stored(1), stored(2), stored(3, { subscriptionId: 20 })];
+      const before = [
+        stored(1, { enclosureUrl: '' }),
+        stored(2),
+        stored(3, { subscriptionId: 20 }),
+        stored(4, { episodeGuid: '' }),
+      ];
       const known = world(before);
       upload(known, ...entries);
       const { rows, absorbed, aliases } = known.changes();
@@ -46,6 +51,27 @@ it('keeps sync_ids and episode_guids unique, whatever batches come', () => {
       );
     }),
     { numRuns: process.env.TEST_FULL ? 5_000 : 200 },
+  );
+});
+
+it('has one episode of many uploads, whichever parts each knew and in whatever order, once one knew them all', () => {
+  const parts = fc.constantFrom('guid', 'enclosure', 'both');
+  const sent = fc.array(fc.record({ of: number, parts }), { maxLength: 12 });
+  fc.assert(
+    fc.property(sent, fc.shuffledSubarray([1, 2, 3, 4], { minLength: 4 }), fc.nat(12), (some, all, place) => {
+      const known = world();
+      const entries = some.toSpliced(place, 0, ...all.map((of) => ({ of, parts: 'both' as const })));
+      const rows = upload(
+        known,
+        ...entries.map(({ of, parts: sentParts }) => ({
+          ...(sentParts !== 'enclosure' && { episodeGuid: metadata(of).episodeGuid }),
+          ...(sentParts !== 'guid' && { enclosureUrl: metadata(of).enclosureUrl }),
+        })),
+      );
+      const standing = entries.map(({ of }, index) => [of, known.standing(Number(rows[index])).id] as const);
+      expect(new Set(standing.map(String)).size).toBe(4);
+      expect(known.changes().rows).toHaveLength(4);
+    }),
   );
 });
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type EpisodeRow, looksAlike, type Metadata } from './episode.rule.js';
+import { unknownMetadata } from '#contracts';
+import { type EpisodeRow, type Identity, looksAlike, type Metadata, type SentMetadata } from './episode.rule.js';
 import { MatchIndex, type Rank } from './match.rule.js';
 
 /** A live subscription that an upload names. */
@@ -57,8 +58,8 @@ export class KnownEpisodes {
   constructor(
     private readonly loaded: Loaded,
     private readonly stamp: string,
-    /** When the request arrived, which bounds the times of statuses. */
-    readonly arrived: string,
+    /** When the request arrived, in milliseconds since 1970, which bounds the times of statuses. */
+    readonly arrivedMs: number,
   ) {
     this.subscriptions = new Map(loaded.subscriptions);
     this.storedAliases = new Set(loaded.aliases.map(([syncId]) => syncId));
@@ -80,7 +81,7 @@ export class KnownEpisodes {
   }
 
   /** The surest match of what an entry describes, of equally sure ones the lowest row id; or `'unread'`. */
-  match(subscriptionId: number, sought: Metadata, entry: number): EpisodeRow | undefined | 'unread' {
+  match(subscriptionId: number, sought: Identity, entry: number): EpisodeRow | undefined | 'unread' {
     const best = this.index.find(subscriptionId, sought);
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
@@ -91,12 +92,20 @@ export class KnownEpisodes {
     return best && this.rows.get(best.id);
   }
 
-  /** The episode that has an episode_guid; or `'unread'`. */
-  byEpisodeGuid(subscriptionId: number, episodeGuid: string, entry: number): EpisodeRow | undefined | 'unread' {
-    const sought = { episodeGuid, title: '', publishDate: '', enclosureUrl: '', episodeUrl: '' };
-    const best = this.index.find(subscriptionId, sought);
-    if (best) return this.rows.get(best.id);
-    return this.completeTo.has(`${entry} 1`) ? 'unread' : undefined;
+  /**
+   * The other episodes of its subscription that turn out to be the same as a row by what an entry brings: the one that
+   * has its episode_guid, and, where the row had no enclosure_url, those with the entry's that have no episode_guid; or
+   * `'unread'`.
+   */
+  sameAs(row: EpisodeRow, brought: SentMetadata, entry: number): EpisodeRow[] | 'unread' {
+    const { episodeGuid = '', enclosureUrl } = brought;
+    const named = this.index.find(row.subscriptionId, { ...unknownMetadata, episodeGuid });
+    if (!named && episodeGuid !== '' && this.completeTo.has(`${entry} 1`)) return 'unread';
+    const isNew = row.enclosureUrl === '' && enclosureUrl !== undefined;
+    if (isNew && this.completeTo.has(`${entry} 2`)) return 'unread';
+    const bare = isNew ? this.index.bare(row.subscriptionId, enclosureUrl) : [];
+    const ids = named ? [named.id, ...bare] : bare;
+    return ids.filter((id) => id !== row.id).map((id) => this.standing(id));
   }
 
   /** Whether the user may have one more episode. */
@@ -111,15 +120,15 @@ export class KnownEpisodes {
     return { ...metadata, id, subscriptionId, syncId, changed: this.stamp, statuses: {} };
   }
 
-  /** Adds a row or replaces the one with its id; `absorbed` is part of it from now on. */
-  keep(row: EpisodeRow, absorbed?: EpisodeRow): void {
-    if (absorbed) {
-      this.index.remove(absorbed);
-      this.rows.delete(absorbed.id);
-      this.dirty.delete(absorbed.id);
-      this.survivors.set(absorbed.id, row.id);
+  /** Adds a row or replaces the one with its id; those that are `absorbed` are part of it from now on. */
+  keep(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
+    for (const other of absorbed) {
+      this.index.remove(other);
+      this.rows.delete(other.id);
+      this.dirty.delete(other.id);
+      this.survivors.set(other.id, row.id);
       this.loaded.room.episodes += 1;
-      this.storeAlias(absorbed.syncId, row.id);
+      this.storeAlias(other.syncId, row.id);
     }
     const before = this.rows.get(row.id);
     if (before === row) return;

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { unknownMetadata } from '#contracts';
 import { metadata } from '../testing/known.world.js';
 import { bestMatch, matchRank as plainRank } from '../testing/plain.match.js';
-import type { Metadata } from './episode.rule.js';
+import type { Identity } from './episode.rule.js';
 import { MatchIndex, matchKeys } from './match.rule.js';
 
 /** By the keys that two share, which must be what the plain rule says. */
-function matchRank(a: Metadata, b: Metadata): number | undefined {
+function matchRank(a: Identity, b: Identity): number | undefined {
   const found = new Set(matchKeys(b, true).map((key) => JSON.stringify(key)));
   const ranks = matchKeys(a, false).filter((key) => found.has(JSON.stringify(key)));
   const rank = ranks.length === 0 ? undefined : Math.min(...ranks.map((key) => key.rank));
@@ -15,16 +16,16 @@ function matchRank(a: Metadata, b: Metadata): number | undefined {
 }
 
 /** Another episode, apart from what is said. */
-const other = (same: Partial<Metadata>) => metadata(2, same);
+const other = (same: Partial<Identity>) => metadata(2, same);
 const one = metadata(1);
 const bare = metadata(1, { episodeGuid: '' });
-const pick = (...fields: (keyof Metadata)[]) => Object.fromEntries(fields.map((field) => [field, one[field]]));
+const pick = (...fields: (keyof Identity)[]) => Object.fromEntries(fields.map((field) => [field, one[field]]));
 
 const oneOf = <Value>(...values: Value[]) => fc.constantFrom(...values);
 const any = fc.record({
   episodeGuid: oneOf('', 'g', 'h'),
   title: oneOf('', 't', 'u'),
-  publishDate: oneOf('2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'),
+  publishDate: oneOf(unknownMetadata.publishDate, '2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'),
   enclosureUrl: oneOf('', 'https://e.example/1', 'https://e.example/2'),
   episodeUrl: oneOf('', 'https://p.example/1', 'https://p.example/2'),
 });
@@ -47,7 +48,7 @@ describe('the rank of two episodes', () => {
     [['publishDate', 'title']],
     [['episodeUrl', 'title']],
     [['publishDate', 'episodeUrl', 'title']],
-  ] as (keyof Metadata)[][][])('is 3 for two of publish_date, episode_url and title: %j', (fields) => {
+  ] as (keyof Identity)[][][])('is 3 for two of publish_date, episode_url and title: %j', (fields) => {
     expect(matchRank(bare, other(pick(...fields)))).toBe(3);
     expect(matchRank(one, other({ ...pick(...fields), episodeGuid: '' }))).toBe(3);
     expect(matchRank(one, other(pick(...fields)))).toBeUndefined();
@@ -72,6 +73,21 @@ describe('the rank of two episodes', () => {
     expect(matchRank(metadata(1, { title: '' }), other({ title: '', ...pick('enclosureUrl') }))).toBeUndefined();
   });
 
+  it('takes a publish_date of 1970 as agreeing with nothing', () => {
+    const undated = { publishDate: unknownMetadata.publishDate };
+    const sought = metadata(1, { ...undated, episodeGuid: '' });
+    expect(matchRank(sought, other({ ...undated, ...pick('title'), episodeGuid: '' }))).toBeUndefined();
+    expect(matchRank(sought, other({ ...undated, ...pick('episodeUrl') }))).toBeUndefined();
+    expect(matchRank(metadata(1, undated), other({ ...undated, ...pick('enclosureUrl') }))).toBeUndefined();
+  });
+
+  it('takes a title or an episode_guid that reads like the unknown date as any other', () => {
+    const same = { title: unknownMetadata.publishDate };
+    expect(matchRank(metadata(1, { ...same, episodeGuid: '' }), other({ ...same, ...pick('publishDate') }))).toBe(3);
+    const guid = { episodeGuid: unknownMetadata.publishDate };
+    expect(matchRank(metadata(1, guid), other(guid))).toBe(1);
+  });
+
   it('takes URLs that are not known as agreeing with nothing', () => {
     const unknown = { enclosureUrl: '', episodeUrl: '' };
     const [bareOne, bareOther] = [
@@ -92,7 +108,7 @@ describe('the rank of two episodes', () => {
 });
 
 describe('MatchIndex', () => {
-  const place = (rows: (Metadata & { id: number })[]) => {
+  const place = (rows: (Identity & { id: number })[]) => {
     const index = new MatchIndex();
     for (const row of rows) index.add({ ...row, subscriptionId: 10 });
     return index;
@@ -113,7 +129,7 @@ describe('MatchIndex', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const index = new MatchIndex();
-        const rows = new Map<number, Metadata & { id: number; subscriptionId: number }>();
+        const rows = new Map<number, Identity & { id: number; subscriptionId: number }>();
         for (const { id, row, gone, sought } of steps) {
           const before = rows.get(id);
           if (before) index.remove(before);
@@ -125,6 +141,11 @@ describe('MatchIndex', () => {
           }
           const best = bestMatch(sought, rows.values());
           expect(index.find(10, sought)).toEqual(best && { id: best.id, rank: plainRank(sought, best) });
+          const lacking = [...rows.values()].filter(
+            (of) => of.episodeGuid === '' && of.enclosureUrl === sought.enclosureUrl,
+          );
+          const ids = sought.enclosureUrl === '' ? [] : lacking.map((of) => of.id).sort((a, b) => a - b);
+          expect(index.bare(10, sought.enclosureUrl)).toEqual(ids);
         }
       }),
       { numRuns: process.env.TEST_FULL ? 5_000 : 300 },

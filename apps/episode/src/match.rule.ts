@@ -1,4 +1,5 @@
-import type { Metadata } from './episode.rule.js';
+import { unknownMetadata } from '#contracts';
+import type { Identity } from './episode.rule.js';
 
 /** How sure it is that two episodes of one subscription are the same: 1 is the surest. */
 export type Rank = 1 | 2 | 3 | 4;
@@ -10,13 +11,17 @@ export interface MatchKey {
   texts: readonly [string, string];
 }
 
+/** Whom a key is for: an episode that is sought and has an episode_guid, or has none. */
+const [withGuid, withoutGuid] = ['with guid', 'without guid'] as const;
+
 /**
  * The keys by which an episode that is sought meets the same one of its subscription: two are the same when they share
  * a key. Of several that are, the one with the lowest rank is meant, then the one with the lowest row id
  * (docs/interface.md, "Which episode is meant"). `episode.match_keys` is the same rule in SQL.
  *
  * 1. the same episode_guid; 2. where either has none, the same enclosure_url; 3. there also two of publish_date,
- * episode_url and title; 4. episode_guids that differ, the same enclosure_url and one more. Empty values never agree.
+ * episode_url and title; 4. episode_guids that differ, the same enclosure_url and one more. Values that are unknown never
+ * agree.
  *
  * "Where either has no guid" makes the keys of the two sides differ. One that is sought has a single key, by whether it
  * has a guid itself. One that may be found is there for those without a guid, and, where it has none itself, for those
@@ -24,30 +29,33 @@ export interface MatchKey {
  *
  * @param found of the one that may be found, else of the one that is sought.
  */
-export function matchKeys(episode: Metadata, found: boolean): MatchKey[] {
-  const { episodeGuid, title, publishDate, enclosureUrl, episodeUrl } = episode;
+export function matchKeys(episode: Identity, found: boolean): MatchKey[] {
+  const { episodeGuid, title, enclosureUrl, episodeUrl } = episode;
+  const date = episode.publishDate === unknownMetadata.publishDate ? '' : episode.publishDate;
   const hasGuid = episodeGuid !== '';
   const keys: MatchKey[] = [];
-  const add = (rank: Rank, kind: string, text: string, other = '') =>
-    void keys.push({ rank, kind, texts: [text, other] });
-  if (hasGuid) add(1, 'guid', episodeGuid);
-  const sought = [hasGuid ? 'with guid' : 'without guid'];
-  for (const partner of found ? ['without guid', ...(hasGuid ? [] : ['with guid'])] : sought) {
-    if (enclosureUrl !== '') add(2, `${partner} enclosure`, enclosureUrl);
-    if (episodeUrl !== '') add(3, `${partner} date and url`, publishDate, episodeUrl);
-    if (title !== '') add(3, `${partner} date and title`, publishDate, title);
-    if (episodeUrl !== '' && title !== '') add(3, `${partner} url and title`, episodeUrl, title);
+  /** Adds a key of what is known. */
+  const add = (rank: Rank, kind: string, text: string, other?: string) => {
+    if (text !== '' && other !== '') keys.push({ rank, kind, texts: [text, other ?? ''] });
+  };
+  add(1, 'guid', episodeGuid);
+  const sought = [hasGuid ? withGuid : withoutGuid];
+  for (const partner of found ? [withoutGuid, ...(hasGuid ? [] : [withGuid])] : sought) {
+    add(2, `${partner} enclosure`, enclosureUrl);
+    add(3, `${partner} date and url`, date, episodeUrl);
+    add(3, `${partner} date and title`, date, title);
+    add(3, `${partner} url and title`, episodeUrl, title);
   }
-  if (hasGuid && enclosureUrl !== '') {
-    add(4, 'enclosure and date', enclosureUrl, publishDate);
-    if (episodeUrl !== '') add(4, 'enclosure and url', enclosureUrl, episodeUrl);
-    if (title !== '') add(4, 'enclosure and title', enclosureUrl, title);
+  if (hasGuid) {
+    add(4, 'enclosure and date', enclosureUrl, date);
+    add(4, 'enclosure and url', enclosureUrl, episodeUrl);
+    add(4, 'enclosure and title', enclosureUrl, title);
   }
   return keys;
 }
 
 /** An episode that can be found. */
-export interface Indexed extends Metadata {
+export interface Indexed extends Identity {
   readonly id: number;
   readonly subscriptionId: number;
 }
@@ -68,7 +76,7 @@ export class MatchIndex {
   private readonly buckets = new Map<string, Bucket>();
 
   /** The rank and the row id of the surest match; of matches as sure, of the one with the lowest id. */
-  find(subscriptionId: number, sought: Metadata): { rank: Rank; id: number } | undefined {
+  find(subscriptionId: number, sought: Identity): { rank: Rank; id: number } | undefined {
     let best: { rank: Rank; id: number } | undefined;
     for (const key of matchKeys(sought, false)) {
       if (best && best.rank < key.rank) break;
@@ -76,6 +84,14 @@ export class MatchIndex {
       if (id !== undefined && (!best || id < best.id)) best = { rank: key.rank, id };
     }
     return best;
+  }
+
+  /** The row ids of all without an episode_guid that have an enclosure_url, the lowest first. */
+  bare(subscriptionId: number, enclosureUrl: string): number[] {
+    // Of those that may be found, only these are there for one with a guid.
+    const key: MatchKey = { rank: 2, kind: `${withGuid} enclosure`, texts: [enclosureUrl, ''] };
+    const ids = this.buckets.get(this.printed(subscriptionId, key))?.ids ?? [];
+    return [...ids].sort((a, b) => a - b);
   }
 
   add(row: Indexed): void {

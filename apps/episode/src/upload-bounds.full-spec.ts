@@ -88,6 +88,25 @@ it('of one date and title without guids is bounded, and still finds each by its 
   expect(success.map((row) => row.enclosure_url)).toEqual(sent.map((entry) => entry.enclosureUrl));
 });
 
+it('of nothing but guids, or nothing but enclosure_urls, is bounded', async () => {
+  const none = `''`;
+  // A date that many minutes before the others: 1970.
+  const columns = { title: none, date: String(-Date.parse(date) / 60_000), url: none };
+  const named = await feedOf({ ...columns, guid: `'g' || n`, enclosure: none });
+  const byGuid = Array.from({ length: entries }, (_, n) => ({
+    podcastGuid: named.podcastGuid,
+    episodeGuid: `new ${n}`,
+  }));
+  expect((await upload('nothing but guids', named.userId, byGuid)).failure).toEqual([]);
+  const bare = await feedOf({ ...columns, guid: none, enclosure: `'https://media.example/' || n || '.mp3'` });
+  const byUrl = Array.from({ length: entries }, (_, n) => ({
+    podcastGuid: bare.podcastGuid,
+    enclosureUrl: `https://media.example/${n + 1}.mp3`,
+    title: 'Title',
+  }));
+  expect((await upload('nothing but enclosure_urls', bare.userId, byUrl)).failure).toEqual([]);
+});
+
 it('of one enclosure_url for all is bounded, with guids and without', async () => {
   const columns = {
     title: `'Title ' || n`,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { unknownMetadata } from '#contracts';
 import {
   changedRow,
   earlier,
@@ -11,6 +12,7 @@ import {
   upload,
   world,
 } from '../testing/known.world.js';
+import type { EpisodeRow } from './episode.rule.js';
 
 const status = (value: boolean | number, timestamp: string) => ({ value, timestamp });
 const [ten, eleven] = ['2026-02-01T10:00:00Z', '2026-02-01T11:00:00Z'] as const;
@@ -30,20 +32,30 @@ describe('an entry without a known sync_id', () => {
     expect(changedRow(known, 100)).toMatchObject({ syncId: syncId(1) });
   });
 
-  it('creates an episode with an empty episode_guid and title', () => {
-    expect(upload(world(), metadata(1, { episodeGuid: '', title: '' }))).toEqual([100]);
+  it.each([
+    ['an episode_guid', { episodeGuid: 'g' }],
+    ['an enclosure_url', { enclosureUrl: metadata(1).enclosureUrl }],
+  ])('creates an episode of nothing but %s, the rest of which is unknown', (_, sent) => {
+    const known = world();
+    expect(upload(known, sent)).toEqual([100]);
+    expect(changedRow(known, 100)).toMatchObject({ ...unknownMetadata, ...sent });
   });
 
-  it.each([
-    ['episodeGuid', 'episode_guid'],
-    ['title', 'title'],
-    ['publishDate', 'publish_date'],
-    ['enclosureUrl', 'enclosure_url'],
-  ])('is refused without %s, even when the rest would find the episode', (field, name) => {
+  it('is refused where it has neither, even when the rest would find the episode', () => {
     const known = world([stored(1)]);
-    const [message] = upload(known, { ...metadata(1), [field]: undefined, syncId: syncId(9) });
-    expect(message).toBe(`${name} missing: without a known sync_id all are needed`);
+    const [message] = upload(known, { ...metadata(1, { episodeGuid: '', enclosureUrl: '' }), syncId: syncId(9) });
+    expect(message).toBe(
+      'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have',
+    );
     expect(known.changes()).toMatchObject({ rows: [], aliases: [] });
+  });
+
+  it('never finds an episode by what both do not know', () => {
+    const bare = (n: number) => ({ enclosureUrl: metadata(n).enclosureUrl });
+    const named = (n: number) => ({ episodeGuid: metadata(n).episodeGuid });
+    expect(upload(world(), bare(1), bare(2), named(3), named(4))).toEqual([100, 101, 102, 103]);
+    const untitled = { publishDate: unknownMetadata.publishDate, title: 'Same' };
+    expect(upload(world(), { ...bare(1), ...untitled }, { ...bare(2), ...untitled })).toEqual([100, 101]);
   });
 
   it('is stored without an episode_url where it has none, and gets the one that comes later', () => {
@@ -148,7 +160,11 @@ describe('a batch', () => {
 
   it('never sinks by a bad entry', () => {
     const known = world();
-    expect(upload(known, metadata(1), { title: 5 }, metadata(2))).toEqual([100, 'title is not a string', 101]);
+    expect(upload(known, metadata(1), { episodeGuid: 5 }, metadata(2))).toEqual([
+      100,
+      'episode_guid is not a string',
+      101,
+    ]);
   });
 
   it('can swap the episode_guids of two episodes through a third, and says which rows must make way', () => {
@@ -230,9 +246,118 @@ describe('an entry that repeats the standing values', () => {
     expect(changedRow(known, 1)?.changed ?? earlier).toBe(earlier);
   });
 
-  it('does not erase an episode_guid or title that is there with an empty one', () => {
-    const known = world([whole]);
-    upload(known, { syncId: syncId(1), episodeGuid: '', title: '' });
+  it('does not erase what is known with what is empty or unknown', () => {
+    const known = world([{ ...whole, duration: 90 }]);
+    const nothing = { ...unknownMetadata, publishDate: '1970-01-01T01:00:00+01:00', duration: 0 };
+    upload(known, { ...nothing, syncId: syncId(1) });
     expect(known.changes().rows).toEqual([]);
+  });
+});
+
+describe('a duration', () => {
+  it('is the last one sent, whatever times come with it', () => {
+    const known = world([stored(1, { statuses: { playedStatus: stands(true, eleven) } })]);
+    const sent = [90.5, 60].map((duration) => ({ syncId: syncId(1), duration, playedStatus: status(false, ten) }));
+    expect(upload(known, ...sent, { syncId: syncId(1) })).toEqual([1, 1, 1]);
+    expect(changedRow(known, 1)).toMatchObject({ duration: 60, statuses: { playedStatus: stands(true, eleven) } });
+  });
+
+  it('that differs is a change that is stamped, and the same one is none', () => {
+    const known = world([stored(1, { duration: 60 }), stored(2, { duration: 60 })]);
+    upload(known, { syncId: syncId(1), duration: 61 }, { syncId: syncId(2), duration: 60 });
+    expect(known.changes().rows).toMatchObject([{ id: 1, changed: now, duration: 61 }]);
+  });
+
+  it('is no key by which episodes are found', () => {
+    const known = world([stored(1, { duration: 60 })]);
+    expect(upload(known, { episodeGuid: 'g', duration: 60 })).toEqual([100]);
+  });
+});
+
+describe('an entry that brings what its row lacked', () => {
+  const { enclosureUrl } = metadata(7);
+  const named = stored(1, { ...unknownMetadata, episodeGuid: 'g' });
+  const bare = (n: number, differing: Partial<EpisodeRow> = {}) =>
+    stored(n, { ...unknownMetadata, enclosureUrl, ...differing });
+  const both = { episodeGuid: 'g', enclosureUrl };
+
+  it.each([
+    ['by its episode_guid', both],
+    ['by its sync_id', { syncId: syncId(1), enclosureUrl }],
+  ])('an enclosure_url to one found %s: the one without episode_guid that has it is the same', (_, sent) => {
+    const known = world([
+      { ...named, statuses: { playedStatus: stands(true, ten), newStatus: stands(true, eleven) } },
+      bare(2, { title: 'Other', statuses: { playedStatus: stands(false, eleven), newStatus: stands(false, ten) } }),
+    ]);
+    expect(upload(known, sent, { syncId: syncId(2) }, { enclosureUrl })).toEqual([1, 1, 1]);
+    expect(changedRow(known, 1)).toMatchObject({
+      ...both,
+      syncId: syncId(1),
+      title: 'Other',
+      changed: now,
+      statuses: { playedStatus: stands(false, eleven), newStatus: stands(true, eleven) },
+    });
+    expect(known.changes()).toMatchObject({ absorbed: [{ from: 2, into: 1 }], aliases: [[syncId(2), 1]] });
+  });
+
+  it('lives on in the row found first, also where the other one is older', () => {
+    const known = world([bare(1), { ...named, id: 2, syncId: syncId(2) }]);
+    expect(upload(known, both)).toEqual([2]);
+    expect(known.changes().absorbed).toEqual([{ from: 1, into: 2 }]);
+  });
+
+  it('is one with all that match by it', () => {
+    const known = world([named, bare(2, { title: 'Two' }), bare(3, { title: 'Three', duration: 3 })]);
+    expect(upload(known, both)).toEqual([1]);
+    expect(known.changes().absorbed).toEqual([
+      { from: 2, into: 1 },
+      { from: 3, into: 1 },
+    ]);
+    expect(changedRow(known, 1)).toMatchObject({ title: 'Two', duration: 3 });
+  });
+
+  it('is one by its sync_id with the one of its episode_guid and the ones of its enclosure_url', () => {
+    const known = world([named, stored(2), bare(3)]);
+    const sent = { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid, enclosureUrl };
+    expect(upload(known, sent)).toEqual([1]);
+    expect(changedRow(known, 1)).toMatchObject({ ...metadata(2), enclosureUrl });
+    expect(known.changes()).toMatchObject({ renamed: [1], absorbed: [{ from: 2 }, { from: 3 }] });
+  });
+
+  it('finds the same one among what earlier entries of its batch made', () => {
+    const known = world();
+    const entries = [{ episodeGuid: 'g', syncId: syncId(1) }, { enclosureUrl }, { syncId: syncId(1), enclosureUrl }];
+    expect(upload(known, ...entries)).toEqual([100, 100, 100]);
+    expect(known.changes().rows).toMatchObject([both]);
+    const again = world();
+    expect(upload(again, { enclosureUrl, syncId: syncId(2) }, { episodeGuid: 'g' }, both)).toEqual([101, 101, 101]);
+    expect(Object.fromEntries(again.changes().aliases)).toEqual({ [syncId(2)]: 101 });
+  });
+
+  it('is another than one with an episode_guid of its own, and than those of other subscriptions', () => {
+    const known = world([named, stored(2, { enclosureUrl }), bare(3, { subscriptionId: 20 })]);
+    expect(upload(known, both)).toEqual([1]);
+    expect(known.changes().absorbed).toEqual([]);
+  });
+
+  it('is no other where its row had an enclosure_url already', () => {
+    const known = world([stored(1), bare(2)]);
+    expect(upload(known, { syncId: syncId(1), enclosureUrl })).toEqual([1]);
+    expect(known.changes()).toMatchObject({ absorbed: [], rows: [{ id: 1, enclosureUrl }] });
+  });
+});
+
+describe('two episodes that are one', () => {
+  it('have the metadata of the one that lives on, completed by the other', () => {
+    const [lacking, other] = [
+      { ...unknownMetadata, enclosureUrl: metadata(1).enclosureUrl },
+      { ...metadata(2), duration: 9 },
+    ];
+    const known = world([stored(1, lacking), stored(2, other)]);
+    upload(known, { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });
+    expect(changedRow(known, 1)).toMatchObject({ ...other, enclosureUrl: lacking.enclosureUrl });
+    const full = world([stored(1, { duration: 5 }), stored(2, other)]);
+    upload(full, { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });
+    expect(changedRow(full, 1)).toMatchObject({ ...metadata(1), duration: 5, episodeGuid: metadata(2).episodeGuid });
   });
 });

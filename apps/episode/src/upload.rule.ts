@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Uploaded, wireNames } from '#contracts';
+import { unknownMetadata, type Uploaded } from '#contracts';
 import type { AnswerBudget } from './answer.budget.js';
 import { type FailedEntry, failedEntry, type Upload } from './episode-entry.rule.js';
-import { described, type EpisodeRow, merged, type Metadata, settled, shown } from './episode.rule.js';
+import { described, type EpisodeRow, merged, settled, shown } from './episode.rule.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 
 /** An entry that was applied. */
@@ -12,17 +12,16 @@ export interface Applied {
   temporaryId: string | number | undefined;
 }
 
-/** The episode that an entry means, and another one that turned out to be the same. */
+/** The episode that an entry means, and others that turn out to be the same. */
 interface Meant {
   row: EpisodeRow;
-  same?: EpisodeRow;
+  same: EpisodeRow[];
 }
 
 const tooLarge = 'The answer has no room for this episode: send fewer entries at once';
 const tooManyAlike = 'Too many episodes are like this one: send fewer entries at once';
 
-/** What a new episode needs: all but its `episode_url`. */
-const identifiers = ['episodeGuid', 'title', 'publishDate', 'enclosureUrl'] as const;
+const noIdentifier = 'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have';
 
 /** Entries that are applied in one tick of the event loop: with texts at their limits, 250 would hold it too long. */
 const entriesPerTick = 25;
@@ -71,7 +70,7 @@ export function applyUpload(
   const meant = findEpisode(known, upload, entry, subscription.id);
   if ('message' in meant) return meant;
   const { row, same } = meant;
-  const next = settled(described(same ? merged(row, same) : row, upload.metadata), upload.statuses, known.arrived);
+  const next = settled(described(same.reduce(merged, row), upload.metadata), upload.statuses, known.arrivedMs);
   if (!budget.reserve(next, subscription.currentGuid, same)) return failedEntry(upload, 'limit_reached', tooLarge);
   known.keep(next, same);
   if (upload.syncId !== undefined) known.addAlias(next.id, upload.syncId);
@@ -83,29 +82,15 @@ function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscr
   const { syncId, metadata } = upload;
   const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
   if (named === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
-  if (named) return findNamed(known, upload, entry, subscriptionId, named);
-  const missing = identifiers.filter((field) => metadata[field] === undefined).map((field) => wireNames[field]);
-  const message = `${missing.join(', ')} missing: without a known sync_id all are needed`;
-  if (missing.length > 0) return failedEntry(upload, 'missing_identifier', message);
-  const complete = { episodeUrl: '', ...metadata } as Metadata;
-  const match = known.match(subscriptionId, complete, entry);
-  if (match === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
-  if (!match && !known.hasRoom)
-    return failedEntry(upload, 'limit_reached', 'You have as many episode states as you may');
-  return { row: match ?? known.draft(subscriptionId, complete, syncId) };
-}
-
-/** The episode that a sync_id names, and another one of its subscription that has the entry's episode_guid. */
-function findNamed(
-  known: KnownEpisodes,
-  upload: Upload,
-  entry: number,
-  subscriptionId: number,
-  row: EpisodeRow,
-): Meant | FailedEntry {
-  if (row.subscriptionId !== subscriptionId)
+  if (named && named.subscriptionId !== subscriptionId)
     return failedEntry(upload, 'wrong_subscription', 'This sync_id belongs to an episode of another subscription');
-  const same = known.byEpisodeGuid(subscriptionId, upload.metadata.episodeGuid ?? '', entry);
-  if (same === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
-  return same && same.id !== row.id ? { row, same } : { row };
+  if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
+    return failedEntry(upload, 'missing_identifier', noIdentifier);
+  const sought = { ...unknownMetadata, ...metadata };
+  const found = named ?? known.match(subscriptionId, sought, entry);
+  const same = found && found !== 'unread' ? known.sameAs(found, metadata, entry) : [];
+  if (found === 'unread' || same === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
+  if (!found && !known.hasRoom)
+    return failedEntry(upload, 'limit_reached', 'You have as many episode states as you may');
+  return { row: found ?? known.draft(subscriptionId, sought, syncId), same };
 }

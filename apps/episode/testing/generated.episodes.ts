@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { episodeStatuses, type Status, statusNames } from '#contracts';
+import { episodeStatuses, type Status, statusNames, unknownMetadata } from '#contracts';
 import { metadata } from './known.world.js';
 
 const time = fc
@@ -20,22 +20,22 @@ const statuses = fc.record(
   ),
   { requiredKeys: [], noNullPrototype: true },
 );
-const few = fc.integer({ min: 1, max: 3 });
-/** An episode of few texts and times, so that many agree. */
+/** An episode of few texts and times, so that many agree; 0 is what is not known. An enclosure_url may only lack beside a guid. */
 export const description = fc
   .record({
     guid: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 6 })),
     title: fc.nat(2),
-    date: few,
-    enclosure: few,
+    date: fc.nat(3),
+    enclosure: fc.nat(3),
     url: fc.nat(3),
+    duration: fc.constantFrom(null, 90, 90.5),
     statuses,
   })
   .map(({ guid, title, date, enclosure, url, ...rest }) => ({
     episodeGuid: guid === 0 ? '' : `guid ${guid}\n`,
     title: title === 0 ? '' : `Title ${title}`,
-    publishDate: metadata(date).publishDate,
-    enclosureUrl: metadata(enclosure).enclosureUrl,
+    publishDate: date === 0 ? unknownMetadata.publishDate : metadata(date).publishDate,
+    enclosureUrl: enclosure === 0 && guid !== 0 ? '' : metadata(enclosure).enclosureUrl,
     episodeUrl: url === 0 ? '' : metadata(url).episodeUrl,
     ...rest,
   }));

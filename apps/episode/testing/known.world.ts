@@ -1,7 +1,7 @@
 import { defaultAnswerBytes, type EpisodeEntry } from '#contracts';
 import { validateEntry } from '../src/episode-entry.rule.js';
 import { AnswerBudget } from '../src/answer.budget.js';
-import type { EpisodeRow, Metadata } from '../src/episode.rule.js';
+import type { EpisodeRow, Identity } from '../src/episode.rule.js';
 import { KnownEpisodes, type Loaded } from '../src/known-episodes.js';
 import { type Applied, applyUpload } from '../src/upload.rule.js';
 
@@ -20,7 +20,7 @@ export const formerly = guid('b');
 export const elsewhere = guid('c');
 
 /** What describes the episode of a number: nothing of it agrees with another number's. */
-export function metadata(n: number, differing: Partial<Metadata> = {}): Metadata {
+export function metadata(n: number, differing: Partial<Identity> = {}): Identity {
   return {
     episodeGuid: `episode-${n}`,
     title: `Title ${n}`,
@@ -33,7 +33,7 @@ export function metadata(n: number, differing: Partial<Metadata> = {}): Metadata
 
 /** The stored episode of a number, in the first subscription, with the sync_id of that number. */
 export function stored(n: number, differing: Partial<EpisodeRow> = {}): EpisodeRow {
-  const place = { id: n, subscriptionId: 10, syncId: syncId(n), changed: earlier, statuses: {} };
+  const place = { id: n, subscriptionId: 10, syncId: syncId(n), changed: earlier, duration: null, statuses: {} };
   return { ...place, ...metadata(n), ...differing };
 }
 
@@ -62,7 +62,7 @@ export function world(
       room: { ...room },
     },
     now,
-    now,
+    Date.parse(now),
   );
 }
 

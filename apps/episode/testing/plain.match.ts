@@ -1,9 +1,10 @@
-import type { Metadata } from '../src/episode.rule.js';
+import { unknownMetadata } from '#contracts';
+import type { Identity } from '../src/episode.rule.js';
 import type { Rank } from '../src/match.rule.js';
 
 /** The rule of two episodes being the same as one would say it: what keys in memory and in SQL are held against. */
-export function matchRank(a: Metadata, b: Metadata): Rank | undefined {
-  const same = (field: keyof Metadata) => a[field] !== '' && a[field] === b[field];
+export function matchRank(a: Identity, b: Identity): Rank | undefined {
+  const same = (field: keyof Identity) => a[field] !== unknownMetadata[field] && a[field] === b[field];
   const agreeing = [same('publishDate'), same('episodeUrl'), same('title')].filter(Boolean).length;
   if (a.episodeGuid !== '' && b.episodeGuid !== '') {
     if (a.episodeGuid === b.episodeGuid) return 1;
@@ -14,8 +15,8 @@ export function matchRank(a: Metadata, b: Metadata): Rank | undefined {
 }
 
 /** The surest match; of equally sure ones the one with the lowest row id. */
-export function bestMatch<Candidate extends Metadata & { id: number }>(
-  sought: Metadata,
+export function bestMatch<Candidate extends Identity & { id: number }>(
+  sought: Identity,
   candidates: Iterable<Candidate>,
 ): Candidate | undefined {
   let best: { candidate: Candidate; rank: Rank } | undefined;

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
-import type { KnownSubscriptions, Remaining } from './known-subscriptions.js';
+import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import { podcastGuid } from './podcast-guid.rule.js';
+import type { Remaining } from './remaining.quota.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
 
 const [A, B, C] = ['a', 'b', 'c'].map(guid) as [string, string, string];

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
-import type { Remaining, SubscriptionRow } from './known-subscriptions.js';
+import type { SubscriptionRow } from './known-subscriptions.js';
 import { podcastGuid } from './podcast-guid.rule.js';
+import type { Remaining } from './remaining.quota.js';
 import { applyPatch } from './update.rule.js';
 
 const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];

@@ -3,11 +3,11 @@ import {
   type Changes,
   KnownSubscriptions,
   type Loaded,
-  type Remaining,
   type SubscriptionRow,
   urlKey,
 } from '../src/known-subscriptions.js';
 import { podcastGuid } from '../src/podcast-guid.rule.js';
+import type { Remaining } from '../src/remaining.quota.js';
 
 /** A stamp before every other, and the stamp of the write, in whose moment its request arrived. */
 export const earlier = '2026-01-01T00:00:00.000Z';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { textLimits } from './limits.js';
-import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp, shownUrl } from './shown.schemas.js';
+import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp } from './shown.schemas.js';
 import { faultInSpacedUrl, faultInText, guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
 // The one description of an episode (docs/interface.md, "Episodes"): how each field of an entry of POST /episodes is
@@ -25,31 +25,53 @@ function fail(context: z.core.ParsePayload, words: string, code: EntryFailureCod
   return z.NEVER;
 }
 
-const text = z.string({ error: ' is not a string' }).trim();
-
 const guid = z.transform(
   (sent, context): string => guidSchema.safeParse(sent).data ?? fail(context, ' is not a valid UUID', 'invalid_guid'),
 );
 
-const episodeGuid = text.transform((sent, context) => {
+/** Which publish_date is shown of an episode that has none: 1970 is that of no podcast. */
+const unknownDate = '1970-01-01T00:00:00.000Z';
+
+/**
+ * A text that identifies an episode: an empty one counts as not sent.
+ *
+ * @param faultIn what is wrong with a text, in words that follow the field's name.
+ */
+const identifying = (faultIn: (text: string) => string | undefined, code?: EntryFailureCode) =>
+  z.transform((sent, context): string | undefined => {
+    if (typeof sent !== 'string') return fail(context, ' is not a string');
+    const text = sent.trim();
+    const fault = text === '' ? undefined : faultIn(text);
+    return fault === undefined ? text || undefined : fail(context, fault, code);
+  });
+
+const episodeGuid = identifying((sent) => {
   const fault = faultInText(sent, textLimits.episodeGuid);
-  return fault === undefined ? sent : fail(context, ` ${fault}`);
+  return fault && ` ${fault}`;
 });
 
-const time = z.transform((sent, context) => {
-  const read = typeof sent === 'string' ? parseTime(sent) : undefined;
-  return read ? toStamp(read) : fail(context, ' is not a date and time (RFC 3339)');
-});
-
-const url = text.transform((sent, context) => {
+const enclosureUrl = identifying((sent) => {
   const fault = faultInSpacedUrl(sent);
-  return fault === undefined ? sent : fail(context, `: ${fault}`, 'invalid_url');
+  return fault && `: ${fault}`;
+}, 'invalid_url');
+
+// What only describes an episode never costs its state: what can't be used counts as not sent.
+const title = z.transform((sent) => (typeof sent === 'string' ? keptTitle(sent) || undefined : undefined));
+
+const publishDate = z.transform((sent) => {
+  const read = typeof sent === 'string' ? parseTime(sent) : undefined;
+  const date = read && toStamp(read);
+  return date === unknownDate ? undefined : date;
 });
 
-/** A URL that can't be used counts as not sent: it never costs the state. */
-const optionalUrl = z.transform((sent) => {
+const episodeUrl = z.transform((sent) => {
   const read = typeof sent === 'string' ? sent.trim() : '';
   return faultInSpacedUrl(read) === undefined ? read : undefined;
+});
+
+const duration = z.transform((sent) => {
+  const isDuration = typeof sent === 'number' && Number.isFinite(sent) && sent > 0;
+  return isDuration ? sent : undefined;
 });
 
 const temporaryId = z.transform((sent, context) => {
@@ -102,13 +124,27 @@ const identifiers = {
   syncId: { sent: guid, shown: shownGuid },
 };
 
-/** What describes an episode, and identifies it within its subscription. */
+const urlOrNone = z.string().describe('A URL, or empty where it is not known.');
+
+/**
+ * What describes an episode, and but for `duration` identifies it within its subscription: what of it may be left out,
+ * is empty or can't be used counts as not sent, and `unknown` is what stands where no client has sent anything better.
+ */
 const metadata = {
-  episodeGuid: { sent: episodeGuid, shown: z.string() },
-  title: { sent: text.transform(keptTitle), shown: z.string() },
-  publishDate: { sent: time, shown: shownStamp },
-  enclosureUrl: { sent: url, shown: shownUrl },
-  episodeUrl: { sent: optionalUrl, shown: z.string().describe('A URL, or empty where it is not known.') },
+  episodeGuid: { sent: episodeGuid, unknown: '' as string, shown: z.string().describe('Empty where it is not known.') },
+  title: { sent: title, unknown: '' as string, shown: z.string().describe('Empty where it is not known.') },
+  publishDate: {
+    sent: publishDate,
+    unknown: unknownDate as string,
+    shown: shownStamp.describe(`\`${unknownDate}\` where it is not known.`),
+  },
+  enclosureUrl: { sent: enclosureUrl, unknown: '' as string, shown: urlOrNone },
+  episodeUrl: { sent: episodeUrl, unknown: '' as string, shown: urlOrNone },
+  duration: {
+    sent: duration,
+    unknown: null as number | null,
+    shown: z.number().positive().optional().describe('Seconds, where they are known.'),
+  },
 };
 
 /** The statuses, in the order of their bits in the column `minute_forms`: a new one comes last. */
@@ -128,6 +164,8 @@ type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'tempora
 export const metadataNames = Object.keys(metadata) as MetadataName[];
 export const statusNames = Object.keys(episodeStatuses) as StatusName[];
 const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
+/** The metadata of an episode of which nothing is known. Values that are unknown agree with nothing. */
+export const unknownMetadata = pluck(metadata, 'unknown');
 /** All fields of an entry. */
 export const entryNames: readonly EntryName[] = [...identifierNames, ...metadataNames, ...statusNames, 'temporaryId'];
 
@@ -183,7 +221,7 @@ export type Episode = z.output<typeof episodeSchema>;
 /** The client's own name for an entry, returned as it was sent. */
 const shownTemporaryId = z.union([z.string(), z.number()]).optional();
 
-/** What an entry should look like, for the description of the interface only. */
+/** What an entry should look like, for the description of the interface only: what only describes is never refused. */
 export const documentedEntrySchema = episodeSchema
   .partial()
   .required({ podcast_guid: true })

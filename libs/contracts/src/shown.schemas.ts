@@ -7,7 +7,7 @@ import { z } from 'zod';
 const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
 const guid = z.guid().meta({ format: 'uuid' });
 const url = z.string().meta({ format: 'uri' });
-export { guid as shownGuid, stamp as shownStamp, url as shownUrl };
+export { guid as shownGuid, stamp as shownStamp };
 
 /** A subscription (docs/interface.md, "Subscriptions"). */
 export const subscriptionSchema = z

@@ -6,7 +6,7 @@ const isWhole = statusNames.map((name) => `(${wireNames[name]} IS NULL) = (${wir
 /**
  * The state of one episode for one user. A status is a value and the client's time of it (`…_at`), both or neither;
  * `minute_forms` has a bit for each status whose time was given to the minute only. The columns of the statuses are
- * those of {@link episodeStatuses}.
+ * those of {@link episodeStatuses}. What is not known of its metadata is as in `unknownMetadata` of the contracts.
  */
 @Entity({ schema: 'episode', name: 'episodes' })
 @Index('episodes_sync_id', ['userId', 'syncId'], { unique: true })
@@ -17,6 +17,7 @@ const isWhole = statusNames.map((name) => `(${wireNames[name]} IS NULL) = (${wir
 @Index('episodes_date_and_title', { synchronize: false })
 @Index('episodes_url_and_title', { synchronize: false })
 @Check('episodes_status_is_whole', isWhole.join(' AND '))
+@Check('episodes_duration_is_positive', 'duration > 0')
 export class EpisodeEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
@@ -34,6 +35,10 @@ export class EpisodeEntity {
 
   @Column({ name: 'publish_date', type: 'timestamp with time zone', precision: 3 })
   publishDate!: Date;
+
+  /** Seconds. */
+  @Column({ type: 'double precision', nullable: true })
+  duration!: number | null;
 
   @Column({ name: 'minute_forms', type: 'smallint', default: 0 })
   minuteForms!: number;

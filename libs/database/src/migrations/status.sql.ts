@@ -1,5 +1,18 @@
 // What of the schema lists the statuses: a migration that adds one makes it again, with all that there are then.
 
+/** The publish_date of an episode that has none, which agrees with no other. */
+export const unknownDate = `'1970-01-01 00:00+00'::timestamptz`;
+
+/** What describes an episode, each column with its value where it is not known. */
+const described = {
+  episode_guid: `''`,
+  title: `''`,
+  publish_date: unknownDate,
+  enclosure_url: `''`,
+  episode_url: `''`,
+  duration: 'NULL',
+};
+
 /** The columns of a status are its value's and, with `_at`, that of the client's time. */
 export interface StatusColumn {
   readonly column: string;
@@ -10,6 +23,15 @@ export interface StatusColumn {
 export function wholeStatuses(statuses: readonly StatusColumn[]): string {
   const whole = statuses.map(({ column }) => `(${column} IS NULL) = (${column}_at IS NULL)`);
   return `CONSTRAINT episodes_status_is_whole CHECK (${whole.join(' AND ')})`;
+}
+
+const descriptions = Object.keys(described) as (keyof typeof described)[];
+
+/** A column as the first of some episodes has it that knows it. */
+function firstKnown(column: keyof typeof described): string {
+  const known = `e.${column} IS DISTINCT FROM ${described[column]}`;
+  const first = `(array_agg(e.${column} ORDER BY g.place, e.id) FILTER (WHERE ${known}))[1]`;
+  return `coalesce(${first}, ${described[column]}) AS ${column}`;
 }
 
 /** The function that merges subscriptions. */
@@ -30,9 +52,9 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
     parts.map((status) => status[part]).join(separator);
   return `
   -- Published to the subscription service, which runs it in the transaction that merges subscriptions, in pairs that
-  -- have none in common: episodes of the one that goes are merged with the same episodes of the one that stays, status
-  -- by status, newest wins; the rest move. What changed or moved is stamped. The user may have p_aliases further
-  -- sync_ids: those beyond are not kept.
+  -- have none in common: episodes of the one that goes are merged with the same episodes of the one that stays, as these
+  -- were before: status by status, newest wins, and what one lacks the other completes; the rest move. What changed or
+  -- moved is stamped. The user may have p_aliases further sync_ids: those beyond are not kept.
   CREATE OR REPLACE FUNCTION episode.merge_subscriptions(
     p_user uuid, p_from bigint[], p_into bigint[], p_stamp timestamptz, p_aliases bigint
   ) RETURNS void
@@ -59,14 +81,12 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
 
     UPDATE episode.episodes e
     SET changed = p_stamp,
-      episode_guid = n.episode_guid, title = n.title, episode_url = n.episode_url,
+      ${descriptions.map((column) => `${column} = n.${column}`).join(', ')},
       ${all('change')},
       minute_forms = ${all('minuteForm', ' + ')}
     FROM (
       SELECT g.survivor,
-        coalesce((array_agg(e.episode_guid ORDER BY g.place, e.id) FILTER (WHERE e.episode_guid <> ''))[1], '') AS episode_guid,
-        coalesce((array_agg(e.title ORDER BY g.place, e.id) FILTER (WHERE e.title <> ''))[1], '') AS title,
-        coalesce((array_agg(e.episode_url ORDER BY g.place, e.id) FILTER (WHERE e.episode_url <> ''))[1], '') AS episode_url,
+        ${descriptions.map(firstKnown).join(',\n        ')},
         ${all('newest')}
       FROM (
         SELECT m.survivor, m.absorbed AS id, 1 AS place FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
@@ -77,8 +97,8 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
       GROUP BY g.survivor
     ) n
     WHERE e.user_id = p_user AND e.id = n.survivor
-      AND (e.episode_guid, e.title, e.episode_url, ${all('before')})
-      IS DISTINCT FROM (n.episode_guid, n.title, n.episode_url, ${all('after')});
+      AND (${descriptions.map((column) => `e.${column}`).join(', ')}, ${all('before')})
+      IS DISTINCT FROM (${descriptions.map((column) => `n.${column}`).join(', ')}, ${all('after')});
 
     DELETE FROM episode.episodes e USING unnest(v_absorbed) a (id) WHERE e.user_id = p_user AND e.id = a.id;
     UPDATE episode.episodes e SET subscription_id = p.survivor, changed = p_stamp
