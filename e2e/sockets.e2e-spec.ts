@@ -126,6 +126,17 @@ describe('HTTP that is unusual and right is served', () => {
   });
 });
 
+test('the ETag of a list is of the host that was asked, as its links name it', async () => {
+  const authorization = `Authorization: Bearer ${await token()}`;
+  const ask = (host: string, etag: string) =>
+    exchange(
+      request('GET /subscriptions HTTP/1.1', authorization, `If-None-Match: ${etag}`).replace('a.example', host),
+    );
+  const etag = /^etag: (.+)$/im.exec((await ask('a.example', '"x"')).headers)?.[1] ?? '';
+  expect((await ask('a.example', etag)).status).toBe(304);
+  expect((await ask('b.example', etag)).status).toBe(200);
+});
+
 describe('requests that are sent before their answers', () => {
   const line = 'GET /openapi.json HTTP/1.1\r\nHost: a.example\r\n';
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
 
@@ -25,6 +26,12 @@ describe('listETag', () => {
     ['the effective parameters', { effective: [undefined, 2, 20] }],
   ])('changes with %s', (_, other) => {
     expect(listETag(clock, { ...identity, ...other })).not.toBe(tag);
+  });
+
+  it('is made of the version of the representation, too: a release that raises it changes this tag', () => {
+    const version = 1;
+    const parts = JSON.stringify([version, identity.userId, identity.url, identity.effective]);
+    expect(tag).toBe(`W/"${Date.parse(clock).toString(36)}-${hash('sha256', parts, 'base64url').slice(0, 22)}"`);
   });
 });
 
