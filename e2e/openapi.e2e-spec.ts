@@ -92,6 +92,27 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  test.each([
+    ['/subscriptions', { feed_url: 'x' }],
+    ['/episodes', {}],
+  ])('names every code that an item in failure of POST %s can have, and requires one', (path, echo) => {
+    const matches = validator('paths', path, 'post', 'responses', '200', ...json);
+    const answer = (item: object) => matches({ success: [], failure: [{ ...echo, message: 'x', ...item }] });
+    const codes = [
+      'invalid_url',
+      'invalid_guid',
+      'invalid_value',
+      'missing_identifier',
+      'unknown_subscription',
+      'wrong_subscription',
+      'feed_url_taken',
+      'superseded',
+      'limit_reached',
+    ];
+    for (const code of codes) expect([code, answer({ code })]).toEqual([code, true]);
+    expect([answer({}), answer({ code: 'another' })]).toEqual([false, false]);
+  });
+
   test('has only schemas that a validator can read', () => {
     for (const [path, item] of Object.entries(document.paths))
       for (const [method, { responses, requestBody }] of Object.entries(item)) {
