@@ -43,6 +43,11 @@ describe('knownClock', () => {
     },
   );
 
+  it('reads the latest clock of several copies, whatever their order', () => {
+    const older = listETag('2026-02-02T12:00:00.122Z', identity);
+    for (const sent of [`${older}, ${tag}`, `${tag}, ${older}`]) expect(knownClock(sent, identity)).toBe(clock);
+  });
+
   it('reads the clock of a user who never wrote', () => {
     const epoch = '1970-01-01T00:00:00.000Z';
     expect(knownClock(listETag(epoch, identity), identity)).toBe(epoch);
