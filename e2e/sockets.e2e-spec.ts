@@ -102,10 +102,18 @@ describe('HTTP that is unusual and right is served', () => {
     expect(body).toMatch(/HTTP\/1\.1 200 /);
   });
 
-  test('a whole URL as the target', async () => {
-    const line = `GET http://a.example/subscriptions HTTP/1.1`;
-    const { status } = await exchange(request(line, `Authorization: Bearer ${await token()}`));
-    expect([200, 404]).toContain(status);
+  test('a whole URL as the target, of which path and query count', async () => {
+    const authorization = `Authorization: Bearer ${await token()}`;
+    const ask = (method: string, path: string, ...headers: string[]) =>
+      exchange(request(`${method} HTTP://B.example${path} HTTP/1.1`, ...headers));
+    const list = await ask('GET', '/subscriptions?page=x', authorization);
+    expect([list.status, list.headers]).toEqual([200, expect.stringMatching(/^ignored-parameters: page$/im)]);
+    expect((await ask('GET', '/openapi.json')).status).toBe(200);
+    const refused = await ask('PUT', '/subscriptions', authorization);
+    expectRaw(refused, 405);
+    expect(refused.headers).toMatch(/^allow: GET, HEAD, POST$/im);
+    for (const path of ['', '?x', '/', '/%zz']) expectRaw(await ask('GET', path), 401);
+    expectRaw(await ask('GET', '', authorization), 404);
   });
 
   test('links name the host that was asked', async () => {
