@@ -61,6 +61,18 @@ describe('Sync-Timestamp', () => {
     const ann = await User.fresh();
     const made = await ann.subscribe(...numbers(10).map(feed));
     expect(new Set(made.map((entry) => entry.subscription_changed)).size).toBe(1);
+
+    const [x, y] = made.map(({ guid }) => guid) as [string, string];
+    await ann.upload(...[x, y, x, y].map((guid, n) => episode(guid, n)));
+    const { sync } = await ann.episodes();
+    const justBefore = new Date(Date.parse(sync) - 1).toISOString();
+    expect((await ann.episodes({ since: justBefore })).total).toBe(4);
+    expect((await ann.episodes({ since: sync })).total).toBe(0);
+
+    const merge = await ann.update(x, { new_feed_url: feed(2), new_guid: y });
+    expect(merge.guid_changed).toBe(merge.subscription_changed);
+    expect((await ann.subscriptions()).sync).toBe(merge.guid_changed);
+    expect((await ann.episodes({ since: merge.guid_changed ?? '' })).total).toBe(0);
   });
 });
 
