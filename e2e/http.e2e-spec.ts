@@ -337,6 +337,17 @@ describe('an item in failure has its code beside its message', () => {
     const { sync_id } = await ann.uploaded(episode(podcast, 1));
     expect((await ann.refused(episode(other, 2, { sync_id }))).code).toBe('wrong_subscription');
   });
+
+  test('limit_reached: POST /subscriptions beyond 10,000 live ones, while what is there goes on', async () => {
+    const ann = await User.fresh();
+    for (const part of numbers(10)) await ann.subscribe(...numbers(1_000).map((n) => feed(`${part}-${n}`)));
+    const subscriptions = [{ feed_url: feed('more') }, { feed_url: feed('1-1') }];
+    const { body } = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions });
+    expect(body.success.map(({ feed_url }) => feed_url)).toEqual([feed('1-1')]);
+    const message = expect.stringMatching(/\S{3}/);
+    expect(body.failure).toEqual([{ feed_url: feed('more'), code: 'limit_reached', message }]);
+    await ann.requestDeletion(body.success[0]?.guid ?? '');
+  });
 });
 
 describe('an answer has 4 MiB at most', () => {
