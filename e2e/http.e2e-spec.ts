@@ -1,6 +1,6 @@
-import { describe, expect, test } from 'vitest';
-import { expectError, send } from './http.js';
-import type { SubscribeAnswer } from './interface.js';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, expectError, send } from './http.js';
+import type { DeletionAccepted, EpisodePage, SubscribeAnswer, UploadAnswer } from './interface.js';
 import { episode, feed, newGuid, numbers } from './samples.js';
 import { User } from './user.js';
 
@@ -22,9 +22,10 @@ describe('the status of success', () => {
       (await ann.get('/subscriptions')).status,
       (await ann.get(`/subscriptions/${guid}`)).status,
       (await ann.get('/episodes')).status,
-      (await ann.delete(`/subscriptions/${guid}`)).status,
     ];
-    expect(statuses).toEqual([200, 200, 200, 200, 202]);
+    const { status, body } = await ann.delete<DeletionAccepted>(`/subscriptions/${guid}`);
+    statuses.push(status, (await ann.get(`/deletions/${body.deletion_id}`)).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 202, 200]);
   });
 
   test('comes with JSON', async () => {
@@ -95,7 +96,10 @@ describe('a wrong method on a known path is 405 and Allow names the right ones',
     ['DELETE', '/v1/deletions/1', ['GET', 'HEAD']],
     ['OPTIONS', '/v1/episodes', ['GET', 'HEAD', 'POST']],
     ['PUT', '/%65pisodes', ['GET', 'HEAD', 'POST']],
+    ['PROPFIND', '/episodes', ['GET', 'HEAD', 'POST']],
+    ['QUERY', '/subscriptions', ['GET', 'HEAD', 'POST']],
     ['POST', '/openapi.json', ['GET', 'HEAD']],
+    ['DELETE', '/.well-known/jwks.json', ['GET', 'HEAD']],
   ])('%s %s', async (method, path, allowed) => {
     const answer = await (await User.fresh()).send(method, path);
     expectError(answer, 405);
@@ -108,10 +112,13 @@ describe('HEAD', () => {
   test('answers as GET without a body', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
-    for (const path of ['/subscriptions', '/episodes', `/subscriptions/${guid}`]) {
+    const id = await ann.requestDeletion(await ann.subscribed(feed(2)));
+    await ann.ended(id);
+    const lists = ['/subscriptions', '/episodes', '/subscriptions?page=x'];
+    for (const path of [...lists, `/subscriptions/${guid}`, `/deletions/${id}`, '/openapi.json', '/docs']) {
       const [get, head] = [await ann.get(path), await ann.send('HEAD', path)];
       expect([head.status, head.text]).toEqual([200, '']);
-      for (const name of ['content-type', 'etag', 'sync-timestamp'])
+      for (const name of ['content-type', 'cache-control', 'etag', 'sync-timestamp', 'ignored-parameters'])
         expect(head.headers.get(name)).toBe(get.headers.get(name));
     }
   });
@@ -147,12 +154,16 @@ describe('a path that can not be decoded is 405', () => {
     '/subscriptions/%ff%fe',
     '/deletions/%c3%28',
     '/v1/subscriptions/%80',
+    '/subscriptions/%ed%a0%80',
+    '/nothing/%ff',
+    '/%zz',
   ])('%s', async (path) => expectError(await (await User.fresh()).get(path), 405));
 });
 
 describe('the body of a request', () => {
   test.each([
     ['another content type', 'text/plain', '{"subscriptions":[]}'],
+    ['a content type that ends like JSON', 'application/vnd.api+json', '{"subscriptions":[]}'],
     ['a form', 'application/x-www-form-urlencoded', 'subscriptions='],
     ['JSON that is cut off', 'application/json', '{"subscriptions":['],
     ['nothing', 'application/json', ''],
@@ -164,6 +175,15 @@ describe('the body of a request', () => {
     const ann = await User.fresh();
     expectError(await ann.send('POST', '/subscriptions', { raw, headers: { 'content-type': type } }), 405);
     expectError(await ann.send('POST', '/episodes', { raw, headers: { 'content-type': type } }), 405);
+  });
+
+  test('of another content type is 405 for PATCH and DELETE, too', async () => {
+    const ann = await User.fresh();
+    const path = `/subscriptions/${await ann.subscribed()}`;
+    const other = { raw: '{"is_subscribed":false}', headers: { 'content-type': 'text/plain' } };
+    expectError(await ann.send('PATCH', path, other), 405);
+    expectError(await ann.send('DELETE', path, other), 405);
+    expect((await ann.get(path)).body).toMatchObject({ is_subscribed: true });
   });
 
   test('that is missing is 405', async () => {
@@ -178,9 +198,9 @@ describe('the body of a request', () => {
     expectError(await ann.send('POST', '/subscriptions', { raw }), 405);
   });
 
-  test('may name its character set', async () => {
+  test.each(['application/json; charset=utf-8', 'Application/JSON'])('may be called %s', async (type) => {
     const ann = await User.fresh();
-    const headers = { 'content-type': 'application/json; charset=utf-8' };
+    const headers = { 'content-type': type };
     expect((await ann.post('/subscriptions', { subscriptions: [] }, headers)).status).toBe(200);
   });
 
@@ -215,7 +235,7 @@ describe('limits of a batch', () => {
     expectError(await ann.post('/subscriptions', { subscriptions: subscriptions(1_001) }), 405);
     expect((await ann.subscriptions()).total).toBe(0);
     const guid = await ann.subscribed();
-    expectError(await ann.post('/episodes', { episodes: numbers(1_001).map((n) => episode(guid, n)) }), 405);
+    expectError(await ann.post('/episodes', { episodes: numbers(251).map((n) => episode(guid, n)) }), 405);
     expect((await ann.episodes()).total).toBe(0);
   });
 
@@ -224,5 +244,152 @@ describe('limits of a batch', () => {
     const body = (bytes: number) => '{"subscriptions":[]}'.padEnd(bytes, ' ');
     expect((await ann.send('POST', '/subscriptions', { raw: body(2_097_152) })).status).toBe(200);
     expectError(await ann.send('POST', '/subscriptions', { raw: body(2_097_153) }), 413);
+  });
+});
+
+describe('null counts as not sent', () => {
+  test('in every field of an entry of POST /episodes, and of its statuses', async () => {
+    const ann = await User.fresh();
+    const podcast_guid = await ann.subscribed();
+    const status = <Value>(value: Value) => ({ value, timestamp: '2023-02-23T14:00' });
+    const made = await ann.uploaded(
+      episode(podcast_guid, 1, {
+        playback_position: status(1),
+        played_status: status(true),
+        new_status: status(false),
+        download_status: status(true),
+        favorite_status: status(true),
+      }),
+    );
+    const { sync_id } = made;
+    for (const nothing of [null, { value: null, timestamp: null }, { timestamp: '2024-01-01T00:00' }]) {
+      const names = Object.keys({ ...made, temporary_id: 1 });
+      const nulls = Object.fromEntries(names.map((name) => [name, /_(status|position)$/.test(name) ? nothing : null]));
+      const { body } = await ann.post('/episodes', { episodes: [{ ...nulls, podcast_guid, sync_id }] });
+      expect(body).toEqual({ success: [made], failure: [] });
+    }
+  });
+
+  test.each([
+    ['the podcast_guid of an entry', { podcast_guid: null }, { podcast_guid: undefined }],
+    [
+      'the timestamp of a status',
+      { played_status: { value: true, timestamp: null } },
+      { played_status: { value: true } },
+    ],
+  ])('in %s, which is then missed', async (_, sent, missing) => {
+    const ann = await User.fresh();
+    const podcast_guid = await ann.subscribed();
+    const [first, second] = [sent, missing].map((change) => ({ ...episode(podcast_guid, 1), ...change }));
+    expect(await ann.refused(first)).toEqual(await ann.refused(second));
+  });
+
+  test('where the entries should be, and in their feed_url: 405, as they are missing', async () => {
+    const ann = await User.fresh();
+    expectError(await ann.post('/subscriptions', { subscriptions: null }), 405);
+    expectError(await ann.post('/subscriptions', { subscriptions: [{ feed_url: null }] }), 405);
+    expectError(await ann.post('/episodes', { episodes: null }), 405);
+  });
+});
+
+describe('an item in failure has its code beside its message', () => {
+  test.each([
+    ['invalid_url', { feed_url: 'a.example' }],
+    ['invalid_url', { feed_url: 'https://a.example/\ta' }],
+    ['invalid_url', { feed_url: 'https://a.example/a\nb' }],
+    ['invalid_url', { feed_url: 'https://a.example/\u0085' }],
+    ['invalid_url', { feed_url: 'https://a.example/\ud800' }],
+    ['invalid_url', { feed_url: `https://a.example/${'ä'.repeat(2_040)}` }],
+    ['invalid_guid', { feed_url: feed(1), guid: 'x' }],
+  ])('%s: POST /subscriptions %#', async (code, entry) => {
+    const ann = await User.fresh();
+    const { body } = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions: [entry] });
+    const { feed_url } = entry;
+    const message = expect.stringMatching(/\S{3}/);
+    expect(body).toEqual({ success: [], failure: [{ feed_url, code, message }] });
+  });
+
+  test.each([
+    ['invalid_guid', { podcast_guid: 'x' }],
+    ['invalid_guid', { sync_id: 'x' }],
+    ['invalid_url', { enclosure_url: 'ftp://a.example/a' }],
+    ['invalid_url', { enclosure_url: 'https://a.example/\ta' }],
+    ['invalid_url', { enclosure_url: 'https://a.example/a\nb' }],
+    ['invalid_url', { enclosure_url: 'https://a.example/\ud800' }],
+    ['invalid_value', { title: 7 }],
+    ['invalid_value', { publish_date: 'yesterday' }],
+    ['invalid_value', { episode_guid: 'a\u0000b' }],
+    ['invalid_value', { episode_guid: 'a\ud800b' }],
+    ['invalid_value', { played_status: { value: 1, timestamp: '2023-02-23T14:00' } }],
+    ['missing_identifier', { podcast_guid: null }],
+    ['missing_identifier', { episode_guid: null, enclosure_url: null }],
+    ['unknown_subscription', { podcast_guid: newGuid() }],
+  ])('%s: POST /episodes %#', async (code, change) => {
+    const ann = await User.fresh();
+    const podcast = await ann.subscribed();
+    expect((await ann.refused({ ...episode(podcast, 1), ...change })).code).toBe(code);
+    expect((await ann.episodes()).total).toBe(0);
+  });
+
+  test("wrong_subscription: POST /episodes with the sync_id of another subscription's episode", async () => {
+    const ann = await User.fresh();
+    const [podcast, other] = [await ann.subscribed(feed(1)), await ann.subscribed(feed(2))];
+    const { sync_id } = await ann.uploaded(episode(podcast, 1));
+    expect((await ann.refused(episode(other, 2, { sync_id }))).code).toBe('wrong_subscription');
+  });
+
+  test('limit_reached: POST /subscriptions beyond 10,000 live ones, while what is there goes on', async () => {
+    const ann = await User.fresh();
+    for (const part of numbers(10)) await ann.subscribe(...numbers(1_000).map((n) => feed(`${part}-${n}`)));
+    const subscriptions = [{ feed_url: feed('more') }, { feed_url: feed('1-1') }];
+    const { body } = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions });
+    expect(body.success.map(({ feed_url }) => feed_url)).toEqual([feed('1-1')]);
+    const message = expect.stringMatching(/\S{3}/);
+    expect(body.failure).toEqual([{ feed_url: feed('more'), code: 'limit_reached', message }]);
+    await ann.requestDeletion(body.success[0]?.guid ?? '');
+  });
+});
+
+describe('an answer has 4 MiB at most', () => {
+  let ann: User;
+  let syncIds: string[];
+  let podcast_guid: string;
+  beforeAll(async () => {
+    ann = await User.fresh();
+    podcast_guid = await ann.subscribed();
+    // Texts at their limits, of characters that JSON makes longer.
+    const large = (n: number) =>
+      episode(podcast_guid, n, {
+        episode_guid: `${n}${'\u0001'.repeat(2_000)}`,
+        enclosure_url: `https://a.example/${n}${'"'.repeat(4_000)}`,
+      });
+    syncIds = [];
+    for (const part of numbers(5)) {
+      const made = await ann.upload(...numbers(50).map((n) => large(part * 100 + n)));
+      syncIds.push(...made.map(({ sync_id }) => sync_id));
+    }
+  });
+  const expectWithin = ({ text }: Answer) => expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4 * 1_024 * 1_024);
+
+  test('of an upload: entries that it has no room for have the code limit_reached', async () => {
+    const episodes = syncIds.map((sync_id) => ({ podcast_guid, sync_id }));
+    const answer = await ann.post<UploadAnswer>('/episodes', { episodes });
+    const { success, failure } = answer.body;
+    expect([answer.status, success.length + failure.length]).toEqual([200, 250]);
+    expect(success.length).toBeGreaterThan(100);
+    expect(new Set(failure.map(({ code }) => code))).toEqual(new Set(['limit_reached']));
+    expectWithin(answer);
+  });
+
+  test('of a list: the page ends earlier, and next goes on behind it', async () => {
+    const seen: string[] = [];
+    let pages = 0;
+    for (let link: string | undefined = '/episodes?per_page=250'; link !== undefined; pages += 1) {
+      const answer: Answer<EpisodePage> = await ann.get<EpisodePage>(link);
+      expectWithin(answer);
+      seen.push(...answer.body.episodes.map(({ sync_id }) => sync_id));
+      link = answer.body.next;
+    }
+    expect([pages > 1, seen]).toEqual([true, syncIds]);
   });
 });

@@ -87,8 +87,10 @@ describe.each(['/subscriptions', '/episodes'])('GET %s', (path) => {
 
   test('clamps per_page to 250 and says so', async () => {
     expect((await list('per_page=250')).ignored).toBeNull();
-    const { used, ignored } = await list('per_page=1001');
-    expect({ used, ignored }).toEqual({ used: { total: 7, page: 1, per_page: 250 }, ignored: 'per_page' });
+    for (const perPage of ['251', '1001', '99999999999999999999']) {
+      const { used, ignored } = await list(`per_page=${perPage}`);
+      expect({ used, ignored }).toEqual({ used: { total: 7, page: 1, per_page: 250 }, ignored: 'per_page' });
+    }
   });
 
   test.each([
@@ -179,5 +181,11 @@ describe.each(['/subscriptions', '/episodes'])('since at GET %s', (path) => {
     await ann.uploaded(episode(guid, 2));
     const { body } = await ann.get<Envelope>(`${path}?since=${stamp}&per_page=1`);
     expect([body.total, body.next]).toEqual([1, undefined]);
+  });
+
+  test('past the end has the true total, too', async () => {
+    const { ann, stamp } = await userWithOne();
+    const { body } = await ann.get<Envelope>(`${path}?since=${shifted(stamp, -1)}&page=9`);
+    expect([body.total, body.page, rows(body)]).toEqual([1, 9, []]);
   });
 });

@@ -61,6 +61,18 @@ describe('Sync-Timestamp', () => {
     const ann = await User.fresh();
     const made = await ann.subscribe(...numbers(10).map(feed));
     expect(new Set(made.map((entry) => entry.subscription_changed)).size).toBe(1);
+
+    const [x, y] = made.map(({ guid }) => guid) as [string, string];
+    await ann.upload(...[x, y, x, y].map((guid, n) => episode(guid, n)));
+    const { sync } = await ann.episodes();
+    const justBefore = new Date(Date.parse(sync) - 1).toISOString();
+    expect((await ann.episodes({ since: justBefore })).total).toBe(4);
+    expect((await ann.episodes({ since: sync })).total).toBe(0);
+
+    const merge = await ann.update(x, { new_feed_url: feed(2), new_guid: y });
+    expect(merge.guid_changed).toBe(merge.subscription_changed);
+    expect((await ann.subscriptions()).sync).toBe(merge.guid_changed);
+    expect((await ann.episodes({ since: merge.guid_changed ?? '' })).total).toBe(0);
   });
 });
 
@@ -87,8 +99,26 @@ describe.each(['/subscriptions', '/episodes'])('the ETag of GET %s', (path) => {
     const { ann, etag } = await tagged();
     const answer = await ann.get(path, { 'if-none-match': header(etag) });
     expect([answer.status, answer.text]).toEqual([304, '']);
+    const { headers } = await ann.get(path);
+    for (const name of ['etag', 'sync-timestamp', 'cache-control', 'vary'])
+      expect(answer.headers.get(name)).toBe(headers.get(name));
     expect(answer.headers.get('etag')).toBe(etag);
-    expect(answer.headers.get('sync-timestamp')).toBe((await ann.get(path)).headers.get('sync-timestamp'));
+  });
+
+  test('of a page reached by a link gets 304, too, with the Sync-Timestamp of the first page', async () => {
+    const { ann, guid } = await tagged();
+    await ann.subscribe(feed(2));
+    await ann.uploaded(episode(guid, 2));
+    const first = await ann.get<SubscriptionPage>(`${path}?per_page=1`);
+    await ann.subscribe(feed(3));
+    const link = first.body.next ?? '';
+    const second = await ann.get(link);
+    const again = await ann.get(link, { 'if-none-match': second.headers.get('etag') ?? '' });
+    expect(again.status).toBe(304);
+    for (const { headers } of [second, again])
+      expect(headers.get('sync-timestamp')).toBe(first.headers.get('sync-timestamp'));
+    await ann.subscribe(feed(4));
+    expect((await ann.get(link, { 'if-none-match': second.headers.get('etag') ?? '' })).status).toBe(200);
   });
 
   test('names what was ignored in a 304, too', async () => {
@@ -125,7 +155,7 @@ describe.each(['/subscriptions', '/episodes'])('the ETag of GET %s', (path) => {
     expect((await ann.get(path, { 'if-none-match': etag })).status).toBe(304);
   });
 
-  test('is of its whole URL: other parameters, another prefix and another host have their own', async () => {
+  test('is of its whole URL: other parameters and another prefix have their own', async () => {
     const { ann, etag } = await tagged();
     for (const other of [`${path}?per_page=7`, `${path}?x=1`, `/v1${path}`, `${path}?page=x`])
       expect((await ann.get(other, { 'if-none-match': etag })).status).toBe(200);

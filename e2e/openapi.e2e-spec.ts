@@ -34,12 +34,13 @@ function validator(...place: string[]): ValidateFunction {
 
 const json = ['content', 'application/json', 'schema'];
 
-/** Expects an answer to be one that the document describes, to the letter. */
-function expectDescribed(method: string, path: string, { status, body }: Answer): void {
+/** Expects an answer to be one that the document describes, to the letter, and without `null`. */
+function expectDescribed(method: string, path: string, { status, body, text }: Answer): void {
   const described = document.paths[path]?.[method]?.responses;
   expect(Object.keys(described ?? {})).toContain(String(status));
   const matches = validator('paths', path, method, 'responses', String(status), ...json);
   expect([matches(body), matches.errors]).toEqual([true, null]);
+  expect(text).not.toMatch(/[:[,]null[,}\]]/);
 }
 
 /** A user with everything that an answer can show. */
@@ -75,15 +76,15 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  test('names for every operation its credential and at least the errors of the interface', () => {
+  test('names for every operation its credential and at least the errors of the interface, and 304 for lists', () => {
     const errors: [string, string, string[]][] = [
       ['/subscriptions', 'post', ['401', '405']],
-      ['/subscriptions', 'get', ['401']],
+      ['/subscriptions', 'get', ['304', '401']],
       ['/subscriptions/{guid}', 'patch', ['401', '404', '405']],
       ['/subscriptions/{guid}', 'get', ['401', '404', '405', '410']],
       ['/subscriptions/{guid}', 'delete', ['401', '404', '405']],
       ['/deletions/{id}', 'get', ['401', '404', '405']],
-      ['/episodes', 'get', ['401']],
+      ['/episodes', 'get', ['304', '401']],
       ['/episodes', 'post', ['401', '405']],
     ];
     for (const [path, method, statuses] of errors) {
@@ -111,6 +112,27 @@ describe('the OpenAPI document', () => {
     expect(required.toSorted()).toEqual(always.toSorted());
   });
 
+  test.each([
+    ['/subscriptions', { feed_url: 'x' }],
+    ['/episodes', {}],
+  ])('names every code that an item in failure of POST %s can have, and requires one', (path, echo) => {
+    const matches = validator('paths', path, 'post', 'responses', '200', ...json);
+    const answer = (item: object) => matches({ success: [], failure: [{ ...echo, message: 'x', ...item }] });
+    const codes = [
+      'invalid_url',
+      'invalid_guid',
+      'invalid_value',
+      'missing_identifier',
+      'unknown_subscription',
+      'wrong_subscription',
+      'feed_url_taken',
+      'superseded',
+      'limit_reached',
+    ];
+    for (const code of codes) expect([code, answer({ code })]).toEqual([code, true]);
+    expect([answer({}), answer({ code: 'another' })]).toEqual([false, false]);
+  });
+
   test('has only schemas that a validator can read', () => {
     for (const [path, item] of Object.entries(document.paths))
       for (const [method, { responses, requestBody }] of Object.entries(item)) {
@@ -121,7 +143,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-describe('real answers match the OpenAPI document', () => {
+describe('real answers match the OpenAPI document, and none holds null', () => {
   test('of the subscriptions', async () => {
     const { ann, guid, deleted } = await userWithAll();
     const one = '/subscriptions/{guid}';

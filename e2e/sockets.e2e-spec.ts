@@ -102,10 +102,18 @@ describe('HTTP that is unusual and right is served', () => {
     expect(body).toMatch(/HTTP\/1\.1 200 /);
   });
 
-  test('a whole URL as the target', async () => {
-    const line = `GET http://a.example/subscriptions HTTP/1.1`;
-    const { status } = await exchange(request(line, `Authorization: Bearer ${await token()}`));
-    expect([200, 404]).toContain(status);
+  test('a whole URL as the target, of which path and query count', async () => {
+    const authorization = `Authorization: Bearer ${await token()}`;
+    const ask = (method: string, path: string, ...headers: string[]) =>
+      exchange(request(`${method} HTTP://B.example${path} HTTP/1.1`, ...headers));
+    const list = await ask('GET', '/subscriptions?page=x', authorization);
+    expect([list.status, list.headers]).toEqual([200, expect.stringMatching(/^ignored-parameters: page$/im)]);
+    expect((await ask('GET', '/openapi.json')).status).toBe(200);
+    const refused = await ask('PUT', '/subscriptions', authorization);
+    expectRaw(refused, 405);
+    expect(refused.headers).toMatch(/^allow: GET, HEAD, POST$/im);
+    for (const path of ['', '?x', '/', '/%zz']) expectRaw(await ask('GET', path), 401);
+    expectRaw(await ask('GET', '', authorization), 404);
   });
 
   test('links name the host that was asked', async () => {
@@ -124,6 +132,17 @@ describe('HTTP that is unusual and right is served', () => {
       next: expect.stringMatching(/^http:\/\/a\.example\/v1\/subscriptions\?/),
     });
   });
+});
+
+test('the ETag of a list is of the host that was asked, as its links name it', async () => {
+  const authorization = `Authorization: Bearer ${await token()}`;
+  const ask = (host: string, etag: string) =>
+    exchange(
+      request('GET /subscriptions HTTP/1.1', authorization, `If-None-Match: ${etag}`).replace('a.example', host),
+    );
+  const etag = /^etag: (.+)$/im.exec((await ask('a.example', '"x"')).headers)?.[1] ?? '';
+  expect((await ask('a.example', etag)).status).toBe(304);
+  expect((await ask('b.example', etag)).status).toBe(200);
 });
 
 describe('requests that are sent before their answers', () => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { DeletionStack } from './testing/deletion.stack.js';
-import type { SimulatedUser } from './testing/simulated.user.js';
+import { episode, type SimulatedUser } from './testing/simulated.user.js';
 import { emptyRedis } from './testing/sync.faults.js';
 import { Witness } from './testing/witness.js';
 
@@ -246,6 +246,42 @@ describe('POST of the feed while the deletion is PENDING', () => {
     expect(await user.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
     const { episodes, syncIds } = before;
     expect(await stack.everything(user.id)).toMatchObject({ episodes, syncIds });
+  });
+});
+
+describe('while a deletion is PENDING', () => {
+  let user: SimulatedUser;
+  let guid: string;
+  let deletionId: number;
+  beforeEach(async () => {
+    user = await stack.newUser();
+    guid = await user.subscribeWithEpisodes();
+    await stack.queue.pause();
+    deletionId = await user.delete(guid);
+  });
+  afterEach(() => stack.queue.resume());
+
+  it('GET of it says so, DELETE is 202 with the same deletion_id, and the subscription reads as live', async () => {
+    const path = `/subscriptions/${guid}`;
+    const message = 'Deletion request was received and will be processed';
+    const again = await user.device.send('DELETE', path);
+    expect([again.status, again.body]).toEqual([202, { deletion_id: deletionId, message }]);
+    expect((await user.device.send('GET', path)).body).toMatchObject({ guid, is_subscribed: true });
+    expect(await user.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
+    const { body } = await user.device.send('GET', `/deletions/${deletionId}`);
+    expect(body).toEqual({ deletion_id: deletionId, status: 'PENDING', message: 'Deletion is pending' });
+  });
+
+  it('PATCH and uploads are accepted, and deleted with it', async () => {
+    const newGuid = randomUUID();
+    const patch = await user.device.send('PATCH', `/subscriptions/${guid}`, { body: { new_guid: newGuid } });
+    const body = { episodes: [episode(guid, 'fourth')] };
+    const upload = await user.device.send('POST', '/episodes', { body });
+    expect([patch.status, upload.status, upload.body['failure']]).toEqual([200, 200, []]);
+    expect(await user.sees(newGuid)).toMatchObject({ subscription: 200, episodes: { length: 4 } });
+    await stack.queue.resume();
+    await user.ends(deletionId, 'SUCCESS');
+    for (const name of [guid, newGuid]) await expectGone(user, name);
   });
 });
 

@@ -20,7 +20,7 @@ export function Operation(summary: string, success: { status: number; schema: z.
   );
 }
 
-/** Describes the parameters that both lists take; none of them is ever an error. */
+/** Describes the parameters that both lists take, none of which is ever an error, and how they are polled. */
 export function ListParameters() {
   const number = (name: string, description: string) =>
     ApiQuery({ name, required: false, description, schema: { type: 'integer', minimum: 1 } });
@@ -38,6 +38,10 @@ export function ListParameters() {
       name: 'If-None-Match',
       required: false,
       description: 'The `ETag` of an earlier answer: 304 if nothing changed.',
+    }),
+    ApiResponse({
+      status: 304,
+      description: 'Nothing changed; with `ETag`, `Sync-Timestamp` and `Ignored-Parameters`.',
     }),
   );
 }

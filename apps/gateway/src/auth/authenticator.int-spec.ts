@@ -70,6 +70,21 @@ describe('several issuers', () => {
     ]);
   });
 
+  it('may count as another: users stay who they are when their provider moves', async () => {
+    const variables = {
+      AUTH_ISSUER: `${first},${second}`,
+      AUTH_JWKS_FILE: `${first}=${join(directory, 'one')},${second}=${join(directory, 'two')}`,
+    };
+    const moved = authenticator({ ...variables, AUTH_ISSUER_ALIASES: `${second}=${first}` });
+    const before = await read(await token({ sub: 'ann' }));
+    const after = await read(await token({ iss: second, sub: 'ann' }, {}, two), moved);
+    expect(after.userId).toBe(before.userId);
+    expect((await read(await token({ sub: 'ann' }), moved)).userId).toBe(before.userId);
+    const ours = authenticator({ ...variables, AUTH_ISSUER_ALIASES: `${second}=${first}`, AUTH_OWN_ISSUER: first });
+    const sub = 'ad9fd16d-2a4f-4c3c-8f2c-9a8b7c6d5e4f';
+    expect((await read(await token({ iss: second, sub }, {}, two), ours)).userId).toBe(sub);
+  });
+
   it('are found by discovery where neither URL nor file is given', async () => {
     provider.keys = [two as JWK];
     const discovering = authenticator({ AUTH_ISSUER: provider.url });

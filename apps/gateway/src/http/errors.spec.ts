@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type FailureCode, failureCodes } from '#contracts';
-import { errorBody, failureAnswers, httpAnswers } from './errors.js';
+import { Failure, type FailureCode, failureCodes } from '#contracts';
+import { createLog } from '#runtime';
+import Fastify from 'fastify';
+import { answerFor, errorBody, failureAnswers, httpAnswers, send } from './errors.js';
+import { RateLimited } from './rate.limits.js';
 
 describe('failureAnswers', () => {
   it.each([
@@ -34,4 +37,45 @@ describe('httpAnswers', () => {
     [431, 'Request header is too large'],
     [503, 'Service unavailable'],
   ])('answers %d with %s', (status, message) => expect(httpAnswers[status]).toMatchObject({ status, message }));
+});
+
+/** What a client gets for whatever was thrown. */
+async function answerTo(error: unknown) {
+  const fastify = Fastify();
+  fastify.get('/', (_, reply) => send(reply, answerFor(error, createLog('test', 'silent'))));
+  const { statusCode: status, headers, body } = await fastify.inject('/');
+  return { status, headers, body };
+}
+
+describe('an error answer', () => {
+  it.each([
+    ['a fault of ours', new TypeError("can't read 'secret' of undefined")],
+    ['an error of a library', Object.assign(new Error('connect ECONNREFUSED 10.0.0.7'), { code: 'ECONNREFUSED' })],
+    ['a library that calls it an error of the server', Object.assign(new Error('secret'), { statusCode: 500 })],
+    ['no error at all', 'secret'],
+  ])('is 500 to %s, without its text or stack', async (_, error) => {
+    const { status, body } = await answerTo(error);
+    expect([status, body]).toEqual([500, '{"code":"500","message":"Internal error"}']);
+  });
+
+  it.each([400, 406, 415, 422])('is 405 to what a library calls a fault of the client: %d', async (statusCode) => {
+    const { status, body } = await answerTo(Object.assign(new Error('secret'), { statusCode }));
+    expect([status, body]).toEqual([405, '{"code":"405","message":"Input could not be validated"}']);
+  });
+
+  it('of 503 has a random Retry-After of 1 to 5 seconds, so that no herd returns at once', async () => {
+    const waits = new Set<unknown>();
+    for (let count = 0; count < 100; count++)
+      waits.add((await answerTo(new Failure('unavailable'))).headers['retry-after']);
+    expect([...waits].sort()).toEqual(['1', '2', '3', '4', '5']);
+  });
+
+  it('of 429 says in Retry-After when there is room again', async () => {
+    const { status, headers } = await answerTo(new RateLimited(42));
+    expect([status, headers['retry-after']]).toEqual([429, '42']);
+  });
+
+  it.each(failureCodes.filter((code) => code !== 'unavailable'))('of %s has none', async (code) => {
+    expect((await answerTo(new Failure(code))).headers).not.toHaveProperty('retry-after');
+  });
 });

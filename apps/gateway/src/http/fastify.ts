@@ -80,6 +80,8 @@ export async function createFastify(
     return503OnClosing: false,
     exposeHeadRoutes: true,
     genReqId: requestId,
+    // A target may be a whole URL (RFC 9112, 3.2.2), of which only path and query count.
+    rewriteUrl: ({ url = '/' }) => url.replace(/^https?:\/\/[^/?]*\/?/i, '/'),
     clientErrorHandler: answerBrokenHttp,
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // Fastify runs no hook for such a request.

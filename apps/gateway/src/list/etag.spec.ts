@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
 
@@ -26,6 +27,12 @@ describe('listETag', () => {
   ])('changes with %s', (_, other) => {
     expect(listETag(clock, { ...identity, ...other })).not.toBe(tag);
   });
+
+  it('is made of the version of the representation, too: a release that raises it changes this tag', () => {
+    const version = 1;
+    const parts = JSON.stringify([version, identity.userId, identity.url, identity.effective]);
+    expect(tag).toBe(`W/"${Date.parse(clock).toString(36)}-${hash('sha256', parts, 'base64url').slice(0, 22)}"`);
+  });
 });
 
 describe('knownClock', () => {
@@ -35,6 +42,11 @@ describe('knownClock', () => {
       expect(knownClock(sent, identity)).toBe(clock);
     },
   );
+
+  it('reads the latest clock of several copies, whatever their order', () => {
+    const older = listETag('2026-02-02T12:00:00.122Z', identity);
+    for (const sent of [`${older}, ${tag}`, `${tag}, ${older}`]) expect(knownClock(sent, identity)).toBe(clock);
+  });
 
   it('reads the clock of a user who never wrote', () => {
     const epoch = '1970-01-01T00:00:00.000Z';

@@ -20,14 +20,17 @@ export function listETag(clock: string, identity: ListIdentity): string {
   return `W/"${Date.parse(clock).toString(36)}-${fingerprint(identity)}"`;
 }
 
-/** The user's clock in an ETag of this list in `If-None-Match` (RFC 9110, 13.1.2); `undefined` without one. */
+/**
+ * The user's clock in an ETag of this list in `If-None-Match` (RFC 9110, 13.1.2); `undefined` without one. Of several the
+ * latest, as no other can be the present one.
+ */
 export function knownClock(ifNoneMatch: string | undefined, identity: ListIdentity): string | undefined {
   if (ifNoneMatch === undefined) return undefined;
   const expected = fingerprint(identity);
-  for (const [, clock, print] of ifNoneMatch.matchAll(/"([\da-z]{1,9})-([\w-]+)"/g)) {
-    if (print === expected) return new Date(Number.parseInt(clock as string, 36)).toISOString();
-  }
-  return undefined;
+  const clocks = [...ifNoneMatch.matchAll(/"([\da-z]{1,9})-([\w-]+)"/g)]
+    .filter(([, , print]) => print === expected)
+    .map(([, clock]) => Number.parseInt(clock as string, 36));
+  return clocks.length === 0 ? undefined : new Date(Math.max(...clocks)).toISOString();
 }
 
 function fingerprint({ userId, url, effective }: ListIdentity): string {

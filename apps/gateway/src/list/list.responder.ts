@@ -66,9 +66,7 @@ export class ListResponder {
 
   /** The URL of the request with the base of its links. */
   private urlOf(request: FastifyRequest): URL {
-    // The target may be a whole URL (RFC 9112, 3.2.2), of which only path and query count.
-    const { pathname, search } = new URL(request.url, 'http://ignored');
-    return new URL(`${linkBase(request, this.config)}${pathname}${search}`);
+    return new URL(`${linkBase(request, this.config)}${request.url}`);
   }
 }
 

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AppProcess, AppStack, type Device } from '#testing';
+
+let stack: AppStack;
+beforeAll(async () => {
+  stack = await AppStack.open();
+  await stack.start(['subscription']);
+});
+afterAll(() => stack.close());
+
+/** A gateway with these variables, asked by a user who has two subscriptions. */
+async function asker(variables: Record<string, string>): Promise<Device> {
+  const [gateway] = (await stack.start(['gateway'], variables)) as [AppProcess];
+  const device = await stack.device(gateway);
+  const subscriptions = [1, 2].map((n) => ({ feed_url: `https://feeds.example/${n}` }));
+  expect((await device.send('POST', '/subscriptions', { body: { subscriptions } })).status).toBe(200);
+  return device;
+}
+
+const page = '/v1/subscriptions?per_page=1&color=red';
+
+describe('the links of a list, whose gateway stands behind a proxy,', () => {
+  it('have PUBLIC_URL as their base, with its path, the prefix asked with and every other parameter', async () => {
+    const device = await asker({ PUBLIC_URL: 'https://sync.example/api/' });
+    const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' };
+    const { body } = await device.send('GET', page, { headers });
+    const next = new URL(String(body['next']));
+    expect(next.origin + next.pathname).toBe('https://sync.example/api/v1/subscriptions');
+    expect(Object.fromEntries(next.searchParams)).toMatchObject({ per_page: '1', color: 'red', page: '2' });
+  });
+
+  it('are else as a trusted proxy was asked, and so is the ETag', async () => {
+    const device = await asker({ TRUSTED_PROXIES: '127.0.0.1' });
+    const ask = (host: string, etag = '"none"') =>
+      device.send('GET', page, {
+        headers: { 'x-forwarded-host': host, 'x-forwarded-proto': 'https', 'if-none-match': etag },
+      });
+    const { body, headers } = await ask('sync.example:8443');
+    expect(String(body['next'])).toMatch(/^https:\/\/sync\.example:8443\/v1\/subscriptions\?/);
+    const etag = String(headers.get('etag'));
+    expect((await ask('sync.example:8443', etag)).status).toBe(304);
+    expect((await ask('other.example', etag)).status).toBe(200);
+  });
+});
