@@ -6,11 +6,11 @@ import {
   JsonText,
   type ListRequest,
   type RequestOf,
-  subscribe,
+  type subscribe,
   type Subscribed,
   type Subscription,
   type Updated,
-  updateSubscription,
+  type updateSubscription,
 } from '#contracts';
 import { Database } from '#database';
 import type { CallContext } from '#transport';
@@ -45,7 +45,7 @@ export class SubscriptionService {
       newRows: accepted.length,
       quotas: this.quotas,
     });
-    const write = { userId, pattern: subscribe.pattern, reads, ...budget(context) };
+    const write = { userId, smallAnswer: false, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp);
       const verdicts = applyBatch(known, entries, transaction.stamp);
@@ -67,7 +67,7 @@ export class SubscriptionService {
     const guids = newGuid === undefined ? [guid] : [guid, newGuid];
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const reads = named(userId, { guids, urls, newRows: 0, quotas: this.quotas });
-    const write = { userId, pattern: updateSubscription.pattern, reads, ...budget(context) };
+    const write = { userId, smallAnswer: true, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp);
       const row = known.byGuid(guid);
@@ -106,5 +106,6 @@ export class SubscriptionService {
 }
 
 function budget(context: CallContext) {
-  return { requestId: context.requestId, remainingMs: () => context.remainingMs() };
+  const { requestId, fingerprint } = context;
+  return { requestId, fingerprint, remainingMs: () => context.remainingMs() };
 }

@@ -22,7 +22,6 @@ import {
   subscriptionPageSchema,
   updateSchema,
 } from '../wire.schemas.js';
-import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
@@ -41,13 +40,13 @@ export class SubscriptionController {
   @HttpCode(200)
   @Repeatable()
   @Operation('Adds subscriptions', { status: 200, schema: subscribedSchema }, [405])
-  async subscribe(
+  subscribe(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
     @Body({ schema: subscribeSchema }) body: z.output<typeof subscribeSchema>,
   ) {
     const entries = subscriptionEntries(body.subscriptions, this.config.MAX_SUBSCRIPTION_ENTRIES);
-    return writeAnswer(subscribe, await this.services.call(subscribe, request, { userId, entries })).body;
+    return this.services.call(subscribe, request, { userId, entries });
   }
 
   @Get()
@@ -66,7 +65,7 @@ export class SubscriptionController {
   @Patch(':guid')
   @Repeatable()
   @Operation('Updates one subscription', { status: 200, schema: updatedSchema }, [404, 405])
-  async update(
+  update(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
     @Param('guid', { schema: guidSchema }) guid: string,
@@ -79,7 +78,7 @@ export class SubscriptionController {
       newGuid: body.new_guid ?? undefined,
       isSubscribed: body.is_subscribed ?? undefined,
     };
-    return writeAnswer(updateSubscription, await this.services.call(updateSubscription, request, patch)).body;
+    return this.services.call(updateSubscription, request, patch);
   }
 
   @Delete(':guid')
@@ -91,6 +90,7 @@ export class SubscriptionController {
     @Req() request: FastifyRequest,
     @Param('guid', { schema: guidSchema }) guid: string,
   ) {
-    return writeAnswer(requestDeletion, await this.services.call(requestDeletion, request, { userId, guid })).body;
+    const { deletionId } = await this.services.call(requestDeletion, request, { userId, guid });
+    return { deletion_id: deletionId, message: 'Deletion request was received and will be processed' };
   }
 }
