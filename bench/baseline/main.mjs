@@ -9,7 +9,7 @@ import { encodeCursor } from '../../dist/apps/gateway/src/list/cursor.js';
 import { podcastGuid } from '../../dist/apps/subscription/src/podcast-guid.rule.js';
 import { urlKey } from '../../dist/apps/subscription/src/known-subscriptions.js';
 import * as subscriptions from '../../dist/apps/subscription/src/subscription.store.js';
-import { beginWrite, markRequest } from '#database';
+import { beginWrite, keepAnswer, markRequest } from '#database';
 import { Transactions } from './transactions.mjs';
 import { episodeAnswer, episodeItem, episodeRow, subscriptionItem, subscriptionRow } from './rows.mjs';
 
@@ -41,13 +41,14 @@ function list(path, { statements, name, item }) {
 }
 
 /** A write under the user's clock: what it reads is sent with the lock, what it saves with its marker and the commit. */
-function write(userId, reads, run) {
+function write(userId, reads, run, { smallAnswer = false } = {}) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {
     const [begun, found] = await Promise.all([query(beginWrite, [userId, requestId]), query(...reads)]);
     const { stamp } = begun.rows[0];
     const { reply, save } = await run(found.rows, stamp, query);
-    await commit(...save, [markRequest, [userId, requestId, stamp, null]]);
+    const answer = [keepAnswer, [userId, requestId, stamp, JSON.stringify({ reply }), 16 * 1_024 * 1_024]];
+    await commit(...save, [markRequest, [userId, requestId, stamp, null]], ...(smallAnswer ? [answer] : []));
     return reply;
   });
 }
@@ -76,11 +77,12 @@ app.patch('/subscriptions/:guid', (request) => {
   const userId = userOf(request);
   const { is_subscribed: isSubscribed } = request.body;
   const reads = [subscriptions.load, [userId, [request.params.guid], [], 0]];
-  return write(userId, reads, (rows, stamp) => {
+  const run = (rows, stamp) => {
     const row = { ...rows[0].rows[0], isSubscribed, subscriptionChanged: stamp, changed: stamp };
     const save = [[subscriptions.save, [userId, JSON.stringify([row]), '[]', '[]', '[]', stamp]]];
     return { reply: { is_subscribed: isSubscribed, subscription_changed: stamp }, save };
-  });
+  };
+  return write(userId, reads, run, { smallAnswer: true });
 });
 
 app.post('/episodes', (request) => {
@@ -108,10 +110,11 @@ app.post('/episodes', (request) => {
 app.delete('/subscriptions/:guid', async (request, reply) => {
   const userId = userOf(request);
   const reads = [deletions.find, [userId, request.params.guid]];
-  const deletionId = await write(userId, reads, async (rows, stamp, query) => {
+  const run = async (rows, stamp, query) => {
     const made = await query(deletions.insert, [userId, rows[0].subscriptionId, stamp, '{}']);
     return { reply: made.rows[0].id, save: [] };
-  });
+  };
+  const deletionId = await write(userId, reads, run, { smallAnswer: true });
   void cascade(userId, deletionId);
   reply.code(202);
   return { deletion_id: deletionId, message: 'Deletion request was received and will be processed' };
