@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Answer, expectError } from './http.js';
-import type { DeletionAccepted, SubscribeAnswer } from './interface.js';
+import type { DeletionAccepted, SubscribeAnswer, UploadAnswer } from './interface.js';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
@@ -8,7 +8,7 @@ const key = (value: string) => ({ 'idempotency-key': value });
 const entry = (n: number) => ({ subscriptions: [{ feed_url: feed(n) }] });
 
 function expectSame(second: Answer, first: Answer): void {
-  expect([second.status, second.body]).toEqual([first.status, first.body]);
+  expect([second.status, second.text]).toEqual([first.status, first.text]);
 }
 
 describe('the same Idempotency-Key from the same user gets the first answer again and changes nothing', () => {
@@ -46,46 +46,95 @@ describe('the same Idempotency-Key from the same user gets the first answer agai
     expectError(await ann.delete(`/subscriptions/${guid}`, key('b')), 404);
   });
 
-  test('with another body', async () => {
-    const ann = await User.fresh();
-    const first = await ann.post('/subscriptions', entry(1), key('a'));
-    expectSame(await ann.post('/subscriptions', entry(2), key('a')), first);
-    expect((await ann.subscriptions()).total).toBe(1);
-  });
-
-  test('with another operation', async () => {
-    const ann = await User.fresh();
-    const first = await ann.post<SubscribeAnswer>('/subscriptions', entry(1), key('a'));
-    const guid = first.body.success[0]?.guid ?? '';
-    expectSame(await ann.patch(`/subscriptions/${guid}`, { is_subscribed: false }, key('a')), first);
-    expectSame(await ann.delete(`/subscriptions/${guid}`, key('a')), first);
-    expectSame(await ann.post('/episodes', { episodes: [episode(guid, 1)] }, key('a')), first);
-    expect((await ann.subscription(guid)).is_subscribed).toBe(true);
-    expect((await ann.episodes()).total).toBe(0);
-  });
-
-  test('also when the first answer was 202 and the operation is another', async () => {
+  test('with an answer of many episodes, byte for byte', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
-    const first = await ann.delete(`/subscriptions/${guid}`, key('a'));
-    expectSame(await ann.post('/subscriptions', entry(2), key('a')), first);
+    const episodes = Array.from({ length: 100 }, (_, n) => ({
+      ...episode(guid, n),
+      temporary_id: `ä 😀 "${n}" \u0000`,
+    }));
+    const first = await ann.post<UploadAnswer>('/episodes', { episodes }, key('a'));
+    await ann.upload({ ...episode(guid, 7), title: 'Another title' });
+    const again = await ann.post('/episodes', { episodes }, key('a'));
+    expectSame(again, first);
+    expect(first.body.success).toHaveLength(100);
   });
 
   test('also when the first answer was a 404', async () => {
     const ann = await User.fresh();
     const guid = newGuid();
-    expectError(await ann.patch(`/subscriptions/${guid}`, { is_subscribed: false }, key('a')), 404);
+    const patch = () => ann.patch(`/subscriptions/${guid}`, { is_subscribed: false }, key('a'));
+    expectError(await patch(), 404);
     await ann.subscribed(feed(1), guid);
-    expectError(await ann.patch(`/subscriptions/${guid}`, { is_subscribed: false }, key('a')), 404);
-    expectError(await ann.delete(`/subscriptions/${guid}`, key('a')), 404);
-    expectError(await ann.post('/episodes', { episodes: [episode(guid, 1)] }, key('a')), 404);
+    expectError(await patch(), 404);
     expect(await ann.subscription(guid)).toMatchObject({ is_subscribed: true });
   });
 
   test('below /v1 and at /', async () => {
     const ann = await User.fresh();
     const first = await ann.post('/subscriptions', entry(1), key('a'));
-    expectSame(await ann.post('/v1/subscriptions', entry(2), key('a')), first);
+    expectSame(await ann.post('/v1/subscriptions', entry(1), key('a')), first);
+  });
+});
+
+describe('the same Idempotency-Key with another method, path or body is 405 and changes nothing', () => {
+  /** A user, one subscription, and a key that they have used to unsubscribe it. */
+  async function unsubscribed() {
+    const ann = await User.fresh();
+    const guid = await ann.subscribed();
+    const other = await ann.subscribed(feed(2));
+    const path = `/subscriptions/${guid}`;
+    const send = () => ann.patch(path, { is_subscribed: false }, key('a'));
+    const first = await send();
+    const { sync } = await ann.subscriptions();
+    const changesNothing = async () => {
+      expect((await ann.subscriptions()).sync).toBe(sync);
+      expect((await ann.episodes()).total).toBe(0);
+      // The key still has the answer of its own request.
+      expectSame(await send(), first);
+    };
+    return { ann, guid, other, path, changesNothing };
+  }
+
+  test('another body', async () => {
+    const { ann, path, changesNothing } = await unsubscribed();
+    expectError(await ann.patch(path, { is_subscribed: true }, key('a')), 405);
+    expectError(await ann.send('PATCH', path, { raw: '{ "is_subscribed": false }', headers: key('a') }), 405);
+    await changesNothing();
+  });
+
+  test('another path', async () => {
+    const { ann, other, changesNothing } = await unsubscribed();
+    expectError(await ann.patch(`/subscriptions/${other}`, { is_subscribed: false }, key('a')), 405);
+    await changesNothing();
+  });
+
+  test('another method', async () => {
+    const { ann, path, changesNothing } = await unsubscribed();
+    expectError(await ann.delete(path, key('a')), 405);
+    await changesNothing();
+  });
+
+  test('another operation, of another service', async () => {
+    const { ann, guid, changesNothing } = await unsubscribed();
+    expectError(await ann.post('/subscriptions', entry(3), key('a')), 405);
+    expectError(await ann.post('/episodes', { episodes: [episode(guid, 1)] }, key('a')), 405);
+    await changesNothing();
+  });
+
+  test('also of a subscription that there is not: input comes before existence', async () => {
+    const { ann, changesNothing } = await unsubscribed();
+    expectError(await ann.delete(`/subscriptions/${newGuid()}`, key('a')), 405);
+    await changesNothing();
+  });
+
+  test('also when the first answer was an error', async () => {
+    const ann = await User.fresh();
+    const guid = newGuid();
+    expectError(await ann.patch(`/subscriptions/${guid}`, { is_subscribed: false }, key('a')), 404);
+    await ann.subscribed(feed(1), guid);
+    expectError(await ann.delete(`/subscriptions/${guid}`, key('a')), 405);
+    expect(await ann.subscription(guid)).toMatchObject({ is_subscribed: true });
   });
 });
 

@@ -9,7 +9,7 @@ import { encodeCursor } from '../../dist/apps/gateway/src/list/cursor.js';
 import { podcastGuid } from '../../dist/apps/subscription/src/podcast-guid.rule.js';
 import { urlKey } from '../../dist/apps/subscription/src/known-subscriptions.js';
 import * as subscriptions from '../../dist/apps/subscription/src/subscription.store.js';
-import { beginWrite, endWrite } from '#database';
+import { beginWrite, keepAnswer, markRequest } from '#database';
 import { Transactions } from './transactions.mjs';
 import { episodeAnswer, episodeItem, episodeRow, subscriptionItem, subscriptionRow } from './rows.mjs';
 
@@ -40,15 +40,15 @@ function list(path, { statements, name, item }) {
   });
 }
 
-/** A write under the user's clock: what it reads is sent with the lock, what it saves with its answer and the commit. */
-function write(userId, pattern, reads, run) {
+/** A write under the user's clock: what it reads is sent with the lock, what it saves with its marker and the commit. */
+function write(userId, reads, run, { smallAnswer = false } = {}) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {
     const [begun, found] = await Promise.all([query(beginWrite, [userId, requestId]), query(...reads)]);
     const { stamp } = begun.rows[0];
     const { reply, save } = await run(found.rows, stamp, query);
-    const answer = JSON.stringify({ reply });
-    await commit(...save, [endWrite, [userId, requestId, pattern, stamp, answer, 16 * 1_024 * 1_024]]);
+    const answer = [keepAnswer, [userId, requestId, stamp, JSON.stringify({ reply }), 16 * 1_024 * 1_024]];
+    await commit(...save, [markRequest, [userId, requestId, stamp, null]], ...(smallAnswer ? [answer] : []));
     return reply;
   });
 }
@@ -63,7 +63,7 @@ app.post('/subscriptions', (request) => {
   const keys = urls.map(urlKey);
   const hashes = keys.map((key) => Buffer.from(key, 'hex'));
   const reads = [subscriptions.load, [userId, guids, hashes, urls.length]];
-  return write(userId, 'subscription.subscribe', reads, (rows, stamp) => {
+  return write(userId, reads, (rows, stamp) => {
     const ids = rows[0].newIds;
     const made = urls.map((url, n) => subscriptionRow(ids[n], url, guids[n], stamp));
     const names = [guids.map((guid, n) => [guid, ids[n]]), keys.map((key, n) => [key, ids[n]]), []];
@@ -77,11 +77,12 @@ app.patch('/subscriptions/:guid', (request) => {
   const userId = userOf(request);
   const { is_subscribed: isSubscribed } = request.body;
   const reads = [subscriptions.load, [userId, [request.params.guid], [], 0]];
-  return write(userId, 'subscription.update', reads, (rows, stamp) => {
+  const run = (rows, stamp) => {
     const row = { ...rows[0].rows[0], isSubscribed, subscriptionChanged: stamp, changed: stamp };
     const save = [[subscriptions.save, [userId, JSON.stringify([row]), '[]', '[]', '[]', stamp]]];
     return { reply: { is_subscribed: isSubscribed, subscription_changed: stamp }, save };
-  });
+  };
+  return write(userId, reads, run, { smallAnswer: true });
 });
 
 app.post('/episodes', (request) => {
@@ -98,7 +99,7 @@ app.post('/episodes', (request) => {
     episodeUrl: entry.episode_url,
   }));
   const reads = [episodes.load, [userId, JSON.stringify(sought), entries.length]];
-  return write(userId, 'episode.upload', reads, (rows, stamp) => {
+  return write(userId, reads, (rows, stamp) => {
     const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));
     const save = [[episodes.save, [userId, JSON.stringify(saved), '[]']]];
@@ -109,10 +110,11 @@ app.post('/episodes', (request) => {
 app.delete('/subscriptions/:guid', async (request, reply) => {
   const userId = userOf(request);
   const reads = [deletions.find, [userId, request.params.guid]];
-  const deletionId = await write(userId, 'deletion.request', reads, async (rows, stamp, query) => {
+  const run = async (rows, stamp, query) => {
     const made = await query(deletions.insert, [userId, rows[0].subscriptionId, stamp, '{}']);
     return { reply: made.rows[0].id, save: [] };
-  });
+  };
+  const deletionId = await write(userId, reads, run, { smallAnswer: true });
   void cascade(userId, deletionId);
   reply.code(202);
   return { deletion_id: deletionId, message: 'Deletion request was received and will be processed' };

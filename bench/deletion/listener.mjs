@@ -1,5 +1,5 @@
 const subscribe = `
-  WITH clock AS (SELECT stamp FROM sync.begin_write($1, gen_random_uuid()::text)), made AS (
+  WITH clock AS (SELECT stamp FROM sync.begin_write($1, gen_random_uuid())), made AS (
     INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
     SELECT $1, 'https://podcast.example/' || $2::uuid, $2::uuid, true, stamp, stamp, stamp FROM clock RETURNING id
   ), named AS (
@@ -13,7 +13,7 @@ const subscribe = `
 
 /** Every tenth has a second sync_id. */
 const upload = `
-  WITH clock AS (SELECT stamp FROM sync.begin_write($1, gen_random_uuid()::text)), made AS (
+  WITH clock AS (SELECT stamp FROM sync.begin_write($1, gen_random_uuid())), made AS (
     INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title,
       enclosure_url, episode_url, playback_position, playback_position_at, played_status, played_status_at)
     SELECT $1, $2, stamp, '2020-01-01'::timestamptz + n * interval '1 hour', gen_random_uuid(), 'episode-' || n,

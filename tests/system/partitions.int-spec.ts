@@ -5,10 +5,11 @@ import {
   applyMigrations,
   beginWrite,
   createDataSource,
-  endWrite,
+  keepAnswer,
+  markRequest,
   readClock,
   type Statement,
-  sweepStoredAnswers,
+  sweepRequests,
 } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
 import * as deletions from '../../apps/deletion-worker/src/records/deletion.store.js';
@@ -18,7 +19,7 @@ import * as subscriptions from '../../apps/subscription/src/subscription.store.j
 import { planModes } from './testing/plan.js';
 
 const partitions = 5;
-const [guid, syncId] = [randomUUID(), randomUUID()];
+const [guid, syncId, request] = [randomUUID(), randomUUID(), randomUUID()];
 const at = '2025-01-01T00:00:00.000Z';
 const url = 'https://podcast.example';
 
@@ -65,8 +66,9 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
   });
   const made = [[subscription(1), subscription(2)], [[guid, 1]], [['00', 1]], [[1, randomUUID()]]];
   return {
-    'sync.begin_write': [user, 'request'],
-    'sync.end_write': [user, 'request', 'pattern', at, '{}', 1_000],
+    'sync.begin_write': [user, request],
+    'sync.mark_request': [user, request, at, null],
+    'sync.keep_answer': [user, request, at, '{}', 1_000],
     'sync.read_clock': [user],
     'sync.lock_clock': [user],
     'subscription.save': [user, ...made.map((set) => JSON.stringify(set)), at],
@@ -93,7 +95,7 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
   };
 }
 /** Those that look for what is due or old, whoever it is of. */
-const ofAllUsers = ['deletion.take', sweepStoredAnswers.name];
+const ofAllUsers = ['deletion.take', sweepRequests.name];
 
 /** Every statement that a store shows to others, and those of each write. */
 const exported: unknown[] = [subscriptions, episodes, deletions, deletionQuotas].flatMap((store) =>
@@ -103,9 +105,10 @@ const isStatement = (value: unknown): value is Statement =>
   typeof value === 'object' && value !== null && 'text' in value;
 const statements = [
   beginWrite,
-  endWrite,
+  markRequest,
+  keepAnswer,
   readClock,
-  sweepStoredAnswers,
+  sweepRequests,
   { name: 'episode.merge_subscriptions', text: 'SELECT episode.merge_subscriptions($1, $2, $3, $4, $5)' },
   ...exported
     .flatMap((value) => (typeof value === 'object' ? [value, ...Object.values(value ?? {})] : []))

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginWrite, endWrite, readClock, type Statement, sweepStoredAnswers } from '#database';
+import { beginWrite, keepAnswer, markRequest, readClock, type Statement, sweepRequests } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
 import * as deletions from '../../apps/deletion-worker/src/records/deletion.store.js';
 import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
@@ -132,10 +132,11 @@ describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode s
     await expectPlans(readClock, [ascending], { uses: ['user_clock_pkey'], buffers: 8 });
   });
 
-  it('a write begins and stores its answer with a few look-ups', async () => {
-    await expectPlans(beginWrite, [ascending, 'request'], { uses: [], buffers: 30 });
-    const answer = [ascending, 'request', 'pattern', upload(0), '{}', 1_000];
-    await expectPlans(endWrite, answer, { uses: [], buffers: 30 });
+  it('a write begins, marks its request and keeps its answer with a few look-ups', async () => {
+    const request = randomUUID();
+    await expectPlans(beginWrite, [ascending, request], { uses: [], buffers: 30 });
+    await expectPlans(markRequest, [ascending, request, upload(0), null], { uses: [], buffers: 30 });
+    await expectPlans(keepAnswer, [ascending, request, upload(0), '{}', 1_000], { uses: [], buffers: 30 });
   });
 });
 
@@ -202,7 +203,7 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
       uses: ['deletions_pkey'],
       buffers: 40 + large / 50,
     });
-    await expectPlans(sweepStoredAnswers, [5_000], { uses: ['request_created_at'], buffers: 8 });
+    await expectPlans(sweepRequests, [5_000], { uses: ['request_created_at'], buffers: 8 });
     await expectPlans(deletions.read, [ascending, 1], { uses: ['deletions_pkey'], buffers: 8 });
     await expectPlans(deletions.claim, [ascending, 1], { uses: ['deletions_pkey'], buffers: 24 });
     await expectPlans(deletions.cascade, [ascending, user.subscriptionId], {

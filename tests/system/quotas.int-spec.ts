@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDataSource, Database } from '#database';
 import { contentOf, freshUser } from '#testing';
 import { subscribedSchema, uploadedSchema } from '#contracts';
 import { openWorker, type WorkerWorld } from '../../apps/deletion-worker/testing/worker.world.js';
+import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
+import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { EpisodeService } from '../../apps/episode/src/episode.service.js';
+import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 import { SubscriptionService } from '../../apps/subscription/src/subscription.service.js';
 import { call } from '../../libs/transport/testing/handler.call.js';
 
@@ -45,6 +48,13 @@ beforeEach(() => {
 /** A guid, or with another first digit a sync_id, that is easy to draw again. */
 const guid = (n: number, digit = 'a') => `${digit}0000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const feed = (n: number) => `https://podcast.example/${n}`;
+const episode = (n: number) => ({
+  episodeGuid: `episode ${n}`,
+  title: `Title ${n}`,
+  publishDate: '2025-01-01T00:00:00Z',
+  enclosureUrl: `https://media.example/${n}`,
+  episodeUrl: `https://podcast.example/episode/${n}`,
+});
 
 const [n, few] = [fc.nat(9), fc.nat(5)];
 const step = fc.oneof(
@@ -100,15 +110,8 @@ async function run(does: Step): Promise<string[]> {
     return contentOf(reply, subscribedSchema).failure.map(({ code }) => code);
   }
   if (does.do === 'upload') {
-    const metadata = {
-      episodeGuid: `episode ${does.episode}`,
-      title: `Title ${does.episode}`,
-      publishDate: '2025-01-01T00:00:00Z',
-      enclosureUrl: `https://media.example/${does.episode}`,
-      episodeUrl: `https://podcast.example/episode/${does.episode}`,
-    };
     const syncId = does.syncId === null ? {} : { syncId: guid(does.syncId, 'b') };
-    const entry = { podcastGuid: guid(does.guid), ...metadata, ...syncId };
+    const entry = { podcastGuid: guid(does.guid), ...episode(does.episode), ...syncId };
     const reply = await episodes.upload({ userId, entries: [entry] }, call());
     return contentOf(reply, uploadedSchema).failure.flatMap(({ code }) => code ?? []);
   }
@@ -170,4 +173,96 @@ it('concurrent requests of a user together stay within the quotas', async () => 
   const added = replies.flatMap((reply) => contentOf(reply, subscribedSchema).success);
   expect(added).toHaveLength(quotas.QUOTA_LIVE_SUBSCRIPTIONS);
   expect((await counts())['live']).toBe(quotas.QUOTA_LIVE_SUBSCRIPTIONS);
+});
+
+describe('a quota', () => {
+  const one = guid(0);
+  const post = async (...entries: { feedUrl: string; guid?: string }[]) =>
+    contentOf(await subscriptions.subscribe({ userId, entries }, call()), subscribedSchema);
+  const patch = (change: { newGuid?: string; newFeedUrl?: string; isSubscribed?: boolean }, of = one) =>
+    subscriptions.update({ userId, guid: of, ...change }, call());
+  const refused = (...change: Parameters<typeof patch>) =>
+    expect(patch(...change)).rejects.toMatchObject({ code: 'invalid' });
+  const upload = async (...sent: object[]) => {
+    const entries = sent.map((entry) => ({ podcastGuid: one, ...entry }));
+    return contentOf(await episodes.upload({ userId, entries }, call()), uploadedSchema);
+  };
+  const names = quotas.QUOTA_SUBSCRIPTION_NAMES;
+
+  it.each([
+    ['QUOTA_LIVE_SUBSCRIPTIONS', 10_000, subscriptionConfig],
+    ['QUOTA_TOMBSTONES', 10_000, deletionWorkerConfig],
+    ['QUOTA_SUBSCRIPTION_NAMES', 50_000, subscriptionConfig],
+    ['QUOTA_EPISODE_STATES', 1_000_000, episodeConfig],
+    ['QUOTA_SYNC_ID_ALIASES', 2_000_000, subscriptionConfig],
+    ['QUOTA_SYNC_ID_ALIASES', 2_000_000, episodeConfig],
+    ['QUOTA_DELETION_RECORDS', 10_000, deletionWorkerConfig],
+    ['QUOTA_STORED_ANSWER_BYTES', 16 * 1_024 * 1_024, subscriptionConfig],
+    ['QUOTA_STORED_ANSWER_BYTES', 16 * 1_024 * 1_024, episodeConfig],
+    ['QUOTA_STORED_ANSWER_BYTES', 16 * 1_024 * 1_024, deletionWorkerConfig],
+  ] as const)('%s is %d unless an operator sets another', (name, usual, config) => {
+    const DATABASE_URL = 'postgres://database';
+    expect(config.parse({ DATABASE_URL })).toHaveProperty(name, usual);
+    expect(config.parse({ DATABASE_URL, [name]: '7' })).toHaveProperty(name, 7);
+  });
+
+  it('of live subscriptions: one more is limit_reached, and there is room again once one is deleted', async () => {
+    const many = Array.from({ length: quotas.QUOTA_LIVE_SUBSCRIPTIONS + 1 }, (_, number) => number);
+    const { success, failure } = await post(...many.map((number) => ({ feedUrl: feed(number) })));
+    expect(failure).toMatchObject([{ feed_url: feed(many.length - 1), code: 'limit_reached' }]);
+    const deletionId = await worker.request(userId, String(success[0]?.guid));
+    await worker.service.process({ userId, deletionId });
+    expect((await post({ feedUrl: feed(9) })).failure).toEqual([]);
+  });
+
+  it('of guid changes: PATCH is 405 for one more, also back to an earlier guid, and goes on with all else', async () => {
+    await post({ feedUrl: feed(0), guid: one });
+    for (let change = 1; change <= names; change += 1) await patch({ newGuid: guid(change % 2) });
+    await refused({ newGuid: guid((names + 1) % 2) });
+    await patch({ isSubscribed: false });
+    expect((await counts())['guidChanges']).toBe(names);
+  });
+
+  it('of guids: PATCH is 405 for one more, and an entry of POST limit_reached', async () => {
+    await post({ feedUrl: feed(0), guid: one });
+    // The guid that is derived from the URL may be one of them.
+    const room = names - Number((await counts())['guids']);
+    for (let more = 1; more <= room; more += 1) await patch({ newGuid: guid(more) });
+    await refused({ newGuid: guid(90) });
+    const { failure } = await post({ feedUrl: feed(0), guid: guid(91) }, { feedUrl: feed(8), guid: guid(92) });
+    expect(failure.map(({ code }) => code)).toEqual(['limit_reached', 'limit_reached']);
+    expect(await counts()).toMatchObject({ guids: names, live: 1 });
+  });
+
+  it('of feed URLs: PATCH is 405 for one more, and goes on with those that are there', async () => {
+    const [made] = (await post({ feedUrl: feed(0) })).success;
+    for (let more = 1; more < names; more += 1) await patch({ newFeedUrl: feed(more) }, made?.guid);
+    await refused({ newFeedUrl: feed(90) }, made?.guid);
+    await patch({ newFeedUrl: feed(0) }, made?.guid);
+    expect((await counts())['urls']).toBe(names);
+  });
+
+  it('of episode states: one more is limit_reached, and those that are there still change', async () => {
+    await post({ feedUrl: feed(0), guid: one });
+    const all = Array.from({ length: quotas.QUOTA_EPISODE_STATES + 1 }, (_, number) => episode(number));
+    expect((await upload(...all)).failure).toMatchObject([
+      { episode_guid: `episode ${quotas.QUOTA_EPISODE_STATES}`, code: 'limit_reached' },
+    ]);
+    const { success } = await upload({ ...episode(0), title: 'Changed' });
+    expect(success).toMatchObject([{ title: 'Changed' }]);
+  });
+
+  it('of aliases of sync_ids: one more is not kept, and its entry is applied', async () => {
+    await post({ feedUrl: feed(0), guid: one });
+    const [first] = (await upload(episode(0))).success;
+    const further = Array.from({ length: quotas.QUOTA_SYNC_ID_ALIASES + 1 }, (_, number) => guid(number, 'b'));
+    for (const syncId of further) {
+      const { success, failure } = await upload({ ...episode(0), syncId, title: syncId });
+      expect({ success, failure }).toMatchObject({
+        success: [{ sync_id: first?.sync_id, title: syncId }],
+        failure: [],
+      });
+    }
+    expect(await counts()).toMatchObject({ aliases: quotas.QUOTA_SYNC_ID_ALIASES, episodes: 1 });
+  });
 });

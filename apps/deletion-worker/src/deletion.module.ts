@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
-import { Database, StoredAnswerSweep } from '#database';
+import { Database, RequestSweep } from '#database';
 import { connectRedis, type Log } from '#runtime';
 import { Queue } from 'bullmq';
 import { QUOTAS, queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
@@ -35,9 +35,9 @@ export class DeletionModule {
         PendingGauges,
         {
           // It removes the stored answers of all services; one app is enough for that.
-          provide: StoredAnswerSweep,
+          provide: RequestSweep,
           inject: [Database],
-          useFactory: (database: Database) => new StoredAnswerSweep(database, log),
+          useFactory: (database: Database) => new RequestSweep(database, log),
         },
       ],
     };

@@ -49,7 +49,7 @@ export class StoredUser {
   /** Takes the next stamp of the user's clock. */
   async stamp(): Promise<Date> {
     const { rows } = await this.owner.query<{ stamp: Date }>(
-      'SELECT stamp FROM sync.begin_write($1, gen_random_uuid()::text)',
+      'SELECT stamp FROM sync.begin_write($1, gen_random_uuid())',
       [this.id],
     );
     return (rows[0] as { stamp: Date }).stamp;

@@ -5,7 +5,7 @@ import {
   type ListRequest,
   type RequestOf,
   type Uploaded,
-  uploadEpisodes,
+  type uploadEpisodes,
 } from '#contracts';
 import { Database } from '#database';
 import type { CallContext } from '#transport';
@@ -39,8 +39,9 @@ export class EpisodeService {
     const budget = new AnswerBudget(maxBytes, judged);
     const write = {
       userId,
-      pattern: uploadEpisodes.pattern,
+      smallAnswer: false,
       requestId: context.requestId,
+      fingerprint: context.fingerprint,
       remainingMs: () => context.remainingMs(),
       reads: meant(userId, uploads, this.quotas),
     };

@@ -52,6 +52,6 @@ export function Repeatable() {
     name: 'Idempotency-Key',
     required: false,
     description:
-      'Up to 255 visible characters: the same key within an hour gets the first answer again and changes nothing.',
+      'Up to 255 visible characters: within an hour the same request with the same key gets the first answer again and changes nothing, another one is 405.',
   });
 }

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { Failure, JsonText, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
+import { JsonText, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
 import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import { userIdOf } from './auth/user-id.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
+import { writeIdentity } from './http/write.identity.js';
 import { UserLimiter, waitingPerUser } from './user.limiter.js';
-
-/** What a client may send as `Idempotency-Key`. */
-const keyForm = /^[\x21-\x7e]{1,255}$/;
 
 /** For requests whose end is not tracked. */
 const never = new AbortController().signal;
@@ -46,10 +44,10 @@ export class Services {
     payload: RequestOf<C>,
     answerBytes = smallAnswer,
   ): Promise<ReplyOf<C>> {
-    const requestId = contract.write ? writeId(request) : randomUUID();
+    const identity = contract.write ? writeIdentity(request) : { requestId: randomUUID() };
     const send = (budgetMs: number) =>
       inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
-        call(this.client, contract, payload, { requestId, correlationId: request.id, budgetMs }),
+        call(this.client, contract, payload, { ...identity, correlationId: request.id, budgetMs }),
       );
     const bytes = contract.write ? (request.bodyBytes ?? 0) : answerBytes;
     const limited = {
@@ -73,12 +71,4 @@ function jsonBytes(reply: unknown): number {
   if (reply instanceof JsonText) return reply.text.length;
   if (typeof reply !== 'object' || reply === null) return 0;
   return Object.values(reply).reduce<number>((sum, part) => sum + (part instanceof JsonText ? part.text.length : 0), 0);
-}
-
-/** The id of a write. By the prefix a client's key can't be the id of another request, which is made here. */
-function writeId(request: FastifyRequest): string {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined) return `request ${randomUUID()}`;
-  if (typeof key !== 'string' || !keyForm.test(key)) throw new Failure('invalid');
-  return `key ${key}`;
 }

@@ -7,11 +7,11 @@ import {
   type ListRequest,
   parseTime,
   type RequestOf,
-  subscribe,
+  type subscribe,
   type Subscribed,
   type Subscription,
   type Updated,
-  updateSubscription,
+  type updateSubscription,
 } from '#contracts';
 import { Database } from '#database';
 import type { CallContext } from '#transport';
@@ -49,7 +49,7 @@ export class SubscriptionService {
       newRows: accepted.length,
       quotas: this.quotas,
     });
-    const write = { userId, pattern: subscribe.pattern, reads, ...budget(context) };
+    const write = { userId, smallAnswer: false, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const loaded = toLoaded(transaction.found);
       const apply = (merges: MergeBudget) => {
@@ -81,7 +81,7 @@ export class SubscriptionService {
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
     const reads = named(userId, { guids, urls, newRows: 0, quotas: this.quotas });
-    const write = { userId, pattern: updateSubscription.pattern, reads, ...budget(context) };
+    const write = { userId, smallAnswer: true, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp, context.arrivedMs);
       const row = known.byGuid(guid);
@@ -120,5 +120,6 @@ export class SubscriptionService {
 }
 
 function budget(context: CallContext) {
-  return { requestId: context.requestId, remainingMs: () => context.remainingMs() };
+  const { requestId, fingerprint } = context;
+  return { requestId, fingerprint, remainingMs: () => context.remainingMs() };
 }

@@ -40,8 +40,13 @@ export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract
 
 /** The metadata of a call, sent beside the payload. */
 export interface CallMetadata {
-  /** Identifies a write, however often it arrives: the client's `Idempotency-Key`, or else an id of the gateway's. */
+  /**
+   * Identifies a write, however often it arrives, within its user: a UUID, made of the client's `Idempotency-Key` where
+   * there is one.
+   */
   readonly requestId: string;
+  /** Of a write with such a key: what the key stands for, a hash of the request in hex. */
+  readonly fingerprint?: string | undefined;
   /** The `X-Request-Id` of the HTTP request, for logs. */
   readonly correlationId?: string;
 }

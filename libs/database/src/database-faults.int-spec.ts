@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 function write(userId = freshUser(), budget = budgetMs): Promise<string> {
-  return database.write({ userId, requestId: randomUUID(), pattern: 'test', remainingMs: () => budget }, stamp);
+  return database.write({ userId, requestId: randomUUID(), smallAnswer: true, remainingMs: () => budget }, stamp);
 }
 
 describe('a write', () => {
@@ -40,7 +40,7 @@ describe('a write', () => {
     const silent = new Database(await dataSource.initialize());
     const attempt = () =>
       silent.write(
-        { userId: freshUser(), requestId: randomUUID(), pattern: 'test', remainingMs: countdown(budgetMs) },
+        { userId: freshUser(), requestId: randomUUID(), smallAnswer: true, remainingMs: countdown(budgetMs) },
         stamp,
       );
     await attempt();
@@ -58,7 +58,7 @@ describe('a write', () => {
 
   it('is unavailable when its connection was lost between two statements, and so is whatever it still tries', async () => {
     const lost = database.write(
-      { userId: freshUser(), requestId: randomUUID(), pattern: 'test', remainingMs: countdown(5_000) },
+      { userId: freshUser(), requestId: randomUUID(), smallAnswer: true, remainingMs: countdown(5_000) },
       async (transaction) => {
         const [backend] = await transaction.query<{ pid: number }>(backendPid, []);
         process.kill(Number(backend?.pid), 'SIGTERM');
@@ -128,7 +128,7 @@ describe('a write', () => {
     const [stalled, other] = [freshUser(), freshUser()];
     let release: () => void = () => undefined;
     const holding = new Promise<void>((resolve) => (release = resolve));
-    const slow = { userId: stalled, requestId: 'first', pattern: 'test', remainingMs: () => 5_000 };
+    const slow = { userId: stalled, requestId: randomUUID(), smallAnswer: true, remainingMs: () => 5_000 };
     let began = false;
     const first = database.write(slow, async (transaction) => {
       began = true;

@@ -7,7 +7,6 @@ import { createDataSource } from './data-source.js';
 import { Database, type Transaction, type Write } from './database.js';
 import { type Bound, statement } from './statement.js';
 
-const pattern = 'test.write';
 const addEffect = statement('test.add', 'INSERT INTO public.effects (user_id, name) VALUES ($1, $2)');
 const readEffects = statement('test.read', 'SELECT name FROM public.effects WHERE user_id = $1 ORDER BY name');
 const fail = statement('test.fail', 'SELECT 1 / $1::int');
@@ -45,7 +44,7 @@ const reads = (): Bound<{ name: string }> => [readEffects, [userId]];
 const failing = (error: unknown) => () => Promise.reject(error as Error);
 
 function a(write: Partial<Write<{ name: string }>> = {}): Write<{ name: string }> {
-  return { userId, requestId: randomUUID(), pattern, remainingMs: () => 5_000, ...write };
+  return { userId, requestId: randomUUID(), smallAnswer: true, remainingMs: () => 5_000, ...write };
 }
 
 async function add(transaction: Transaction): Promise<string> {
@@ -99,8 +98,9 @@ describe('what a write reads first', () => {
     expect(await write()).toBe(0);
     await database.write(a(), add);
     expect(await write()).toBe(0);
-    const other = database.write(a({ requestId, reads: reads(), pattern: 'test.other' }), add);
-    await expect(other).rejects.toMatchObject({ code: 'conflict', first: { pattern, answer: { reply: 0 } } });
+    const other = database.write(a({ requestId, reads: reads(), fingerprint: 'ff' }), add);
+    await expect(other).rejects.toMatchObject({ code: 'invalid' });
+    expect(await effects()).toEqual(['one']);
   });
 
   it('fails the write where it fails, with nothing stored and the connection usable afterwards', async () => {
@@ -172,7 +172,7 @@ describe('the last statements of a write', () => {
 describe('an answer', () => {
   const stored = async (requestId: string) => {
     const { rows } = await owner.query<{ answer: string }>(
-      'SELECT answer::text FROM sync.request WHERE user_id = $1 AND request_id = $2',
+      'SELECT answer::text FROM sync.answer WHERE user_id = $1 AND request_id = $2',
       [userId, requestId],
     );
     return rows.map(({ answer }) => answer);
@@ -186,8 +186,6 @@ describe('an answer', () => {
     const again = await database.write(a({ requestId }), failing(new Error('ran twice')));
     expect(again).toBeInstanceOf(JsonText);
     expect(String(again)).toBe(String(first));
-    const other = database.write(a({ requestId, pattern: 'test.other' }), add);
-    await expect(other).rejects.toMatchObject({ code: 'conflict', first: { pattern, answer: { json: value } } });
   });
 
   it('that is a value is stored as a reply, and a failure as one', async () => {

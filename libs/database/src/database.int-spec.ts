@@ -4,11 +4,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
 import { createDatabase, eventually, freshUser, type TestDatabase } from '#testing';
 import { createDataSource } from './data-source.js';
-import { Database, type Transaction } from './database.js';
+import { Database, type Transaction, type Write } from './database.js';
 import { statement } from './statement.js';
 
 const full = Boolean(process.env.TEST_FULL);
-const pattern = 'test.write';
+const [aFingerprint, another] = ['0a'.repeat(32), '0b'.repeat(32)];
 const addEffect = statement('test.add', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
 const readEffects = statement(
   'test.read',
@@ -44,12 +44,10 @@ beforeEach(() => {
 });
 
 /** A write with one effect, its stamp. */
-function write(
-  options: { requestId?: string; pattern?: string; budgetMs?: number } = {},
-  run = addOne,
-): Promise<string> {
-  const { requestId = randomUUID(), budgetMs = 5_000 } = options;
-  return database.write({ userId, requestId, pattern: options.pattern ?? pattern, remainingMs: () => budgetMs }, run);
+function write(options: Partial<Write> & { budgetMs?: number } = {}, run = addOne): Promise<string> {
+  const { budgetMs = 5_000, ...more } = options;
+  const usual = { userId, requestId: randomUUID(), smallAnswer: true, remainingMs: () => budgetMs };
+  return database.write({ ...usual, ...more }, run);
 }
 
 async function addOne(transaction: Transaction): Promise<string> {
@@ -101,28 +99,31 @@ describe('a request id', () => {
     },
   );
 
-  it('that belongs to another operation is a conflict, which carries the first answer', async () => {
+  it('without a kept answer has one effect all the same: it is judged again under its stamp, and rolled back', async () => {
     const requestId = randomUUID();
-    const stamp = await write({ requestId });
-    await expect(write({ requestId, pattern: 'test.other' })).rejects.toMatchObject({
-      code: 'conflict',
-      first: { pattern, answer: { reply: stamp } },
+    const stamps = await Promise.all(Array.from({ length: 5 }, () => write({ requestId, smallAnswer: false })));
+    expect(new Set(stamps).size).toBe(1);
+    const later = await write();
+    const again = await write({ requestId, smallAnswer: false }, async (transaction) => {
+      transaction.last(addEffect, [userId, transaction.stamp]);
+      return `${await addOne(transaction)} ${transaction.repeated}`;
     });
-    expect((await seen()).stamps).toEqual([stamp]);
+    expect(again).toBe(`${stamps[0]} true`);
+    expect(await seen()).toEqual({ clock: later, stamps: [stamps[0], later] });
   });
 
-  it('is free again after an hour', async () => {
+  it('is free again after an hour, also for what it did not stand for', async () => {
     const [kept, old] = [randomUUID(), randomUUID()];
     const first = await write({ requestId: kept });
-    await write({ requestId: old });
+    await write({ requestId: old, fingerprint: aFingerprint });
     const age = 'UPDATE sync.request SET created_at = now() - $2::interval WHERE request_id = $1';
     await owner.query(age, [kept, '59 minutes']);
     await owner.query(age, [old, '61 minutes']);
     expect(await write({ requestId: kept })).toBe(first);
-    const again = await write({ requestId: old });
+    const again = await write({ requestId: old, fingerprint: another });
     expect((await seen()).clock).toBe(again);
     expect((await seen()).stamps).toHaveLength(3);
-    expect(await write({ requestId: old })).toBe(again);
+    expect(await write({ requestId: old, fingerprint: another })).toBe(again);
   });
 
   it('keeps answers with any text in them', async () => {
@@ -130,6 +131,69 @@ describe('a request id', () => {
     const text = `\0 \ud800 ${String.fromCodePoint(0x1f600)} "\\`;
     expect(await write({ requestId }, () => Promise.resolve(text))).toBe(text);
     expect(await write({ requestId })).toBe(text);
+  });
+});
+
+describe("a client's key", () => {
+  const keyed = (fingerprint = aFingerprint) => ({ requestId, fingerprint, smallAnswer: false });
+  const forgetAnswers = () => owner.query('DELETE FROM sync.answer WHERE user_id = $1', [userId]);
+  let requestId: string;
+  beforeEach(() => {
+    requestId = randomUUID();
+  });
+
+  it('has an answer to be asked for again, however large it may be', async () => {
+    const first = await write(keyed());
+    expect(await write(keyed(), () => Promise.reject(new Error('ran twice')))).toBe(first);
+  });
+
+  it('that stood for another request is invalid, and changes nothing', async () => {
+    const first = await write(keyed());
+    for (let n = 0; n < 2; n += 1) await expect(write(keyed(another))).rejects.toMatchObject({ code: 'invalid' });
+    expect(await seen()).toEqual({ clock: first, stamps: [first] });
+    expect(await write(keyed())).toBe(first);
+  });
+
+  it('that stood for another request is invalid also when that failed, or its answer is gone', async () => {
+    await write(keyed(), () => Promise.reject(new Failure('not_found'))).catch(() => undefined);
+    await expect(write(keyed(another))).rejects.toMatchObject({ code: 'invalid' });
+    await expect(write(keyed())).rejects.toMatchObject({ code: 'not_found' });
+    await forgetAnswers();
+    await expect(write(keyed(another))).rejects.toMatchObject({ code: 'invalid' });
+    expect((await seen()).stamps).toEqual([]);
+  });
+});
+
+describe('what is stored of a write', () => {
+  const stored = async () => {
+    const { rows } = await owner.query<{ marker: number; answer: string | null; counted: number }>(
+      `SELECT pg_column_size(r.*) AS marker, a.answer::text AS answer, c.answer_bytes::int AS counted
+       FROM sync.user_clock c JOIN sync.request r USING (user_id) LEFT JOIN sync.answer a USING (user_id, request_id)
+       WHERE c.user_id = $1`,
+      [userId],
+    );
+    return rows;
+  };
+  const large = () => Promise.resolve('x'.repeat(1_000));
+
+  it('without a key is a marker alone, and it is tiny', async () => {
+    await write({ smallAnswer: false }, large);
+    expect(await stored()).toEqual([{ marker: expect.any(Number) as number, answer: null, counted: 0 }]);
+    expect((await stored())[0]?.marker).toBeLessThanOrEqual(80);
+  });
+
+  it.each([
+    ['with a key', { smallAnswer: false, fingerprint: aFingerprint }],
+    ['that has a small answer', { smallAnswer: true }],
+  ])('%s is a marker and the answer', async (_, options) => {
+    await write(options, large);
+    expect(await stored()).toMatchObject([{ answer: `{"reply":"${'x'.repeat(1_000)}"}`, counted: 1_012 }]);
+  });
+
+  it('that fails is a marker and its failure, with a key or without', async () => {
+    const fail = () => Promise.reject(new Failure('gone'));
+    await expect(write({ smallAnswer: false }, fail)).rejects.toMatchObject({ code: 'gone' });
+    expect(await stored()).toMatchObject([{ answer: '{"failure":{"code":"gone"}}' }]);
   });
 });
 
@@ -242,7 +306,7 @@ it('runs without named statements too, as behind a pooler', async () => {
   const dataSource = await createDataSource({ url: testDatabase.urls.episode, poolSize: 1 }).initialize();
   const unprepared = new Database(dataSource, false);
   const requestId = randomUUID();
-  const once = () => unprepared.write({ userId, requestId, pattern, remainingMs: () => 5_000 }, addOne);
+  const once = () => unprepared.write({ userId, requestId, smallAnswer: true, remainingMs: () => 5_000 }, addOne);
   expect(await once()).toBe(await once());
   const named = await unprepared.read<{ n: number }>(
     statement('test.named', 'SELECT count(*) AS n FROM pg_prepared_statements'),

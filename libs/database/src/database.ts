@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { Failure, type FailureCode, type FailureData, JsonText } from '#contracts';
+import { Failure, type FailureCode, JsonText } from '#contracts';
 import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
 import { defaultStoredAnswerBytes } from './database.config.js';
@@ -12,10 +12,12 @@ import { UserQueue } from './user.queue.js';
 /** One write on behalf of one user. */
 export interface Write<Found extends object = object> {
   userId: string;
-  /** A second write with the same id within an hour gets the first one's answer and changes nothing. */
+  /** A UUID. A second write with the same one within an hour changes nothing, and gets the first answer if that is kept. */
   requestId: string;
-  /** Names the operation in the stored answer. */
-  pattern: string;
+  /** Of a request with a key of the client's: what the key stands for, in hex. With another one its id is `invalid`. */
+  fingerprint?: string | undefined;
+  /** Whether the answer is small, and kept in any case. Any other is kept where the client has a key to ask for it by. */
+  smallAnswer: boolean;
   /** How much longer the caller waits, in milliseconds. */
   remainingMs(): number;
   /** What to read first, under the lock of the user's clock. Sent together with the lock, so it costs no round trip. */
@@ -26,7 +28,7 @@ export interface Write<Found extends object = object> {
 export interface Transaction<Found extends object = object> {
   /** This write's stamp of the user's clock. */
   readonly stamp: string;
-  /** Whether it took effect before and only its answer is gone: `stamp` is the first one, and writes roll back. */
+  /** Whether it took effect before and its answer is not kept: `stamp` is the first one, and writes roll back. */
   readonly repeated: boolean;
   /** The rows of {@link Write.reads}. */
   readonly found: Found[];
@@ -35,25 +37,38 @@ export interface Transaction<Found extends object = object> {
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
 }
 
+/** $1 user, $2 request. */
 export const beginWrite = statement(
   'sync.begin_write',
-  'SELECT stamp, previous, pattern, answer FROM sync.begin_write($1, $2)',
+  `SELECT stamp, previous, repeated, encode(fingerprint, 'hex') AS fingerprint, answer FROM sync.begin_write($1, $2)`,
 );
 
-/** $1 user, $2 request, $3 pattern, $4 stamp, $5 answer, $6 the most bytes that all answers of the user may have. */
-export const endWrite = statement('sync.end_write', 'SELECT sync.end_write($1, $2, $3, $4, $5, $6)');
+/** $1 user, $2 request, $3 stamp, $4 fingerprint or null: what every write ends with. */
+export const markRequest = statement(
+  'sync.mark_request',
+  `INSERT INTO sync.request (user_id, request_id, stamp, fingerprint) VALUES ($1, $2, $3, decode($4, 'hex'))`,
+);
+
+/** $1 user, $2 request, $3 stamp, $4 answer, $5 the most bytes that all answers of the user may have. */
+export const keepAnswer = statement('sync.keep_answer', 'SELECT sync.keep_answer($1, $2, $3, $4, $5)');
 
 const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 
 const restoreClock = statement('sync.restore_clock', 'UPDATE sync.user_clock SET stamp = $2 WHERE user_id = $1');
 
-/** `pattern` is that of the first time the request came, and null where it is new. */
-type Begun = { stamp: string; previous: string; pattern: string | null; answer: Answer | null };
+/** `fingerprint` and `answer` are those of the first time, where it is `repeated`. */
+interface Begun {
+  stamp: string;
+  previous: string;
+  repeated: boolean;
+  fingerprint: string | null;
+  answer: Answer | null;
+}
 /** A stored answer; `json` is a reply that was {@link JsonText}. */
-type Answer = { reply: unknown } | { json: unknown } | { failure: FailureData };
+type Answer = { reply: unknown } | { json: unknown } | { failure: { code: FailureCode } };
 
-/** Failures that are answers of an operation and stored; after any other one it may be tried again. */
-const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
+/** Failures that are answers of an operation, and kept; after any other one it may be tried again. */
+const keptFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
 /** The pool's message when all connections are in use, which says nothing about Postgres. */
 const poolIsBusy = /^timeout exceeded/;
@@ -62,8 +77,8 @@ const poolIsBusy = /^timeout exceeded/;
  * Postgres, for the services. Invariants:
  * - a write locks and advances its user's clock before anything else, so writes of one user follow one another and
  *   their stamps become visible in order;
- * - effect and answer of a write are committed together under its request id, so it takes effect once; an answer that
- *   is no longer stored is made again from the present state, in a transaction that is rolled back;
+ * - a write commits a marker of its request together with its effect, so it takes effect once; an answer that is not
+ *   kept beside the marker is made again from the present state, in a transaction that is rolled back;
  * - the stored answers of a user never have more than `answerBytes`: the oldest are dropped;
  * - a write never starts after its caller stopped waiting: what is left of the deadline bounds the wait for the clock's
  *   lock and every statement;
@@ -117,10 +132,10 @@ export class Database {
   }
 
   /**
-   * Runs a write and stores its answer. A `Failure` that `run` throws undoes the write and may be stored as its answer.
+   * Runs a write and marks its request. A `Failure` that `run` throws undoes the write and may be kept as its answer.
    *
-   * @throws Failure what `run` threw; `conflict` with the first answer when the request id was used for another
-   *   operation, or `invalid` where that answer is no longer stored; `unavailable` without time left or Postgres.
+   * @throws Failure what `run` threw; `invalid` when the client's key was used for another request; `unavailable`
+   *   without time left or Postgres.
    */
   async write<Reply, Found extends object>(
     write: Write<Found>,
@@ -129,7 +144,7 @@ export class Database {
     try {
       return await this.once(write, run);
     } catch (error) {
-      if (!(error instanceof Failure) || !storedFailures.has(error.code)) throw error;
+      if (!(error instanceof Failure) || !keptFailures.has(error.code)) throw error;
       return this.once<Reply, Found>({ ...write, reads: undefined }, async () => new Failed(error.code));
     }
   }
@@ -138,19 +153,23 @@ export class Database {
     write: Write<Found>,
     run: (transaction: Transaction<Found>) => Promise<Reply | Failed>,
   ): Promise<Reply> {
-    const { userId, requestId, pattern, reads } = write;
+    const { userId, requestId, fingerprint = null, reads } = write;
     const begin = async (session: Session) => {
       const locked = session.query<Begun>(beginWrite, [userId, requestId]);
       const [[begun], found] = await Promise.all([locked, reads ? session.query<Found>(reads[0], reads[1]) : []]);
-      const { stamp, previous, pattern: first, answer } = begun as Begun;
-      const repeated = first !== null;
-      if (repeated && (answer || first !== pattern)) return answered<Reply>(pattern, first, answer);
+      const { stamp, previous, repeated, answer, ...first } = begun as Begun;
+      if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
+      if (answer) return answered<Reply>(answer);
       const last: Bound[] = [];
       const { query } = session;
       const reply = await run({ stamp, repeated, found, query, last: (...bound) => void last.push(bound) });
       if (!repeated) {
-        if (reply instanceof Failed) last.push([restoreClock, [userId, previous]]);
-        await session.commit(...last, [endWrite, [userId, requestId, pattern, stamp, stored(reply), this.answerBytes]]);
+        const failed = reply instanceof Failed;
+        if (failed) last.push([restoreClock, [userId, previous]]);
+        last.push([markRequest, [userId, requestId, stamp, fingerprint]]);
+        if (write.smallAnswer || failed || fingerprint !== null)
+          last.push([keepAnswer, [userId, requestId, stamp, stored(reply), this.answerBytes]]);
+        await session.commit(...last);
       }
       if (reply instanceof Failed) throw new Failure(reply.code);
       return reply;
@@ -204,14 +223,14 @@ export class Database {
     const kind = faultKind(error);
     if (kind === 'lasting') return error;
     if (kind === 'away' && !poolIsBusy.test((error as Error).message)) this.availability.suspect();
-    return new Failure('unavailable', undefined, { cause: error });
+    return new Failure('unavailable', { cause: error });
   }
 }
 
 /** Nothing to do: the statement that runs on the connection fails, and the pool does not take it back. */
 function lostConnection(): void {}
 
-/** A write that failed, and whose failure is stored as its answer. */
+/** A write that failed, and whose failure is kept as its answer. */
 class Failed {
   constructor(readonly code: FailureCode) {}
 }
@@ -222,10 +241,8 @@ function stored(reply: unknown): string {
   return JSON.stringify(reply instanceof Failed ? { failure: { code: reply.code } } : { reply });
 }
 
-/** Repeats a stored answer: the operation's own reply or failure, or a `conflict` with that of another operation. */
-function answered<Reply>(pattern: string, first: string, answer: Answer | null): Reply {
-  if (answer === null) throw new Failure('invalid');
-  if (first !== pattern) throw new Failure('conflict', { pattern: first, answer });
+/** Gives a stored answer again: the operation's reply, or its failure. */
+function answered<Reply>(answer: Answer): Reply {
   if ('json' in answer) return JsonText.of(answer.json) as Reply;
   if ('reply' in answer) return answer.reply as Reply;
   throw new Failure(answer.failure.code);

@@ -40,7 +40,7 @@ describe('faultKind', () => {
   );
 
   it('goes by the causes of a failure', () => {
-    const because = (cause: unknown) => new Failure('unavailable', undefined, { cause });
+    const because = (cause: unknown) => new Failure('unavailable', { cause });
     expect(faultKind(because(withCode('57P01')))).toBe('away');
     expect(faultKind(because(withCode('40001')))).toBe('passing');
     expect(faultKind(new Error('outside', { cause: because(withCode('40P01')) }))).toBe('passing');
@@ -48,9 +48,7 @@ describe('faultKind', () => {
 
   it('is away for a call that never reached Postgres', () => {
     expect(faultKind(new Failure('unavailable'))).toBe('away');
-    expect(faultKind(new Failure('unavailable', undefined, { cause: new Error('Connection terminated') }))).toBe(
-      'away',
-    );
+    expect(faultKind(new Failure('unavailable', { cause: new Error('Connection terminated') }))).toBe('away');
   });
 
   it.each([new TypeError('a fault of ours'), 'thrown text', undefined])(

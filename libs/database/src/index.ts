@@ -1,6 +1,6 @@
 export { type Availability } from './availability.js';
 export { createDataSource, type DatabaseOptions } from './data-source.js';
-export { beginWrite, Database, endWrite, type Transaction, type Write } from './database.js';
+export { beginWrite, Database, keepAnswer, markRequest, type Transaction, type Write } from './database.js';
 export { databaseConfig, quota, syncIdQuota } from './database.config.js';
 export { type FaultKind, faultKind, rootCauseOf } from './fault.rule.js';
 export { groups, ensureGroups, ensureLogin } from './roles.js';
@@ -9,5 +9,5 @@ export { countdown } from './user.queue.js';
 export { type Bound, statement, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
 export { partitionsOf } from './partitions.js';
-export { StoredAnswerSweep, sweepStoredAnswers } from './stored-answers.sweep.js';
+export { RequestSweep, sweepRequests } from './request.sweep.js';
 export { applyMigrations, drift } from './schema.js';

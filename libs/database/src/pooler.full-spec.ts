@@ -1,4 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -74,22 +75,25 @@ describe('behind a PgBouncer in transaction mode', () => {
     await testDatabase.drop();
   });
 
-  const write = (userId: string, requestId: string) => ({ userId, requestId, pattern: 'x', remainingMs: () => 5_000 });
+  const write = (userId: string, requestId: string = randomUUID()) => ({
+    userId,
+    requestId,
+    smallAnswer: true,
+    remainingMs: () => 5_000,
+  });
 
   it('reads and writes work, many more at once than it has connections', async () => {
-    const user = freshUser();
+    const [user, ids] = [freshUser(), Array.from({ length: 50 }, () => randomUUID())];
     const stamps = await Promise.all(
-      Array.from({ length: 50 }, (_, n) =>
-        pooled.write(write(n % 2 ? user : freshUser(), `request ${n}`), async ({ stamp }) => stamp),
-      ),
+      ids.map((id, n) => pooled.write(write(n % 2 ? user : freshUser(), id), async ({ stamp }) => stamp)),
     );
     expect(stamps.every((stamp) => /^\d{4}-/.test(stamp))).toBe(true);
-    const again = await pooled.write(write(user, 'request 1'), async () => 'ran twice');
+    const again = await pooled.write(write(user, ids[1]), async () => 'ran twice');
     expect(again).toBe(stamps[1]);
   });
 
   it('nothing of one transaction is left on the connection for the next', async () => {
-    await pooled.write(write(freshUser(), 'request'), async () => 'done');
+    await pooled.write(write(freshUser()), async () => 'done');
     const show = statement('test.show', "SELECT current_setting('lock_timeout') AS lock");
     for (let n = 0; n < 4; n++) expect(await pooled.read(show, [])).toEqual([{ lock: '0' }]);
   });

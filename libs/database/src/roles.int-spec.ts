@@ -84,6 +84,7 @@ const rights: Record<string, Record<string, string>> = {
 const ofAll = {
   'sync.user_clock': 'SELECT INSERT UPDATE',
   'sync.request': 'SELECT INSERT UPDATE DELETE',
+  'sync.answer': 'SELECT INSERT UPDATE DELETE',
   'sync.migrations': 'SELECT',
 };
 const merge = `SELECT episode.merge_subscriptions('${userId}', '{1}', '{2}', now(), 10)`;
@@ -109,8 +110,8 @@ describe('the login of', () => {
   });
 
   it.each(['subscription', 'episode', 'deletion'])('%s may lock and advance clocks and keep answers', async (role) => {
-    expect(await outcome(role, `SELECT sync.begin_write('${userId}', 'r')`)).toBe('done');
-    expect(await outcome(role, `SELECT sync.end_write('${userId}', 'r', 'p', now(), '{}', 0)`)).toBe('done');
+    expect(await outcome(role, `SELECT sync.begin_write('${userId}', gen_random_uuid())`)).toBe('done');
+    expect(await outcome(role, `SELECT sync.keep_answer('${userId}', gen_random_uuid(), now(), '{}', 2)`)).toBe('done');
   });
 
   it.each(Object.entries(rights))('%s has these rights to rows and no others', async (role, listed) => {

@@ -7,10 +7,9 @@ import { createDatabase, freshUser, type TestDatabase } from '#testing';
 import { createDataSource } from './data-source.js';
 import { Database, type Transaction } from './database.js';
 import { statement } from './statement.js';
-import { StoredAnswerSweep } from './stored-answers.sweep.js';
+import { RequestSweep } from './request.sweep.js';
 
 const full = Boolean(process.env.TEST_FULL);
-const pattern = 'test.write';
 const limit = 10_000;
 const addEffect = statement('test.add', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
 
@@ -40,8 +39,8 @@ beforeEach(() => {
   userId = freshUser();
 });
 
-function write<Reply>(requestId: string, run: (transaction: Transaction) => Promise<Reply>, operation = pattern) {
-  return database.write({ userId, requestId, pattern: operation, remainingMs: () => 5_000 }, run);
+function write<Reply>(requestId: string, run: (transaction: Transaction) => Promise<Reply>) {
+  return database.write({ userId, requestId, smallAnswer: true, remainingMs: () => 5_000 }, run);
 }
 
 /** A write with an effect, answered with this many characters. */
@@ -56,8 +55,10 @@ async function answer(length: number, requestId: string = randomUUID()): Promise
 /** The user's answers in their order, in bytes, 0 for one that is gone; and what the counter says. */
 async function stored(): Promise<{ bytes: number[]; counted: number }> {
   const { rows } = await owner.query<{ bytes: number; recorded: number; counted: number }>(
-    `SELECT coalesce(octet_length(r.answer::text), 0)::int AS bytes, r.bytes AS recorded, c.answer_bytes::int AS counted
-     FROM sync.user_clock c LEFT JOIN sync.request r USING (user_id) WHERE c.user_id = $1 ORDER BY r.stamp`,
+    `SELECT coalesce(octet_length(a.answer::text), 0)::int AS bytes, coalesce(a.bytes, 0) AS recorded,
+       c.answer_bytes::int AS counted
+     FROM sync.user_clock c LEFT JOIN sync.request r USING (user_id) LEFT JOIN sync.answer a USING (user_id, request_id)
+     WHERE c.user_id = $1 ORDER BY r.stamp`,
     [userId],
   );
   expect(rows.map((row) => row.recorded)).toEqual(rows.map((row) => row.bytes));
@@ -118,7 +119,8 @@ describe('the stored answers of a user', () => {
 
   it('are counted anew where the counter says too much, as after the sweep of old ones', async () => {
     await answer(1_000);
-    await owner.query('DELETE FROM sync.request WHERE user_id = $1', [userId]);
+    for (const table of ['request', 'answer'])
+      await owner.query(`DELETE FROM sync.${table} WHERE user_id = $1`, [userId]);
     for (let n = 0; n < 9; n += 1) await answer(1_000);
     expect((await stored()).bytes.every((each) => each > 0)).toBe(true);
     expect((await stored()).counted).toBeLessThanOrEqual(limit);
@@ -161,30 +163,57 @@ describe('a request whose answer is gone', () => {
     }
     expect(await database.read(clockOf, [userId])).toEqual(clock);
   });
-
-  it('is invalid as another operation', async () => {
-    const { requestId } = await evicted();
-    const other = write(requestId, async () => 'other', 'test.other');
-    await expect(other).rejects.toMatchObject({ code: 'invalid' });
-  });
 });
 
-it('the sweep removes the answers of writes that are older than an hour, and no others', async () => {
-  const add = (id: string, minutes: number) =>
-    owner.query(
-      "INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at) VALUES ($1, $2, 'p', now(), '{}', now() - $3 * interval '1 minute')",
-      [userId, id, minutes],
+describe('the sweep', () => {
+  const sweep = () =>
+    new RequestSweep(database, { warn: (line: unknown) => expect.fail(JSON.stringify(line)) }).sweep();
+  /** Markers of so many minutes ago, each with its answer. */
+  const add = async (minutes: number, count = 1) => {
+    await owner.query(
+      `WITH made AS (
+         INSERT INTO sync.request (user_id, request_id, stamp, created_at)
+         SELECT $1, gen_random_uuid(), now(), now() - $2 * interval '1 minute' FROM generate_series(1, $3::int)
+         RETURNING *
+       )
+       INSERT INTO sync.answer (user_id, request_id, stamp, bytes, answer)
+       SELECT user_id, request_id, stamp, 2, '{}' FROM made`,
+      [userId, minutes, count],
     );
-  await owner.query('DELETE FROM sync.request');
-  for (const [id, minutes] of Object.entries({ new: 0, kept: 59, old: 61, older: 10_000 })) await add(id, minutes);
-  await owner.query(
-    `INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer, created_at)
-     SELECT $1, 'many ' || n, 'p', now(), '{}', now() - interval '2 hours' FROM generate_series(1, 6000) n`,
-    [userId],
-  );
-  await new StoredAnswerSweep(database, { warn: (line: unknown) => expect.fail(JSON.stringify(line)) }).sweep();
-  const { rows } = await owner.query('SELECT request_id FROM sync.request ORDER BY 1');
-  expect(rows).toEqual([{ request_id: 'kept' }, { request_id: 'new' }]);
+  };
+  const ages = async () => {
+    const { rows } = await owner.query<{ minutes: number; answered: boolean }>(
+      `SELECT round(extract(epoch FROM now() - r.created_at) / 60)::int AS minutes, a.answer IS NOT NULL AS answered
+       FROM sync.request r FULL JOIN sync.answer a USING (user_id, request_id) ORDER BY 1`,
+    );
+    return rows;
+  };
+  beforeEach(() => owner.query('DELETE FROM sync.request; DELETE FROM sync.answer'));
+
+  it('removes the markers of writes that are older than an hour with their answers, and no others', async () => {
+    for (const minutes of [0, 59, 61, 10_000]) await add(minutes);
+    await add(120, 6_000);
+    await sweep();
+    expect(await ages()).toEqual([
+      { minutes: 0, answered: true },
+      { minutes: 59, answered: true },
+    ]);
+  });
+
+  it('does not wait for the answers of a user to make room, nor they for it', async () => {
+    await add(61, 20);
+    // The newest answer leaves room for no other one: all that the sweep is about to remove are to go.
+    await write(randomUUID(), async () => 'x'.repeat(limit - 12));
+    await owner.query('BEGIN');
+    try {
+      await owner.query('SELECT FROM sync.answer WHERE user_id = $1 AND bytes = 2 LIMIT 5 FOR UPDATE', [userId]);
+      await answer(20);
+    } finally {
+      await owner.query('ROLLBACK');
+    }
+    await sweep();
+    expect((await ages()).map(({ minutes }) => minutes)).toEqual([0, 0]);
+  });
 });
 
 const clockOf = statement('test.clock', 'SELECT stamp FROM sync.user_clock WHERE user_id = $1');

@@ -30,7 +30,7 @@ export class ProbeController {
     if (takesMs !== undefined) await delay(takesMs);
     this.journal.ended(text);
     if (outcome === 'hang') await new Promise(() => {});
-    if (outcome === 'fail') throw new Failure('conflict', { pattern: probe.pattern, answer: { text } });
+    if (outcome === 'fail') throw new Failure('gone');
     if (outcome === 'throw') throw new Error(`thrown for ${text}`);
     const { requestId, correlationId } = context;
     const reply = { text, replica: this.journal.replica, requestId, correlationId, remainingMs: context.remainingMs() };

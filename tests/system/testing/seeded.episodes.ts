@@ -38,8 +38,10 @@ const beside = `
   SET session_replication_role = replica;
   INSERT INTO sync.user_clock SELECT gen_random_uuid(), '2026-01-01' FROM generate_series(1, 20000);
   INSERT INTO episode.totals (user_id, episodes) SELECT user_id, 0 FROM sync.user_clock ON CONFLICT DO NOTHING;
-  INSERT INTO sync.request (user_id, request_id, pattern, stamp, answer)
-    SELECT c.user_id, n, 'pattern', c.stamp, '{}' FROM sync.user_clock c, generate_series(1, 2) n;
+  INSERT INTO sync.request (user_id, request_id, stamp)
+    SELECT c.user_id, gen_random_uuid(), c.stamp FROM sync.user_clock c, generate_series(1, 2) n;
+  INSERT INTO sync.answer (user_id, request_id, stamp, bytes, answer)
+    SELECT r.user_id, r.request_id, r.stamp, 2, '{}' FROM sync.request r;
   INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
     SELECT user_id, gen_random_uuid(), 1, '2025-01-01' FROM sync.user_clock;
   INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)

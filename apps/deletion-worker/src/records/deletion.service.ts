@@ -7,7 +7,7 @@ import {
   type ReplyOf,
   type RequestOf,
   type readDeletion,
-  requestDeletion,
+  type requestDeletion,
 } from '#contracts';
 import { Database, countdown, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
@@ -65,8 +65,9 @@ export class DeletionService {
     const at = time && countedTime(time.instant, context.arrivedMs).at;
     const write: Write<Named> = {
       userId,
-      pattern: requestDeletion.pattern,
+      smallAnswer: true,
       requestId: context.requestId,
+      fingerprint: context.fingerprint,
       remainingMs: () => context.remainingMs(),
       reads: [find, [userId, guid]],
     };
@@ -110,7 +111,7 @@ export class DeletionService {
     return { deletionId: reply.deletionId };
   }
 
-  /** The answer is no longer stored: finds the deletion that was the answer. One made now would be rolled back. */
+  /** The answer is not kept any more: finds the deletion that was the answer. One made now would be rolled back. */
   private async answerAgain(transaction: Transaction, { userId, guid }: RequestOf<typeof requestDeletion>) {
     const deletionId = await findRequestedDeletion(transaction, userId, guid);
     if (deletionId === undefined) throw new Failure('not_found');

@@ -42,7 +42,7 @@ it(`a deletion of ${size} episodes shows itself to readers whole or not at all, 
     const another = randomUUID();
     while (!done.signal.aborted) {
       const begun = performance.now();
-      await other.query('SELECT sync.begin_write($1, gen_random_uuid()::text)', [another]);
+      await other.query('SELECT sync.begin_write($1, gen_random_uuid())', [another]);
       slowest = Math.max(slowest, performance.now() - begun);
     }
   };

@@ -107,8 +107,7 @@ describe('records that have ended', () => {
 });
 
 describe('a DELETE whose stored answer is gone', () => {
-  const forget = () =>
-    world.owner.query('UPDATE sync.request SET answer = NULL, bytes = 0 WHERE user_id = $1', [user.id]);
+  const forget = () => world.owner.query('DELETE FROM sync.answer WHERE user_id = $1', [user.id]);
 
   it('is answered with its own deletion, whatever has become of it, and makes none', async () => {
     const [guid, requestId] = [randomUUID(), randomUUID()];

@@ -29,7 +29,7 @@ export class AuthenticationFailure extends Failure {
     readonly reason: FailureReason,
     options?: ErrorOptions,
   ) {
-    super('unauthorized', undefined, options);
+    super('unauthorized', options);
     this.name = 'AuthenticationFailure';
   }
 }

@@ -6,7 +6,6 @@ import type { z } from 'zod';
 import { UserId } from '../auth/user-id.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { episodeEntries, episodePageSchema, uploadSchema } from '../wire.schemas.js';
-import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
@@ -25,7 +24,7 @@ export class EpisodeController {
   @HttpCode(200)
   @Repeatable()
   @Operation('Uploads episode states', { status: 200, schema: uploadedSchema }, [405])
-  async upload(
+  upload(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
     @Body({ schema: uploadSchema }) body: z.output<typeof uploadSchema>,
@@ -35,7 +34,7 @@ export class EpisodeController {
       entries: episodeEntries(body.episodes, this.config.MAX_EPISODE_ENTRIES),
       maxBytes: this.config.MAX_ANSWER_BYTES,
     };
-    return writeAnswer(uploadEpisodes, await this.services.call(uploadEpisodes, request, upload)).body;
+    return this.services.call(uploadEpisodes, request, upload);
   }
 
   @Get()

@@ -6,7 +6,6 @@ import { Failure, type FailureCode } from '#contracts';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimited } from './rate.limits.js';
-import { repeatedAnswer } from './write.answers.js';
 
 /** An error answer: exactly this body, and headers that help (docs/interface.md, "Errors"). */
 export interface ErrorAnswer {
@@ -21,8 +20,6 @@ export const failureAnswers: Readonly<Record<FailureCode, ErrorAnswer>> = {
   unauthorized: { status: 401, message: 'User not authorized', headers: { 'www-authenticate': 'Bearer' } },
   not_found: { status: 404, message: 'Resource not found' },
   gone: { status: 410, message: 'Subscription has been deleted' },
-  // The first answer is repeated instead (write.answers.ts); where it can't be, the server is at fault.
-  conflict: { status: 500, message: 'Internal error' },
   unavailable: { status: 503, message: 'Service unavailable' },
   internal: { status: 500, message: 'Internal error' },
 };
@@ -113,8 +110,6 @@ export class FailureFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const [request, reply] = [http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>()];
-    const first = error instanceof Failure && error.code === 'conflict' ? repeatedAnswer(error.first) : undefined;
-    if (first && 'body' in first) void reply.code(first.status).send(first.body);
-    else void send(reply, answerFor(first?.failure ?? error, this.log.child({ requestId: request.id })));
+    void send(reply, answerFor(error, this.log.child({ requestId: request.id })));
   }
 }

@@ -13,6 +13,7 @@ import { answerBrokenHttp, answerExpectAndConnect, failureAnswers, send } from '
 import { readBody, readJson, waitToParse } from './json.body.js';
 import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
 import { limitPipelining, scheduleFairly } from './scheduling.js';
+import { hashOfBody } from './write.identity.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,6 +23,8 @@ declare module 'fastify' {
     hold?: Hold;
     /** The bytes of its body, once that was read. */
     bodyBytes?: number;
+    /** The SHA-256 of its body, where it has one and a key by which it may be sent again. */
+    bodyHash?: string | undefined;
   }
 }
 
@@ -120,6 +123,7 @@ function parseBodies(fastify: FastifyInstance, limit: number): void {
     const body = await readBody(payload, Number(request.headers['content-length'] ?? 0), limit, request.hold);
     request.bodyBytes = body.length;
     await waitToParse(body);
+    request.bodyHash = hashOfBody(request.headers, body);
     return readJson(body);
   });
 }

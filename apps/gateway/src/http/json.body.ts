@@ -82,7 +82,7 @@ export function readJson(body: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(body));
   } catch (cause) {
-    throw new Failure('invalid', undefined, { cause });
+    throw new Failure('invalid', { cause });
   }
 }
 

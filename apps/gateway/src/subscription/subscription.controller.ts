@@ -23,7 +23,6 @@ import {
   subscriptionPageSchema,
   updateSchema,
 } from '../wire.schemas.js';
-import { writeAnswer } from '../http/write.answers.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
@@ -42,13 +41,13 @@ export class SubscriptionController {
   @HttpCode(200)
   @Repeatable()
   @Operation('Adds subscriptions', { status: 200, schema: subscribedSchema }, [405])
-  async subscribe(
+  subscribe(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
     @Body({ schema: subscribeSchema }) body: z.output<typeof subscribeSchema>,
   ) {
     const entries = subscriptionEntries(body.subscriptions, this.config.MAX_SUBSCRIPTION_ENTRIES);
-    return writeAnswer(subscribe, await this.services.call(subscribe, request, { userId, entries })).body;
+    return this.services.call(subscribe, request, { userId, entries });
   }
 
   @Get()
@@ -67,7 +66,7 @@ export class SubscriptionController {
   @Patch(':guid')
   @Repeatable()
   @Operation('Updates one subscription', { status: 200, schema: updatedSchema }, [404, 405])
-  async update(
+  update(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
     @Param('guid', { schema: guidSchema }) guid: string,
@@ -81,7 +80,7 @@ export class SubscriptionController {
       isSubscribed: body.is_subscribed ?? undefined,
       timestamp: body.timestamp ?? undefined,
     };
-    return writeAnswer(updateSubscription, await this.services.call(updateSubscription, request, patch)).body;
+    return this.services.call(updateSubscription, request, patch);
   }
 
   @Delete(':guid')
@@ -100,6 +99,7 @@ export class SubscriptionController {
     @Param('guid', { schema: guidSchema }) guid: string,
   ) {
     const deletion = { userId, guid, timestamp: deletionTime(request.url) };
-    return writeAnswer(requestDeletion, await this.services.call(requestDeletion, request, deletion)).body;
+    const { deletionId } = await this.services.call(requestDeletion, request, deletion);
+    return { deletion_id: deletionId, message: 'Deletion request was received and will be processed' };
   }
 }

@@ -1,3 +1,4 @@
+import { AnswerEntity } from './answer.entity.js';
 import { DeletionEntity } from './deletion.entity.js';
 import { EpisodeEntity } from './episode.entity.js';
 import { FeedUrlEntity } from './feed-url.entity.js';
@@ -10,6 +11,7 @@ import { TotalEntity } from './total.entity.js';
 import { UserClockEntity } from './user-clock.entity.js';
 
 export const entities = [
+  AnswerEntity,
   DeletionEntity,
   EpisodeEntity,
   FeedUrlEntity,

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { partitioning } from '../partitions.js';
 
-/** The schema every writer uses: the users' clocks and the answers of their latest writes. */
+/** The schema every writer uses: the users' clocks, and the markers and answers of their latest writes. */
 export class CreateSync1763715600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const byUser = await partitioning(runner);
@@ -23,19 +23,30 @@ export class CreateSync1763715600000 implements MigrationInterface {
       GRANT SELECT, INSERT, UPDATE ON sync.user_clock
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
+      -- The markers of requests: one for each write, so a row is as small as it can be.
       CREATE TABLE sync.request (
         user_id uuid NOT NULL,
-        request_id text NOT NULL,
-        pattern text NOT NULL,
+        request_id uuid NOT NULL,
         stamp timestamptz(3) NOT NULL,
-        answer json,
-        bytes integer NOT NULL DEFAULT 0,
         created_at timestamptz NOT NULL DEFAULT now(),
+        fingerprint bytea,
         CONSTRAINT request_pkey PRIMARY KEY (user_id, request_id)
       ) ${byUser('sync.request')};
       -- The one index that does not start with the user: rows of all users are removed by age.
       CREATE INDEX request_created_at ON sync.request (created_at);
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.request
+        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+
+      -- The answers that are kept beside a marker. Apart from them, so that only what has one is read to make room.
+      CREATE TABLE sync.answer (
+        user_id uuid NOT NULL,
+        request_id uuid NOT NULL,
+        stamp timestamptz(3) NOT NULL,
+        bytes integer NOT NULL,
+        answer json NOT NULL,
+        CONSTRAINT answer_pkey PRIMARY KEY (user_id, request_id)
+      ) ${byUser('sync.answer')};
+      GRANT SELECT, INSERT, UPDATE, DELETE ON sync.answer
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
       -- Locks the user's clock until the end of the transaction; it is the epoch for a user who never wrote.
@@ -61,39 +72,47 @@ export class CreateSync1763715600000 implements MigrationInterface {
         RETURNING c.stamp
       $$;
 
-      -- Begins a write: locks the clock. A request of within the hour gets its first stamp and its answer, if that is
-      -- still stored, and nothing else happens; any other gets a new stamp and no pattern. Each statement in here sees
-      -- what was committed before the lock was had.
+      -- Begins a write: locks the clock. A request that was marked within the hour gets its first stamp, what its key
+      -- stood for and its answer, if that is kept, and nothing else happens; any other gets a new stamp. Each statement
+      -- in here sees what was committed before the lock was had.
       CREATE FUNCTION sync.begin_write(
-        p_user uuid, p_request text,
-        OUT stamp timestamptz, OUT previous timestamptz, OUT pattern text, OUT answer json
+        p_user uuid, p_request uuid,
+        OUT stamp timestamptz, OUT previous timestamptz, OUT repeated boolean, OUT fingerprint bytea, OUT answer json
       )
       LANGUAGE plpgsql AS $$
       BEGIN
         previous := sync.lock_clock(p_user);
-        SELECT r.stamp, r.pattern, r.answer INTO stamp, pattern, answer
-        FROM sync.request r
-        WHERE r.user_id = p_user AND r.request_id = p_request AND r.created_at > now() - interval '1 hour';
+        SELECT r.stamp, r.fingerprint, r.created_at > now() - interval '1 hour' INTO stamp, fingerprint, repeated
+        FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
         IF NOT FOUND THEN
+          repeated := false;
+        ELSIF NOT repeated THEN
+          -- The sweep has not come by yet.
+          DELETE FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
+          DELETE FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
+        END IF;
+        IF repeated THEN
+          SELECT a.answer INTO answer FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
+        ELSE
           stamp := sync.advance_clock(p_user);
         END IF;
       END $$;
 
-      -- Ends a write under a locked clock: marks its request, and stores its answer where it has one and p_limit, in
-      -- bytes, has room for all answers of the user. answer_bytes is never less than what they have; where it says
-      -- too much, they are counted anew and the oldest go.
-      CREATE FUNCTION sync.end_write(
-        p_user uuid, p_request text, p_pattern text, p_stamp timestamptz, p_answer text, p_limit bigint
+      -- Keeps the answer of a write under a locked clock, where p_limit, in bytes, has room for all answers of the user.
+      -- answer_bytes is never less than what they have; where it says too much, they are counted anew and the oldest go.
+      CREATE FUNCTION sync.keep_answer(
+        p_user uuid, p_request uuid, p_stamp timestamptz, p_answer text, p_limit bigint
       ) RETURNS void
       LANGUAGE plpgsql AS $$
       DECLARE
-        v_bytes integer := CASE WHEN octet_length(p_answer) <= p_limit THEN octet_length(p_answer) ELSE 0 END;
+        v_bytes integer := octet_length(p_answer);
         v_total bigint;
       BEGIN
-        INSERT INTO sync.request AS r (user_id, request_id, pattern, stamp, answer, bytes)
-        VALUES (p_user, p_request, p_pattern, p_stamp, CASE WHEN v_bytes > 0 THEN p_answer::json END, v_bytes)
-        ON CONFLICT (user_id, request_id) DO UPDATE SET pattern = excluded.pattern, stamp = excluded.stamp,
-          answer = excluded.answer, bytes = excluded.bytes, created_at = excluded.created_at;
+        IF v_bytes > p_limit THEN
+          RETURN;
+        END IF;
+        INSERT INTO sync.answer (user_id, request_id, stamp, bytes, answer)
+        VALUES (p_user, p_request, p_stamp, v_bytes, p_answer::json);
         UPDATE sync.user_clock c SET answer_bytes = c.answer_bytes + v_bytes WHERE c.user_id = p_user
         RETURNING c.answer_bytes INTO v_total;
         IF v_total > p_limit THEN
@@ -101,20 +120,22 @@ export class CreateSync1763715600000 implements MigrationInterface {
         END IF;
       END $$;
 
-      -- Counts a user's stored answers. Where they have more than p_limit bytes, the oldest go until a sixteenth of it
-      -- is free or only the newest, of p_newest bytes, is left; their markers stay. Free beforehand, so that not every
-      -- write comes here again.
+      -- Counts a user's answers. Where they have more than p_limit bytes, the oldest go until a sixteenth of it is free
+      -- or only the newest, of p_newest bytes, is left. Free beforehand, so that not every write comes here again. It
+      -- waits for nobody: an answer that is locked is being swept, and counts as gone.
       CREATE FUNCTION sync.evict_answers(p_user uuid, p_limit bigint, p_newest integer) RETURNS void
       LANGUAGE sql AS $$
         WITH answers AS MATERIALIZED (
-          SELECT r.request_id, sum(r.bytes) OVER (ORDER BY r.stamp DESC, r.request_id) AS bytes
-          FROM sync.request r WHERE r.user_id = p_user AND r.answer IS NOT NULL
+          SELECT a.request_id, sum(a.bytes) OVER (ORDER BY a.stamp DESC, a.request_id) AS bytes
+          FROM sync.answer a WHERE a.user_id = p_user
         ), kept AS MATERIALIZED (
           SELECT coalesce(max(a.bytes), 0) AS bytes FROM answers a, (SELECT max(bytes) AS bytes FROM answers) total
           WHERE total.bytes <= p_limit OR a.bytes <= greatest(p_limit - p_limit / 16, p_newest)
+        ), old AS (
+          SELECT a.request_id FROM sync.answer a JOIN answers n ON n.request_id = a.request_id, kept
+          WHERE a.user_id = p_user AND n.bytes > kept.bytes FOR UPDATE OF a SKIP LOCKED
         ), evicted AS (
-          UPDATE sync.request r SET answer = NULL, bytes = 0 FROM answers a, kept
-          WHERE r.user_id = p_user AND r.request_id = a.request_id AND a.bytes > kept.bytes
+          DELETE FROM sync.answer a USING old WHERE a.user_id = p_user AND a.request_id = old.request_id
         )
         UPDATE sync.user_clock c SET answer_bytes = kept.bytes FROM kept WHERE c.user_id = p_user
       $$;
@@ -140,11 +161,12 @@ export class CreateSync1763715600000 implements MigrationInterface {
     await runner.query(`
       DROP FUNCTION sync.digest(text);
       DROP FUNCTION sync.sha256(text);
-      DROP FUNCTION sync.end_write(uuid, text, text, timestamptz, text, bigint);
+      DROP FUNCTION sync.keep_answer(uuid, uuid, timestamptz, text, bigint);
       DROP FUNCTION sync.evict_answers(uuid, bigint, integer);
-      DROP FUNCTION sync.begin_write(uuid, text);
+      DROP FUNCTION sync.begin_write(uuid, uuid);
       DROP FUNCTION sync.advance_clock(uuid);
       DROP FUNCTION sync.lock_clock(uuid);
+      DROP TABLE sync.answer;
       DROP TABLE sync.request;
       DROP TABLE sync.user_clock;
       REVOKE SELECT ON sync.migrations

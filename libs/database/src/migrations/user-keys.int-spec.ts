@@ -9,7 +9,7 @@ const tablesOfNobody = {
 
 /** Indexes that are looked into for all users at once; a node looks into its own part. */
 const indexesOfAll = {
-  'sync.request_created_at': 'old answers of all users are removed by age',
+  'sync.request_created_at': 'old markers of all users are removed by age',
   'deletion.deletions_due': 'the relays look for what is due of all users',
 };
 

@@ -19,16 +19,17 @@ export async function call<C extends Rpc>(
   request: RequestOf<C>,
   options: CallOptions,
 ): Promise<ReplyOf<C>> {
-  const { requestId, correlationId, budgetMs = contract.deadlineMs } = options;
+  const { requestId, fingerprint, correlationId, budgetMs = contract.deadlineMs } = options;
   const metadata = {
     requestId,
+    ...(fingerprint !== undefined && { fingerprint }),
     ...(correlationId !== undefined && { correlationId }),
   };
   const answer = await client.request(contract.pattern, request, { budgetMs, metadata }).catch((error: unknown) => {
-    throw error instanceof Failure ? error : new Failure('internal', undefined, { cause: error });
+    throw error instanceof Failure ? error : new Failure('internal', { cause: error });
   });
   const reply = contract.reply.safeParse(answer);
   if (reply.success) return reply.data as ReplyOf<C>;
   const cause = new Error(`the reply of ${contract.pattern} is not what its contract says`, { cause: reply.error });
-  throw new Failure('internal', undefined, { cause });
+  throw new Failure('internal', { cause });
 }

@@ -233,5 +233,5 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
 function thrown(error: unknown): unknown {
   if (error instanceof Error) return error;
   const failure = failureSchema.safeParse(error);
-  return failure.success ? new Failure(failure.data.code, failure.data.first) : error;
+  return failure.success ? new Failure(failure.data.code) : error;
 }

@@ -9,6 +9,11 @@ export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number
     return this.entry.request.metadata.requestId ?? this.entry.id;
   }
 
+  /** What a key of the client's stands for; none where the client sent none. */
+  get fingerprint(): string | undefined {
+    return this.entry.request.metadata.fingerprint;
+  }
+
   /** The caller's name for its request, for logs. */
   get correlationId(): string | undefined {
     return this.entry.request.metadata.correlationId;

@@ -131,7 +131,7 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     let outcome = 'ok';
     try {
       // The caller is newer than this replica, while a release rolls out, and may try again.
-      if (!handler) throw new Failure('unavailable', undefined, { cause: `nothing handles ${pattern}` });
+      if (!handler) throw new Failure('unavailable', { cause: `nothing handles ${pattern}` });
       const data = validPayload(handler, entry.request.data);
       if (reply) {
         const result = encodeResult({ value: validReply(handler, await this.invoke(handler, data, context)) });
@@ -146,21 +146,9 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
       if (handler && !contractOf(handler) && isPlain(error)) return encodeResult({ error });
       const failure = this.toFailure(error, context);
       outcome = failure.code;
-      return this.encodedFailure(failure, pattern);
+      return encodeResult({ error: failure });
     } finally {
       if (handler) this.options.onHandled?.(pattern, outcome, performance.now() - start);
-    }
-  }
-
-  /** Encodes a failure. The answer that it may carry with it may be too large as well. */
-  private encodedFailure(failure: FailureData, pattern: string): string {
-    const result = encodeResult({ error: failure });
-    try {
-      this.refuseTooLarge(result);
-      return result;
-    } catch (error) {
-      this.log.error({ err: error, pattern }, 'a failure is too large');
-      return encodeResult({ error: { code: 'internal' } });
     }
   }
 
@@ -193,7 +181,7 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     const requestId = context.correlationId ?? context.requestId;
     if (error instanceof Failure) {
       if (error.cause !== undefined) this.log.warn({ err: error.cause, pattern, requestId }, `failed: ${error.code}`);
-      return { code: error.code, first: error.first };
+      return { code: error.code };
     }
     this.log.error({ err: error, pattern, requestId }, 'a handler failed');
     return { code: 'internal' };

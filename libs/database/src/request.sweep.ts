@@ -3,17 +3,19 @@ import type { Logger } from 'pino';
 import type { Database } from './database.js';
 import { statement } from './statement.js';
 
-/** How often answers that nobody can ask for any more are removed, in milliseconds. */
+/** How often markers that nobody can meet any more are removed, in milliseconds. */
 const sweepMs = 60_000;
 /** Rows per statement: few enough that each one is over soon. */
 const batchSize = 5_000;
 
 /** $1 how many rows at most. A row that someone else has locked is left to the next sweep. */
-export const sweepStoredAnswers = statement(
+export const sweepRequests = statement(
   'sync.sweep_requests',
   `WITH old AS (
      SELECT user_id, request_id FROM sync.request
      WHERE created_at < now() - interval '1 hour' ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+   ), answers AS (
+     DELETE FROM sync.answer a USING old WHERE a.user_id = old.user_id AND a.request_id = old.request_id
    ), gone AS (
      DELETE FROM sync.request r USING old WHERE r.user_id = old.user_id AND r.request_id = old.request_id RETURNING 1
    )
@@ -21,10 +23,10 @@ export const sweepStoredAnswers = statement(
 );
 
 /**
- * Removes the stored answers of writes that are older than an hour, of all services, once a minute. One app provides it
+ * Removes markers of writes, and their answers, that are older than an hour, of all services, once a minute. One app provides it
  * (the deletion worker); Nest starts and stops it with that app.
  */
-export class StoredAnswerSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private sweeping: Promise<void> | undefined;
 
@@ -44,15 +46,15 @@ export class StoredAnswerSweep implements OnApplicationBootstrap, BeforeApplicat
     await this.sweeping;
   }
 
-  /** Removes all answers that are old now. */
+  /** Removes all that are old now. */
   async sweep(): Promise<void> {
     try {
       for (let removed = batchSize; removed === batchSize;) {
-        const [row] = await this.database.change<{ removed: number }>(sweepStoredAnswers, [batchSize]);
+        const [row] = await this.database.change<{ removed: number }>(sweepRequests, [batchSize]);
         removed = row?.removed ?? 0;
       }
     } catch (error) {
-      this.log.warn({ err: error }, 'old answers could not be removed; the next sweep tries again');
+      this.log.warn({ err: error }, 'old markers of requests could not be removed; the next sweep tries again');
     }
   }
 }

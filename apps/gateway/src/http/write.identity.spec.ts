@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { hashOfBody, writeIdentity } from './write.identity.js';
+
+const body = Buffer.from('{"subscriptions":[]}');
+
+function identity(parts: { method?: string; url?: string; key?: string; body?: Buffer } = {}) {
+  const headers = parts.key === undefined ? {} : { 'idempotency-key': parts.key };
+  const bodyHash = parts.body && hashOfBody(headers, parts.body);
+  return writeIdentity({ method: parts.method ?? 'POST', url: parts.url ?? '/subscriptions', headers, bodyHash });
+}
+
+describe('the identity of a write', () => {
+  it('with a key is always the same for the same request: a later release has to know it again', () => {
+    const expected = {
+      requestId: '3a749b84-d681-5f03-9636-3ca6ab00b71a',
+      fingerprint: '03f403705e9da34a6ab3b2d7b329dd9338e282e7167d5b0e27474ad8c33993a7',
+    };
+    expect(identity({ key: 'a', body })).toEqual(expected);
+  });
+
+  it('has one id for a key, whatever it is sent with, and another fingerprint for another method, path or body', () => {
+    const first = { key: 'a', method: 'PATCH', url: '/subscriptions/1', body };
+    const others = [
+      { ...first, method: 'DELETE' },
+      { ...first, url: '/subscriptions/2' },
+      { ...first, url: '/subscriptions/1?timestamp=2026-01-01T00:00:00Z' },
+      { ...first, body: Buffer.from('{"subscriptions": []}') },
+      { ...first, body: undefined },
+    ].map(identity);
+    for (const each of others) expect(each.requestId).toBe(identity(first).requestId);
+    expect(new Set([...others, identity(first)].map(({ fingerprint }) => fingerprint)).size).toBe(6);
+  });
+
+  it('is the same below /v1 and at /, and with an empty body and none', () => {
+    expect(identity({ key: 'a', url: '/v1/subscriptions', body })).toEqual(identity({ key: 'a', body }));
+    expect(identity({ key: 'a', body: Buffer.alloc(0) })).toEqual(identity({ key: 'a' }));
+  });
+
+  it('without a key is random, and stands for nothing', () => {
+    expect(identity({ body })).toEqual({ requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string });
+    expect(identity({ body }).requestId).not.toBe(identity({ body }).requestId);
+  });
+
+  it('of one key is not that of another, nor one that is made without', () => {
+    const ids = ['a', 'A', identity().requestId].map((key) => identity({ key }).requestId);
+    expect(new Set(ids).size).toBe(3);
+    for (const id of ids) expect(id[14]).toBe('5');
+    expect(identity().requestId[14]).toBe('4');
+  });
+
+  it.each(['', 'a b', 'ä', '\t', '~'.repeat(256)])('is invalid with the key %j', (key) => {
+    expect(() => identity({ key })).toThrow('invalid');
+  });
+});
+
+it('a body is only hashed where there is a key', () => {
+  expect(hashOfBody({}, body)).toBeUndefined();
+});
