@@ -40,6 +40,10 @@ function list(path, { statements, name, item }) {
   });
 }
 
+/** Subscriptions and their names, episodes and further sync_ids: as many as the services allow where nothing is said. */
+const subscriptionQuotas = [10_000, 50_000];
+const episodeQuotas = [1_000_000, 2_000_000];
+
 /** A write under the user's clock: what it reads is sent with the lock, what it saves with its marker and the commit. */
 function write(userId, reads, run, { smallAnswer = false } = {}) {
   const requestId = randomUUID();
@@ -62,11 +66,11 @@ app.post('/subscriptions', (request) => {
   const guids = urls.map(podcastGuid);
   const keys = urls.map(urlKey);
   const hashes = keys.map((key) => Buffer.from(key, 'hex'));
-  const reads = [subscriptions.load, [userId, guids, hashes, urls.length]];
+  const reads = [subscriptions.load, [userId, guids, hashes, urls.length, ...subscriptionQuotas]];
   return write(userId, reads, (rows, stamp) => {
     const ids = rows[0].newIds;
     const made = urls.map((url, n) => subscriptionRow(ids[n], url, guids[n], stamp));
-    const names = [guids.map((guid, n) => [guid, ids[n]]), keys.map((key, n) => [key, ids[n]]), []];
+    const names = [guids.map((guid, n) => [guid, ids[n], false, true]), keys.map((key, n) => [key, ids[n]]), []];
     const save = [[subscriptions.save, [userId, ...[made, ...names].map((set) => JSON.stringify(set)), stamp]]];
     const success = made.map((row) => subscriptionItem({ ...row, newGuid: row.guid }));
     return { reply: { success, failure: [] }, save };
@@ -76,7 +80,7 @@ app.post('/subscriptions', (request) => {
 app.patch('/subscriptions/:guid', (request) => {
   const userId = userOf(request);
   const { is_subscribed: isSubscribed } = request.body;
-  const reads = [subscriptions.load, [userId, [request.params.guid], [], 0]];
+  const reads = [subscriptions.load, [userId, [request.params.guid], [], 0, ...subscriptionQuotas]];
   const run = (rows, stamp) => {
     const row = { ...rows[0].rows[0], isSubscribed, subscriptionChanged: stamp, changed: stamp };
     const save = [[subscriptions.save, [userId, JSON.stringify([row]), '[]', '[]', '[]', stamp]]];
@@ -98,7 +102,7 @@ app.post('/episodes', (request) => {
     enclosureUrl: entry.enclosure_url,
     episodeUrl: entry.episode_url,
   }));
-  const reads = [episodes.load, [userId, JSON.stringify(sought), entries.length]];
+  const reads = [episodes.load, [userId, JSON.stringify(sought), entries.length, ...episodeQuotas]];
   return write(userId, reads, (rows, stamp) => {
     const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));
@@ -112,7 +116,8 @@ app.delete('/subscriptions/:guid', async (request, reply) => {
   const reads = [deletions.find, [userId, request.params.guid]];
   const run = async (rows, stamp, query) => {
     const made = await query(deletions.insert, [userId, rows[0].subscriptionId, stamp, '{}']);
-    return { reply: made.rows[0].id, save: [] };
+    const { id } = made.rows[0];
+    return { reply: id, save: [[deletions.mark, [userId, rows[0].subscriptionId, id, null]]] };
   };
   const deletionId = await write(userId, reads, run, { smallAnswer: true });
   void cascade(userId, deletionId);
