@@ -64,7 +64,7 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
     [`${name}.changed_forward`]: [user, '2024-01-01', 51, 0, 1, 9],
     [`${name}.changed_backward`]: [user, '2024-01-01', 51, 9, 1, 9],
   });
-  const made = [[subscription(1), subscription(2)], [[guid, 1]], [['00', 1]], [[1, randomUUID()]]];
+  const made = [[subscription(1), subscription(2)], [[guid, 1, true, false]], [['00', 1]], [[1, randomUUID()]]];
   return {
     'sync.begin_write': [user, request],
     'sync.mark_request': [user, request, at, null],

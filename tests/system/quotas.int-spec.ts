@@ -73,6 +73,12 @@ const deletions = [0, 1].flatMap((name): Step[] => [
   { do: 'delete', guid: name, process: true },
 ]);
 
+/** Has all feed URLs that a user may have; the guids derived from some have no room any more. */
+const moves: Step[] = [
+  { do: 'post', feed: 0, guid: 0 },
+  ...[1, 2, 3, 4, 5, 6, 7].map((newFeed): Step => ({ do: 'patch', guid: 0, newGuid: null, newFeed })),
+];
+
 /** What the user has, counted plainly. */
 async function counts() {
   const of = (table: string, where = 'true') => `(SELECT count(*)::int FROM ${table} WHERE user_id = $1 AND ${where})`;
@@ -156,7 +162,7 @@ it(
           expect(after).toEqual(before);
         }
       }),
-      { examples: [[deletions]], numRuns: full ? 101 : 16, maxSkipsPerRun: 0, endOnFailure: true },
+      { examples: [[deletions], [moves]], numRuns: full ? 102 : 17, maxSkipsPerRun: 0, endOnFailure: true },
     );
     console.log(`reached: ${[...reached].join(', ')}`);
     expect([...reached]).toEqual(

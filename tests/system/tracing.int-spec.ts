@@ -104,7 +104,7 @@ describe('the log', () => {
     await owner.connect();
     await owner.query(`
       CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a fault of the test'; END $$;
-      CREATE TRIGGER fault BEFORE UPDATE ON subscription.subscriptions FOR EACH ROW EXECUTE FUNCTION public.fault()`);
+      CREATE TRIGGER fault BEFORE UPDATE OF deleted ON subscription.subscriptions FOR EACH ROW EXECUTE FUNCTION public.fault()`);
     await owner.end();
     const path = `/subscriptions/${made.body.success[0]?.guid}`;
     await device.send('DELETE', path, { headers: { 'x-request-id': 'mine-2' } });

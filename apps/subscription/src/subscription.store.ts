@@ -195,7 +195,7 @@ export async function countStates(
   return new Map(counted.map((row) => [row.id, row.states]));
 }
 
-/** Writes what a write changed: merges, then everything else in one statement, with the commit. */
+/** Writes what a write changed: merges of states, then everything else with the commit. */
 export async function saveChanges(
   transaction: Transaction,
   userId: string,
@@ -203,16 +203,16 @@ export async function saveChanges(
   quotas: SubscriptionQuotas,
 ): Promise<void> {
   const { merges } = changes;
-  if (merges.length > 0) {
-    const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
-    await transaction.query(absorbNames, [userId, ...ids, transaction.stamp]);
-  }
   for (const round of roundsOf(merges.filter(({ hasStates }) => hasStates))) {
     const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
     await transaction.query(absorbStates, [userId, ...ids, transaction.stamp, quotas.QUOTA_SYNC_ID_ALIASES]);
   }
   const sets = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
   transaction.last(save, [userId, ...sets.map((set) => JSON.stringify(set)), transaction.stamp]);
+  if (merges.length === 0) return;
+  // Afterwards, as a survivor may be new.
+  const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
+  transaction.last(absorbNames, [userId, ...ids, transaction.stamp]);
 }
 
 export async function findByGuid(database: Database, userId: string, guid: string): Promise<NamedRow | undefined> {
