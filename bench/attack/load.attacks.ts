@@ -28,6 +28,7 @@ export const loadAttacks: readonly Attack[] = [
   { name: '40 uploads of 250 large episodes, each with a key', prepare: uploads },
   { name: '500 deletions of subscriptions with an episode', prepare: deletions },
   { name: '10 merges of subscriptions with 1,000 episodes', prepare: merges },
+  { name: '2 POSTs that merge 8 subscriptions with 1,000 episodes', prepare: mergesByPost },
   { name: 'a walk of 100 guids between two subscriptions, 4 at once', prepare: moves },
 ];
 
@@ -79,6 +80,23 @@ async function merges(attacker: Attacker): Promise<Run> {
         body: JSON.stringify({ new_guid: others[n] }),
       }),
     );
+}
+
+/** A guid at the URLs of others that have none of their own: the same podcast. */
+async function mergesByPost(attacker: Attacker): Promise<Run> {
+  const guids = await subscribed(attacker, 16);
+  await uploaded(
+    attacker,
+    guids.flatMap((guid) => Array.from({ length: 1_000 }, (_, n) => episode(guid, n))),
+  );
+  const survivor = randomUUID();
+  const entries = guids.map((_, n) => ({ feed_url: `https://feeds.example/${n}`, guid: survivor }));
+  const first = { feed_url: 'https://feeds.example/survivor', guid: survivor };
+  return () =>
+    attacker.flood(2, 2, (n) => {
+      const subscriptions = [first, ...entries.slice(8 * n, 8 * n + 8)];
+      return attacker.bytes({ method: 'POST', target: '/subscriptions', body: JSON.stringify({ subscriptions }) });
+    });
 }
 
 /** Guids that come and go: each leaves an alias behind. */
