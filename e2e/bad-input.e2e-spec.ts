@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, errorBody } from './http.js';
+import type { UploadAnswer } from './interface.js';
 import { episode, feed, newGuid } from './samples.js';
 import { full } from './stack.js';
 import { User } from './user.js';
@@ -192,6 +193,19 @@ describe('names that are special to JavaScript are names like any other', () => 
     const answer = await (await User.fresh()).send<{ success: unknown[] }>('POST', '/subscriptions', { raw });
     expect([answer.status, answer.body.success.length]).toEqual([200, 1]);
   });
+
+  test.each(['__proto__', 'constructor', 'prototype'])(
+    '%s, in an entry of POST /episodes and its statuses',
+    async (name) => {
+      const more = `"${name}":{"title":"x","played_status":{"value":true,"timestamp":"2023-02-23T14:00"}}`;
+      const valueless = `"new_status":{"${name}":{"value":true},"timestamp":"2023-02-23T14:00"}`;
+      const entry = `{"podcast_guid":"${podcast}","episode_guid":"${name}",${valueless},${more}}`;
+      const answer = await ann.send<UploadAnswer>('POST', '/episodes', { raw: `{"episodes":[${entry}]}` });
+      const { podcast_guid, episode_guid, title, new_status, played_status } = answer.body.success[0] ?? {};
+      const shown = { podcast_guid, episode_guid, title, new_status, played_status };
+      expect(shown).toEqual({ podcast_guid: podcast, episode_guid: name, title: '' });
+    },
+  );
 
   test('a JSON nested beyond any use is 405', async () => {
     const raw = `{"subscriptions":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;

@@ -142,13 +142,13 @@ describe('POST /episodes', () => {
     expect((await ann.uploaded(name)).duration).toBe(90.25);
   });
 
-  test('keeps texts and URLs as sent but for white space around them', async () => {
+  test('keeps texts and URLs as sent, spaces inside too, but for white space around them', async () => {
     const { ann, podcast } = await userWithOne();
     const exact = {
       episode_guid: 'https://x.example/?a=1#"\\ \u0007 ☂',
       title: 'Ünïcode \u{1f399}  "',
       enclosure_url: 'HTTP://Media.Example/%7e a.mp3?x',
-      episode_url: 'https://show.example/ä',
+      episode_url: 'https://show.example/ä b',
     };
     const padded = Object.fromEntries(Object.entries(exact).map(([name, text]) => [name, ` \n${text}\t`]));
     expect(await ann.uploaded(episode(podcast, 1, padded))).toMatchObject(exact);

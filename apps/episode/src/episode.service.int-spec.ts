@@ -56,6 +56,22 @@ const shown = ({ episodeGuid, title, publishDate, enclosureUrl, episodeUrl }: Id
 const list = async (since?: string): Promise<Episode[]> => (await page({ since })).items;
 const clock = async (): Promise<string> => (await page()).clock;
 
+/** An entry of few texts, so that many agree, and whether the next one is of the same batch. */
+const part = fc.integer({ min: 0, max: 2 });
+const batchedEntry = fc
+  .record({ guid: part, enclosure: part, title: part, date: part, url: part, sync: part, batch: fc.boolean() })
+  .map(({ guid, enclosure, title, date, url, sync, batch }) => ({
+    batch,
+    sent: {
+      ...(guid && { episodeGuid: `guid ${guid}` }),
+      ...(enclosure && { enclosureUrl: metadata(enclosure).enclosureUrl }),
+      ...(title && { title: `Title ${title}` }),
+      ...(date && { publishDate: metadata(date).publishDate }),
+      ...(url && { episodeUrl: metadata(url).episodeUrl }),
+      ...(sync && { syncId: syncId(sync) }),
+    },
+  }));
+
 describe('an upload', () => {
   it('answers with the whole episode as the list then shows it, and the temporary id', async () => {
     const [answer] = await put({
@@ -186,24 +202,10 @@ describe('an upload', () => {
   });
 
   it('finds among what is stored what it would find among all episodes, whatever entries come in whatever batches', async () => {
-    const part = fc.integer({ min: 0, max: 2 });
-    const entry = fc
-      .record({ guid: part, enclosure: part, title: part, date: part, url: part, sync: part, batch: fc.boolean() })
-      .map(({ guid, enclosure, title, date, url, sync, batch }) => ({
-        batch,
-        sent: {
-          ...(guid && { episodeGuid: `guid ${guid}` }),
-          ...(enclosure && { enclosureUrl: metadata(enclosure).enclosureUrl }),
-          ...(title && { title: `Title ${title}` }),
-          ...(date && { publishDate: metadata(date).publishDate }),
-          ...(url && { episodeUrl: metadata(url).episodeUrl }),
-          ...(sync && { syncId: syncId(sync) }),
-        },
-      }));
     // Each entry is the newest, so that statuses tell which episodes became which.
     const played = (n: number) => ({ playbackPosition: { value: n, timestamp: `2026-01-01T10:00:0${n}Z` } });
     await fc.assert(
-      fc.asyncProperty(fc.array(entry, { minLength: 1, maxLength: 7 }), async (entries) => {
+      fc.asyncProperty(fc.array(batchedEntry, { minLength: 1, maxLength: 7 }), async (entries) => {
         [userId, podcastGuid] = [freshUser(), podcast];
         await world.subscription(userId, podcast);
         const sent = entries.map((of, n) => ({ podcastGuid, ...of.sent, ...played(n) }));
@@ -222,6 +224,67 @@ describe('an upload', () => {
       }),
       { numRuns: full ? 2_000 : 100 },
     );
+  });
+
+  it('leaves each sync_id the name of one episode that is there, and totals that count them, whatever entries come', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(batchedEntry, { maxLength: 12 }), async (entries) => {
+        [userId, podcastGuid] = [freshUser(), randomUUID()];
+        await world.subscription(userId, podcastGuid);
+        for (const { sent } of entries) await upload([{ podcastGuid, ...sent }]);
+        const { rows } = await world.owner.query(
+          `WITH episodes AS (SELECT * FROM episode.episodes WHERE user_id = $1),
+             aliases AS (SELECT * FROM episode.sync_ids WHERE user_id = $1),
+             names AS (SELECT sync_id FROM episodes UNION ALL SELECT sync_id FROM aliases)
+           SELECT (SELECT count(*) - count(DISTINCT sync_id) FROM names)::int AS ambiguous,
+             (SELECT count(*) FROM aliases WHERE episode_id NOT IN (SELECT id FROM episodes))::int AS astray,
+             (SELECT count(*) FROM episodes)::int - coalesce(sum(t.episodes), 0)::int AS uncounted,
+             (SELECT count(*) FROM aliases)::int - coalesce(sum(t.sync_ids), 0)::int AS "uncountedAliases"
+           FROM episode.totals t WHERE t.user_id = $1`,
+          [userId],
+        );
+        expect(rows).toEqual([{ ambiguous: 0, astray: 0, uncounted: 0, uncountedAliases: 0 }]);
+      }),
+      { numRuns: full ? 2_000 : 100 },
+    );
+  });
+
+  it('stamps what is shown differently than before, is new or absorbed another, and nothing else, whatever entries come', async () => {
+    const known = async () => new Map((await list()).map((row) => [row.sync_id, JSON.stringify(row)]));
+    await fc.assert(
+      fc.asyncProperty(fc.array(batchedEntry, { maxLength: 7 }), async (entries) => {
+        [userId, podcastGuid] = [freshUser(), randomUUID()];
+        await world.subscription(userId, podcastGuid);
+        for (const { sent } of entries) {
+          const [before, since] = [await known(), await clock()];
+          const { success } = await upload([{ podcastGuid, ...sent }]);
+          const after = await known();
+          const differing = [...after.keys()].filter((name) => after.get(name) !== before.get(name));
+          const absorbers = after.size < before.size ? success.map((row) => row.sync_id) : [];
+          const stamped = (await list(since)).map((row) => row.sync_id);
+          expect(new Set(stamped)).toEqual(new Set([...differing, ...absorbers]));
+        }
+      }),
+      { numRuns: full ? 1_000 : 50 },
+    );
+  });
+
+  it('keeps publish_dates of the years 1 and 9999, and the least and the greatest numbers', async () => {
+    const timestamp = ten;
+    const sent = [
+      { publishDate: '0001-01-01T00:00:00.000Z', least: Number.MIN_VALUE },
+      { publishDate: '9999-12-31T23:59:59.999Z', least: Number.MAX_VALUE },
+    ].map(({ publishDate, least: value }, n) => ({
+      ...metadata(n, { publishDate }),
+      duration: value,
+      playbackPosition: { value, timestamp },
+    }));
+    const made = await put(...sent);
+    expect(made.map((row) => [row.publish_date, row.duration, row.playback_position?.value])).toEqual(
+      sent.map(({ publishDate, duration }) => [publishDate, duration, duration]),
+    );
+    expect(await list()).toEqual(made);
+    expect(await put(...sent)).toEqual(made);
   });
 
   it.each([

@@ -91,3 +91,30 @@ it('changes nothing when the same batch comes again', () => {
     }),
   );
 });
+
+it('takes no state away and makes none older by entries that bring none, whatever else they say', () => {
+  const at = (minute: number) => `2026-02-01T10:0${minute}:00.000000Z`;
+  const before = [1, 2, 3, 4].map((n) =>
+    stored(n, {
+      ...(n === 4 && { episodeGuid: '' }),
+      statuses: { playbackPosition: { value: n, at: at(n), minuteForm: false } },
+    }),
+  );
+  const trash = fc.record({
+    title: fc.string(),
+    publishDate: fc.string(),
+    episodeUrl: fc.string(),
+    duration: fc.double(),
+  });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(entry, trash, fc.boolean()), { maxLength: 15 }), (sent) => {
+      const known = world(before);
+      const entries = sent.map(([of, only, isTrash]) => ({ ...of, ...(isTrash && only), playedStatus: undefined }));
+      upload(known, ...entries);
+      for (const { id, statuses } of before) {
+        const now = known.standing(id).statuses.playbackPosition?.at ?? '';
+        expect(now >= (statuses.playbackPosition?.at ?? '')).toBe(true);
+      }
+    }),
+  );
+});

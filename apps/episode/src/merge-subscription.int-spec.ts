@@ -50,13 +50,10 @@ async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<v
   );
 }
 
-async function merge(userId: string): Promise<EpisodeRow[]> {
-  await world.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [
-    userId,
-    [from],
-    [into],
-    stamp,
-  ]);
+/** Merges pairs of subscriptions at once. */
+async function merge(userId: string, pairs: readonly (readonly [number, number])[] = [[from, into]]) {
+  const sides = [pairs.map(([going]) => going), pairs.map(([, staying]) => staying)];
+  await world.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [userId, ...sides, stamp]);
   const { rows } = await world.owner.query<{ row: LoadedRow }>(
     `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM episode.episodes e WHERE e.user_id = $1 ORDER BY e.id) r`,
     [userId],
@@ -186,6 +183,31 @@ it('merges the episodes of two subscriptions as the rules do, status by status, 
         expect([episode.id, episode.changed]).toEqual([episode.id, same ? earlier : stamp]);
       }
       expect(new Map(await aliases(userId))).toEqual(expected.names);
+    }),
+    runs,
+  );
+});
+
+it('merges several pairs of subscriptions at once as one after the other: an episode never meets one of another pair', async () => {
+  const pairs = [
+    [from, into],
+    [3, 4],
+    [5, 6],
+  ] as const;
+  const feeds = fc.tuple(feed, feed, feed, feed, feed, feed);
+  await fc.assert(
+    fc.asyncProperty(feeds, async (all) => {
+      // By their row ids the episodes of all subscriptions take turns.
+      const episodes = all.flatMap((of, subscription) =>
+        of.map((differing, index) => one(10 * index + subscription + 1, subscription + 1, differing)),
+      );
+      const [atOnce, inTurn] = [freshUser(), freshUser()];
+      for (const userId of [atOnce, inTurn]) await store(userId, episodes);
+      const found = await merge(atOnce, pairs);
+      let expected: EpisodeRow[] = [];
+      for (const pair of pairs) expected = await merge(inTurn, [pair]);
+      expect(found).toEqual(expected);
+      expect(await aliases(atOnce)).toEqual(await aliases(inTurn));
     }),
     runs,
   );
