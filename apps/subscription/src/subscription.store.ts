@@ -33,7 +33,11 @@ export const load = statement(
      (SELECT json_agg(json_build_array(g.guid, g.subscription_id, g.sent, g.derived)) FROM g) AS guids,
      (SELECT json_agg(json_build_array(u.key, u.subscription_id)) FROM u) AS urls,
      (SELECT json_agg(row_to_json(r)) FROM (
-       SELECT ${columns} FROM subscription.subscriptions s
+       SELECT ${columns}, s.deleted IS NOT NULL AND NOT EXISTS (
+         SELECT FROM subscription.feed_urls n
+         WHERE n.user_id = $1 AND n.url_sha256 = sync.sha256(s.feed_url) AND n.subscription_id = s.id
+       ) AS "hasLostUrl"
+       FROM subscription.subscriptions s
        WHERE s.user_id = $1 AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
      ) r) AS rows,
      (SELECT json_agg(nextval('subscription.subscription_id')) FROM generate_series(1, $4)) AS "newIds",
@@ -195,7 +199,9 @@ export async function countStates(
   return new Map(counted.map((row) => [row.id, row.states]));
 }
 
-/** Writes what a write changed: merges, then everything else in one statement, with the commit. */
+/**
+ * Writes what a write changed: in one statement, with the commit, and merges after it, as one may be into a new row.
+ */
 export async function saveChanges(
   transaction: Transaction,
   userId: string,
@@ -203,16 +209,19 @@ export async function saveChanges(
   quotas: SubscriptionQuotas,
 ): Promise<void> {
   const { merges } = changes;
-  if (merges.length > 0) {
-    const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
-    await transaction.query(absorbNames, [userId, ...ids, transaction.stamp]);
-  }
-  for (const round of roundsOf(merges.filter(({ hasStates }) => hasStates))) {
-    const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
-    await transaction.query(absorbStates, [userId, ...ids, transaction.stamp, quotas.QUOTA_SYNC_ID_ALIASES]);
-  }
   const sets = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
-  transaction.last(save, [userId, ...sets.map((set) => JSON.stringify(set)), transaction.stamp]);
+  const saved = [userId, ...sets.map((set) => JSON.stringify(set)), transaction.stamp];
+  if (merges.length === 0) {
+    transaction.last(save, saved);
+    return;
+  }
+  await transaction.query(save, saved);
+  const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
+  await transaction.query(absorbNames, [userId, ...ids, transaction.stamp]);
+  for (const round of roundsOf(merges.filter(({ hasStates }) => hasStates))) {
+    const pairs = [round.map(({ from }) => from), round.map(({ into }) => into)];
+    await transaction.query(absorbStates, [userId, ...pairs, transaction.stamp, quotas.QUOTA_SYNC_ID_ALIASES]);
+  }
 }
 
 export async function findByGuid(database: Database, userId: string, guid: string): Promise<NamedRow | undefined> {
