@@ -334,9 +334,9 @@ describe('a tombstone never stands in the way of a live one', () => {
   });
 
   it('one whose current URL has passed comes back at the URL that was sent, and leaves the other its own', () => {
-    for (const guid of [undefined, B]) {
+    for (const sent of [undefined, B]) {
       const known = world(live, gone);
-      post(known, { feedUrl: v, guid: A }, { feedUrl: w, guid });
+      post(known, { feedUrl: v, guid: A }, { feedUrl: w, guid: sent });
       expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
       expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, deleted: null });
     }
