@@ -5,8 +5,8 @@ import { storeSubscription } from '../../../libs/database/testing/stored.subscri
 const insertEpisodes = `
   WITH made AS (
     INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-    SELECT $1, $2, $3, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example', 'https://p.example'
-    FROM generate_series(1, $4::int) RETURNING id
+    SELECT $1, $2, $3, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example/' || n, 'https://p.example'
+    FROM (SELECT gen_random_uuid() AS n FROM generate_series(1, $4::int)) made_up RETURNING id
   )
   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made`;
 

@@ -20,6 +20,8 @@ export interface SubscriptionRow {
   deleted: string | null;
   mergedInto: number | null;
   mergedAt: string | null;
+  /** Of a tombstone: whether a live subscription took its feedUrl. */
+  hasLostUrl?: boolean;
 }
 
 /** Which subscription a guid names, whether a client ever sent it, and whether it is derived from one of its URLs. */
@@ -173,6 +175,7 @@ export class KnownSubscriptions {
   /** Makes a URL the current one; the former one still names the subscription. */
   moveTo(row: SubscriptionRow, feedUrl: string): void {
     row.feedUrl = feedUrl;
+    row.hasLostUrl = false;
     this.stampSubscription(row);
     this.nameUrl(row, feedUrl);
   }
@@ -205,14 +208,16 @@ export class KnownSubscriptions {
     const owner = this.byGuid(guid);
     const passes = owner !== undefined && owner !== row;
     if (passes && owner.guid === guid) this.absorb(owner, row);
-    const [, wasSent, wasDerived] = this.guids.get(guid) ?? [row.id, false, guid === podcastGuid(row.feedUrl)];
-    this.own(guid, [row.id, sent || wasSent, wasDerived && !(passes && owner.mergedInto === null)]);
+    const [, wasSent, wasDerived] = this.guids.get(guid) ?? [row.id, false, false];
+    const isDerived = wasDerived && !(passes && owner.mergedInto === null);
+    this.own(guid, [row.id, sent || wasSent, isDerived || guid === podcastGuid(row.feedUrl)]);
   }
 
   /** Makes a URL name a subscription, and the guid derived from it unless that is another live one's. */
   nameUrl(row: SubscriptionRow, feedUrl: string): void {
     const [key, former] = [urlKey(feedUrl), this.byUrl(feedUrl)];
     if (!former) this.quota.take('urls');
+    else if (former !== row && former.feedUrl === feedUrl) former.hasLostUrl = true;
     this.urls.set(key, row.id);
     this.changedUrls.add(key);
     this.nameDerived(row, podcastGuid(feedUrl), former);

@@ -333,6 +333,22 @@ describe('a tombstone never stands in the way of a live one', () => {
     }
   });
 
+  it('one whose current URL has passed comes back at the URL that was sent, and leaves the other its own', () => {
+    for (const sent of [undefined, B]) {
+      const known = world(live, gone);
+      post(known, { feedUrl: v, guid: A }, { feedUrl: w, guid: sent });
+      expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
+      expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, deleted: null });
+    }
+  });
+
+  it('a guid of it that is derived from the URL of the live one declares nothing there', () => {
+    const known = world({ id: 1, urls: [u], guids: [A], declared: [] }, { ...gone, guids: [B, podcastGuid(u)] });
+    post(known, { feedUrl: u, guid: podcastGuid(u) });
+    expect(known.byGuid(podcastGuid(u))?.id).toBe(1);
+    expect(changedRow(known, 1)).toMatchObject({ declaredGuids: 0 });
+  });
+
   it('many of them may become pointers in one request', () => {
     const tombstones = Array.from({ length: 50 }, (_, index): Described => {
       const url = `https://gone.example/${index}`;
@@ -486,6 +502,19 @@ describe('timestamp', () => {
     expect(known.changes()).toEqual(nothing);
   });
 
+  it.each([{ isSubscribed: false }, { deletionId: 7 }])(
+    'earlier than what was unsubscribed or deleted at the same podcast merges nothing and subscribes nothing: %o',
+    (newer) => {
+      const old: Described = { id: 1, urls: [u], guids: [A], isSubscribed: false };
+      const derived: Described = { id: 2, urls: [v], guids: [podcastGuid(v)], subscribedAt: at(10), ...newer };
+      const known = world(old, derived);
+      expect(post(known, { feedUrl: v, guid: A, timestamp: sent(9) }).failure[0]).toMatchObject({ code: 'superseded' });
+      expect(known.changes()).toMatchObject({ rows: [], merges: [] });
+      post(known, { feedUrl: v, guid: A, timestamp: sent(11) });
+      expect(known.byUrl(v)).toMatchObject({ id: 1, isSubscribed: true });
+    },
+  );
+
   it.each([sent(10), sent(11), undefined])('not earlier than that DELETE cancels it: %s', (timestamp) => {
     const known = world(standing({ deletionId: 7 }));
     post(known, { feedUrl: u, timestamp });
@@ -621,8 +650,12 @@ it('keeps every name at exactly one subscription and loses none, whatever batche
       expect(success.length + failure.length).toBe(entries.length);
       expect(failure.every(({ code }) => code === 'feed_url_taken')).toBe(true);
       for (const row of known.changes().rows) {
-        expect(known.byGuid(row.guid)?.id).toBe(row.mergedInto ?? row.id);
-        expect(known.byUrl(row.feedUrl)?.id).toBe(row.mergedInto ?? row.id);
+        const [byGuid, byUrl] = [known.byGuid(row.guid), known.byUrl(row.feedUrl)];
+        // The names of a pointer are its survivor's, and may pass on from there.
+        const isPointer = row.mergedInto !== null;
+        expect([byGuid, byUrl].every((named) => (isPointer ? named?.deleted === null : named?.id === row.id))).toBe(
+          true,
+        );
         expect(row.isSubscribed && row.deleted === null).toBe(true);
       }
       expect(entries.every(({ feedUrl }) => known.byUrl(feedUrl))).toBe(true);

@@ -93,6 +93,9 @@ function applyEntry(known: KnownSubscriptions, entry: UsableEntry, budget: Merge
   const { feedUrl, guid, derivedGuid, timestamp } = entry;
   const { row, same, taken, ...names } = guid === undefined ? find(known, entry) : follow(known, entry, guid);
   if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
+  // Merging brings the later time of the two: what was unsubscribed or deleted since stays so.
+  if (row && same && !isSubscribed(same) && known.isSuperseded(same, true, timestamp))
+    return applySuperseded(known, entry, row);
   if (taken) return { code: 'feed_url_taken', message: 'Another subscription has this feed_url', guid: taken.guid };
   const owner = guid === undefined ? undefined : known.byGuid(guid);
   const newGuid = guid ?? (row ? undefined : derivedGuid);
@@ -109,8 +112,9 @@ function applyEntry(known: KnownSubscriptions, entry: UsableEntry, budget: Merge
   if (same) known.merge(same, row);
   if (guid !== undefined && names.guid === 'current') known.changeGuid(row, guid);
   else if (guid !== undefined) known.nameGuid(row, guid, true);
-  if (names.url === 'current') known.moveTo(row, feedUrl);
-  if (names.url === 'alias') known.nameUrl(row, feedUrl);
+  // What was deleted does not come back at a URL that is another's by now.
+  if (names.url === 'current' || row.hasLostUrl) known.moveTo(row, feedUrl);
+  else if (names.url === 'alias') known.nameUrl(row, feedUrl);
   known.add(row, timestamp);
   return row;
 }
@@ -126,7 +130,12 @@ function applySuperseded(known: KnownSubscriptions, entry: UsableEntry, row: Sub
   if (guid !== undefined && isFree(known.byGuid(guid)) && known.quota.allows({ guids: 1, pointers: 1 }))
     known.nameGuid(row, guid, true);
   if (isFree(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 })) known.nameUrl(row, feedUrl);
-  return row.isSubscribed && row.deletionId === null ? row : superseded;
+  return isSubscribed(row) ? row : superseded;
+}
+
+/** Whether it is subscribed, and no DELETE says otherwise. */
+function isSubscribed(row: SubscriptionRow): boolean {
+  return row.isSubscribed && row.deletionId === null;
 }
 
 /** An entry without a guid names a subscription by its URL, or else by the guid derived from it, and never moves it. */

@@ -77,6 +77,19 @@ describe('POST', () => {
     expect(await count('subscription.subscriptions')).toBe(1);
   });
 
+  it('merges what is there already into a subscription that the same request makes', async () => {
+    const older = (await subscribe({ feedUrl: feed('old') })).success[0]?.guid as string;
+    const guid = randomUUID();
+    const { success } = await subscribe({ feedUrl: feed('new'), guid }, { feedUrl: feed('old'), guid });
+    expect(success.map((item) => item.guid)).toEqual([guid, guid]);
+    expect(await get(older)).toMatchObject({ guid: older, new_guid: guid, feed_url: feed('old') });
+    const buried = await add('buried');
+    await bury(buried);
+    const another = randomUUID();
+    await subscribe({ feedUrl: feed('another'), guid: another }, { feedUrl: feed('another'), guid: buried });
+    expect(await get(buried)).toMatchObject({ guid: buried, new_guid: another });
+  });
+
   it('has one effect and one answer when the same request is delivered twice', async () => {
     const request = { userId, entries: [{ feedUrl: feed(1) }] };
     const requestId = randomUUID();

@@ -28,7 +28,7 @@ import { applyPatch } from './update.rule.js';
  * - one guid and one URL belong to at most one subscription of a user (primary keys of `guids` and `feed_urls`);
  * - a write of any size is a fixed number of statements, under the user's clock;
  * - nobody gets more than their quotas allow;
- * - rules are pure functions over what one statement read; one statement writes what they changed, after those that
+ * - rules are pure functions over what one statement read; one statement writes what they changed, before those that
  *   merge.
  */
 @Injectable()

@@ -33,7 +33,11 @@ export const load = statement(
      (SELECT json_agg(json_build_array(g.guid, g.subscription_id, g.sent, g.derived)) FROM g) AS guids,
      (SELECT json_agg(json_build_array(u.key, u.subscription_id)) FROM u) AS urls,
      (SELECT json_agg(row_to_json(r)) FROM (
-       SELECT ${columns} FROM subscription.subscriptions s
+       SELECT ${columns}, s.deleted IS NOT NULL AND NOT EXISTS (
+         SELECT FROM subscription.feed_urls n
+         WHERE n.user_id = $1 AND n.url_sha256 = sync.sha256(s.feed_url) AND n.subscription_id = s.id
+       ) AS "hasLostUrl"
+       FROM subscription.subscriptions s
        WHERE s.user_id = $1 AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
      ) r) AS rows,
      (SELECT json_agg(nextval('subscription.subscription_id')) FROM generate_series(1, $4)) AS "newIds",

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '#testing';
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { StoredUser } from '../../testing/stored.user.js';
 import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { endOf } from './deletion.store.js';
 
 let world: WorkerWorld;
 let user: StoredUser;
@@ -117,6 +119,23 @@ describe('DELETE with a timestamp', () => {
     const later = (await row())['is_subscribed_at'];
     expect(await requestAt('2020-01-01T00:00:00Z')).toBe(first);
     expect((await row())['is_subscribed_at']).toEqual(later);
+  });
+
+  it('while one is PENDING that ends at the same time leaves no row that names what has ended', async () => {
+    const deletionId = await request();
+    await world.owner.query('BEGIN');
+    const [{ text }, values] = endOf(user.id, deletionId, { status: 'FAILURE', cause: 'an operator says so' });
+    await world.owner.query(text, values);
+    const again = request();
+    await eventually(async () => {
+      const waiting = await world.database.dataSource.query<unknown[]>(
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+      expect(waiting).toHaveLength(1);
+    });
+    await world.owner.query('COMMIT');
+    expect(await again).toBe(deletionId);
+    expect((await row())['deletion_id']).toBeNull();
   });
 
   it('more than 5 minutes ahead counts as the arrival of the request', async () => {

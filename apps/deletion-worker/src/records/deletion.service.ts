@@ -86,7 +86,7 @@ export class DeletionService {
         return { deletionId: null };
       }
       if (found.deletionId !== null && !found.overtaken) {
-        transaction.last(mark, [userId, subscriptionId, found.deletionId, at]);
+        transaction.last(mark, [userId, subscriptionId, null, at]);
         return { deletionId: found.deletionId };
       }
       // A later POST won against the pending deletion, which ends here; this request is for what that POST made.

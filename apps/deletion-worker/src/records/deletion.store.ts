@@ -55,13 +55,14 @@ export const insert = statement(
 );
 
 /**
- * $1 user, $2 subscription, $3 its PENDING deletion, $4 when the listener deleted it, by the client's clock. From now on
- * the time of the DELETE stands, or a later one that stood before.
+ * $1 user, $2 subscription, $3 its new deletion, $4 when the listener deleted it, by the client's clock. From now on the
+ * time of the DELETE stands, or a later one that stood before. Without $3 the row keeps the deletion that it has, which
+ * may end at the same time.
  */
 export const mark = statement(
   'deletion.mark',
   `UPDATE subscription.subscriptions
-   SET deletion_id = $3, is_subscribed_at = greatest(is_subscribed_at, coalesce($4::timestamptz, clock_timestamp()))
+   SET deletion_id = coalesce($3, deletion_id), is_subscribed_at = greatest(is_subscribed_at, coalesce($4::timestamptz, clock_timestamp()))
    WHERE user_id = $1 AND id = $2`,
 );
 

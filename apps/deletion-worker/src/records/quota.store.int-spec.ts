@@ -75,6 +75,25 @@ describe('tombstones', () => {
     }
     expect(left).toEqual([51, 3, 3]);
   });
+
+  it('to which many point go after these, a hundred at a time', async () => {
+    const guids = Array.from({ length: 6 }, () => randomUUID());
+    const ids: number[] = [];
+    for (const guid of guids) ids.push(await user.subscribe(guid));
+    await world.owner.query(
+      `INSERT INTO subscription.subscriptions
+         (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, merged_into, merged_at, changed)
+       SELECT $1, 'https://gone.example', gen_random_uuid(), false, 'epoch', 'epoch', $2, 'epoch', 'epoch'
+       FROM generate_series(1, 150)`,
+      [user.id, ids[0]],
+    );
+    const left = [];
+    for (const guid of guids) {
+      await deleteSubscription(guid);
+      left.push((await column('subscriptions', 'id')).length);
+    }
+    expect(left).toEqual([156, 156, 156, 56, 4, 3]);
+  });
 });
 
 describe('records that have ended', () => {

@@ -10,15 +10,24 @@ const beyond = (rows: string) =>
 const tombstones = 'subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL AND deleted IS NOT NULL';
 const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
 
-/** $1 user, $2 how many tombstones there may be: the oldest go, with everything that names them or points to them. */
+/**
+ * $1 user, $2 how many tombstones there may be: the oldest go, with everything that names them or points to them. One to
+ * which many point goes once these have gone.
+ */
 export const forgetTombstones = statement(
   'deletion.forget_tombstones',
   `WITH oldest AS MATERIALIZED (
      SELECT id FROM ${tombstones} ORDER BY deleted, id LIMIT (${beyond(tombstones)})
-   ), gone AS MATERIALIZED (
-     SELECT id FROM oldest
-     UNION ALL
+   ), pointers AS MATERIALIZED (
      SELECT s.id FROM subscription.subscriptions s JOIN oldest ON s.user_id = $1 AND s.merged_into = oldest.id
+     LIMIT ${forgottenAtOnce}
+   ), gone AS MATERIALIZED (
+     SELECT id FROM pointers
+     UNION ALL
+     SELECT o.id FROM oldest o WHERE NOT EXISTS (
+       SELECT FROM subscription.subscriptions s
+       WHERE s.user_id = $1 AND s.merged_into = o.id AND s.id NOT IN (SELECT id FROM pointers)
+     )
    ), guids AS (
      DELETE FROM subscription.guids g USING gone WHERE g.user_id = $1 AND g.subscription_id = gone.id
    ), urls AS (
