@@ -199,11 +199,13 @@ describe('names that are special to JavaScript are names like any other', () => 
     async (name) => {
       const more = `"${name}":{"title":"x","played_status":{"value":true,"timestamp":"2023-02-23T14:00"}}`;
       const valueless = `"new_status":{"${name}":{"value":true},"timestamp":"2023-02-23T14:00"}`;
-      const entry = `{"podcast_guid":"${podcast}","episode_guid":"${name}",${valueless},${more}}`;
-      const answer = await ann.send<UploadAnswer>('POST', '/episodes', { raw: `{"episodes":[${entry}]}` });
+      const bob = await User.fresh();
+      const guid = await bob.subscribed();
+      const entry = `{"podcast_guid":"${guid}","episode_guid":"${name}",${valueless},${more}}`;
+      const answer = await bob.send<UploadAnswer>('POST', '/episodes', { raw: `{"episodes":[${entry}]}` });
       const { podcast_guid, episode_guid, title, new_status, played_status } = answer.body.success[0] ?? {};
       const shown = { podcast_guid, episode_guid, title, new_status, played_status };
-      expect(shown).toEqual({ podcast_guid: podcast, episode_guid: name, title: '' });
+      expect(shown).toEqual({ podcast_guid: guid, episode_guid: name, title: '' });
     },
   );
 
