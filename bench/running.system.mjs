@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,11 @@ const thisCheckout = fileURLToPath(new URL('..', import.meta.url));
  * is gone after `stop`.
  */
 export async function startSystem(say, { replicas = 1, checkout = thisCheckout } = {}) {
-  const standalone = join(checkout, 'dist/programs/standalone.js');
+  // Where it is since programs are bundles, and where it was before.
+  const standalone = ['dist/programs/standalone.js', 'dist/apps/standalone/src/main.js']
+    .map((path) => join(checkout, path))
+    .find((path) => existsSync(path));
+  if (!standalone) throw new Error(`${checkout} is not built`);
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-bench-'));
   chmodSync(root, 0o711);
   const data = join(root, 'data');
@@ -50,7 +54,12 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout }
       Object.assign(client, { baseUrl: apps.baseUrl, pid: apps.pid });
     };
     const { url: postgresUrl, pid: postgresPid } = postgres;
-    const servers = { owner: await connect(), clock: await connect(), postgresUrl, postgresPid };
+    const owner = await connect();
+    // None within a run: after it every page that changes is logged as a whole.
+    for (const setting of ["checkpoint_timeout = '1d'", "max_wal_size = '32GB'"])
+      await owner.query(`ALTER SYSTEM SET ${setting}`);
+    await owner.query('SELECT pg_reload_conf()');
+    const servers = { owner, clock: await connect(), postgresUrl, postgresPid };
     return Object.assign(client, servers, { pid: apps.pid, restart, stop });
   } catch (error) {
     await stop();

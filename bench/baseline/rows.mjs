@@ -82,7 +82,7 @@ export function episodeAnswer(row, entry) {
     sync_id: row.sync_id,
     episode_guid: row.episode_guid,
     title: row.title,
-    publish_date: entry.publish_date,
+    publish_date: row.publish_date,
     enclosure_url: row.enclosure_url,
     episode_url: row.episode_url,
   };

@@ -4,10 +4,10 @@
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';
 import { startSystem } from '../running.system.mjs';
-import { seedUsers } from '../system/seed.mjs';
 import { copyEpisodes } from './copy.mjs';
 import { GrowthCases } from './growth.cases.mjs';
 import { progressBar } from './progress.mjs';
+import { seedUsers } from './seed.mjs';
 import { bytesPer } from './storage.mjs';
 
 const { values: options } = parseArgs({

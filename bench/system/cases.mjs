@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { episode } from './seed.mjs';
 
 const json = (method, path, body) => ({ method, path, body: JSON.stringify(body) });
 const feed = () => ({ feed_url: `https://podcast.example/shows/${randomUUID()}/feed.xml` });
@@ -11,18 +12,31 @@ function status() {
   return { playback_position: { value: uploads, timestamp } };
 }
 
-/** What is measured: each request of a user, made anew each time so that every write changes something. */
+/**
+ * What is measured: each request of a user, made anew each time so that every write changes something. Positions are new
+ * ones of episodes that are known.
+ */
 export const cases = {
-  'poll, nothing new': () => ({ method: 'GET', path: '/episodes?since=2026-01-01T00:00:00.000Z' }),
+  'poll, nothing new': ({ since }) => ({ method: 'GET', path: `/episodes?since=${since}` }),
+  'poll of subscriptions, nothing new': ({ since }) => ({ method: 'GET', path: `/subscriptions?since=${since}` }),
   'page of 50 subscriptions': () => ({ method: 'GET', path: '/subscriptions?per_page=50' }),
   'page of 50 episodes': () => ({ method: 'GET', path: '/episodes?per_page=50' }),
   'POST of 1 subscription': () => json('POST', '/subscriptions', { subscriptions: [feed()] }),
   'POST of 100 subscriptions': () =>
     json('POST', '/subscriptions', { subscriptions: Array.from({ length: 100 }, feed) }),
-  'POST of 30 episodes': ({ episodes }) =>
-    json('POST', '/episodes', { episodes: episodes.map((episode) => ({ ...episode, ...status() })) }),
+  'POST of 30 positions': ({ episodes }) =>
+    json('POST', '/episodes', { episodes: episodes.map((known) => ({ ...known, ...status() })) }),
+  'POST of 30 positions by sync_id': ({ episodes }) =>
+    json('POST', '/episodes', {
+      episodes: episodes.map(({ podcast_guid, sync_id }) => ({ podcast_guid, sync_id, ...status() })),
+    }),
+  'POST of 30 new episodes': ({ guids }) =>
+    json('POST', '/episodes', { episodes: Array.from({ length: 30 }, () => ({ ...episode(guids[0]), ...status() })) }),
   PATCH: ({ guids }) => json('PATCH', `/subscriptions/${guids[1]}`, { is_subscribed: Math.random() < 0.5 }),
 };
+
+/** What the baseline can't do: it knows episodes by their sync_id alone. */
+export const withoutBaseline = new Set(['POST of 30 new episodes']);
 
 /** One more case, of several requests each: until the deletion has ended. */
 export const deletion = 'DELETE to SUCCESS';

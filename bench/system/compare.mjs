@@ -68,7 +68,12 @@ try {
     'p50 ms',
     'errors',
     'CPU µs',
+    'of it Postgres',
+    'WAL bytes',
+    'WAL page images',
     'CPU ratio',
+    'Postgres ratio',
+    'WAL ratio',
     'requests/s ratio',
   ];
   console.log(`${header}${rounds} rounds of ${seconds} s a case; ratios to this checkout\n`);
@@ -90,7 +95,12 @@ function row(name, connections, build, found, first) {
     median((one) => one.p50).toFixed(2),
     found.reduce((sum, one) => sum + one.errors, 0),
     median((one) => one.cpu.total).toFixed(0),
+    median((one) => one.cpu.Postgres).toFixed(0),
+    median((one) => one.wal).toFixed(0),
+    median((one) => one.images).toFixed(2),
     median((one, n) => one.cpu.total / first[n].cpu.total).toFixed(2),
+    median((one, n) => one.cpu.Postgres / first[n].cpu.Postgres).toFixed(2),
+    median((one, n) => one.wal / first[n].wal).toFixed(2),
     median((one, n) => one.rate / first[n].rate).toFixed(2),
   ];
 }

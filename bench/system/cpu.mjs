@@ -5,8 +5,8 @@ const tick = 10_000;
 
 /** Which part of the whole a process of the system is. */
 const parts = [
-  ['gateway', /apps\/gateway\//],
-  ['services', /apps\/(subscription|episode|deletion-worker)\//],
+  ['gateway', /(apps\/|programs\/)gateway[./]/],
+  ['services', /(apps\/|programs\/)(subscription|episode|deletion-worker)[./]/],
   ['Redis', /redis-server|valkey-server/],
   ['Postgres', /(^|\/)postgres(:|\0)/],
   ['baseline', /bench\/baseline\//],

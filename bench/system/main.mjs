@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { circumstances, say } from '../report.mjs';
 import { startSystem } from '../running.system.mjs';
 import { compareAnswers } from './answers.mjs';
-import { cases, deletion } from './cases.mjs';
+import { cases, deletion, withoutBaseline } from './cases.mjs';
 import { measure, startBaseline, startLoad } from './measured.mjs';
 import { report } from './system.report.mjs';
 import { seedSubscriptions, seedUsers } from './seed.mjs';
@@ -57,17 +57,17 @@ async function round(label, target, { baseline, system, load, usersOf, tell }) {
         tell(`${name}, ${connections} in flight, ${what}`, measured);
         return { name, connections, label: what, ...measured };
       };
-      const beside = await run('baseline', baseline);
-      found.push(beside, { ...(await run(label, target)), beside });
+      const beside = withoutBaseline.has(name) ? undefined : await run('baseline', baseline);
+      found.push(...(beside ? [beside] : []), { ...(await run(label, target)), beside });
     }
   return found;
 }
 
 /** Nothing is measured that runs for the first time: it also connects, plans and compiles. */
-async function warmUp(targets, { load, usersOf }) {
+async function warmUp(targets, { baseline, load, usersOf }) {
   say('Warming up ...');
   for (const name of [...Object.keys(cases), deletion])
-    for (const { baseUrl: url } of targets)
+    for (const { baseUrl: url } of targets.filter((one) => one !== baseline || !withoutBaseline.has(name)))
       await load.run({ name, connections: 16, seconds: warmUpSeconds, users: await usersOf(name), url });
 }
 
@@ -83,7 +83,7 @@ try {
     'autocannon',
   ]);
   const usersOf = await prepare(system);
-  const total = 4 * rounds * concurrencies.length * (Object.keys(cases).length + 1);
+  const total = 2 * rounds * concurrencies.length * (2 * (Object.keys(cases).length + 1) - withoutBaseline.size);
   const all = [];
   let done = 0;
   const tell = (what, { rate, cpu }) => {

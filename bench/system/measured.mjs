@@ -44,20 +44,24 @@ export async function startLoad() {
 
 /**
  * Loads one of the two and answers what came of it: requests a second, milliseconds, errors, and per request the
- * microseconds of CPU of all processes that took part, by part, and the bytes that Postgres logged.
+ * microseconds of CPU of all processes that took part, by part, and what Postgres logged: bytes, and images of whole
+ * pages, of which there are many after a checkpoint.
  */
 export async function measure(load, target, { postgresPid, owner }, job) {
   const roots = [target.pid, postgresPid];
-  const [before, logged] = [cpuTimes(roots), await walBytes(owner)];
+  const [before, logged] = [cpuTimes(roots), await walOf(owner)];
   const { requests, seconds, errors, p50, p99 } = await load.run({ ...job, url: target.baseUrl });
   const after = cpuTimes(roots);
-  const wal = ((await walBytes(owner)) - logged) / requests;
+  const { bytes, images } = await walOf(owner);
   const each = Object.keys(after).map((part) => [part, (after[part] - (before[part] ?? 0)) / (requests || Number.NaN)]);
-  return { rate: requests / seconds, p50, p99, errors, wal, cpu: Object.fromEntries(each) };
+  const wal = { wal: (bytes - logged.bytes) / requests, images: (images - logged.images) / requests };
+  return { rate: requests / seconds, p50, p99, errors, ...wal, cpu: Object.fromEntries(each) };
 }
 
 /** What Postgres has written to its log so far. */
-async function walBytes(owner) {
-  const { rows } = await owner.query("SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS bytes");
-  return rows[0].bytes;
+async function walOf(owner) {
+  const { rows } = await owner.query(
+    "SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS bytes, wal_fpi::float8 AS images FROM pg_stat_wal",
+  );
+  return rows[0];
 }

@@ -1,17 +1,17 @@
 import { quantile, table } from '../report.mjs';
 
 /** What CPU per request may be at most, as a ratio to the baseline with 16 in flight. */
-const targets = { 'poll, nothing new': 2, 'page of 50 episodes': 1.6, 'POST of 30 episodes': 1.5 };
+const targets = { 'poll, nothing new': 2, 'page of 50 episodes': 1.6, 'POST of 30 positions': 1.5 };
 
 const head = ['case', 'in flight', 'what', 'requests/s', 'p50 ms', 'p99 ms', 'errors', 'CPU µs'];
 const parts = ['baseline', 'gateway', 'services', 'Redis', 'Postgres'];
-const logged = 'WAL bytes';
+const logged = ['WAL bytes', 'WAL page images'];
 const ratios = ['CPU ratio', 'p50 ratio', 'requests/s ratio'];
 
 /** One table of the medians of all rounds, and below it which targets were met. */
 export function report(all) {
   const series = grouped(all).map(medians);
-  return [table([...head, ...parts, logged, ...ratios], series.map(row)), '', ...judgements(series)].join('\n');
+  return [table([...head, ...parts, ...logged, ...ratios], series.map(row)), '', ...judgements(series)].join('\n');
 }
 
 /** The rounds of each line of the table: what is compared with one another is together. */
@@ -37,6 +37,7 @@ function medians(rounds) {
     p99: of((one) => one.p99),
     errors: rounds.reduce((sum, one) => sum + one.errors, 0),
     wal: of((one) => one.wal),
+    images: of((one) => one.images),
     cpu: Object.fromEntries(['total', ...parts].map((part) => [part, of((one) => one.cpu[part] ?? 0)])),
     // Of the rounds' ratios: what the machine does for a while weighs on both sides of each.
     ...(beside && {
@@ -49,7 +50,7 @@ function medians(rounds) {
   };
 }
 
-function row({ name, connections, label, rate, p50, p99, errors, wal, cpu, ratio }) {
+function row({ name, connections, label, rate, p50, p99, errors, wal, images, cpu, ratio }) {
   return [
     name,
     connections,
@@ -61,6 +62,7 @@ function row({ name, connections, label, rate, p50, p99, errors, wal, cpu, ratio
     cpu.total.toFixed(0),
     ...parts.map((part) => (cpu[part] ? cpu[part].toFixed(0) : '')),
     wal.toFixed(0),
+    images.toFixed(2),
     ...['cpu', 'p50', 'rate'].map((what) => ratio?.[what].toFixed(2) ?? ''),
   ];
 }
@@ -76,7 +78,7 @@ function judgements(series) {
   });
   const errors = series.reduce((sum, one) => sum + one.errors, 0);
   const slower = series
-    .filter((one) => one.label === '2 replicas')
+    .filter((one) => one.label === '2 replicas' && one.ratio)
     .map((one) => ({ one, is: one.ratio.rate / find(one, '1 replica').ratio.rate }))
     .filter(({ is }) => is < 1)
     .map(({ one, is }) => `${one.name} at ${one.connections} (${is.toFixed(2)})`);

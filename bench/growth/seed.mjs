@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+
+const clocks = `INSERT INTO sync.user_clock (user_id, stamp) SELECT u, '2026-01-01' FROM unnest($1::uuid[]) u`;
+
+const subscriptions = `
+  WITH made AS (
+    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
+    SELECT u, 'https://podcast.example/shows/' || guid || '/feed.xml', guid, true, '2026-01-01', '2026-01-01', '2026-01-01'
+    FROM unnest($1::uuid[]) u, generate_series(1, $2::int) n,
+      LATERAL (SELECT gen_random_uuid() AS guid WHERE (u, n) IS NOT NULL) g
+    RETURNING user_id, id, guid, feed_url
+  ), named AS (
+    INSERT INTO subscription.guids (user_id, guid, subscription_id, attached) SELECT user_id, guid, id, '2026-01-01' FROM made
+  ), reached AS (
+    INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
+    SELECT user_id, sync.sha256(feed_url), id FROM made
+  )
+  SELECT user_id, array_agg(guid ORDER BY id) AS guids, array_agg(id ORDER BY id) AS ids FROM made GROUP BY user_id`;
+
+const episodes = `
+  INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url,
+    episode_url, playback_position, playback_position_at, played_status, played_status_at)
+  SELECT u, s, '2026-01-01', '2020-01-01'::timestamptz + n * interval '1 hour', sync_id, sync_id,
+    'Episode ' || n || ': of this and that, and of what else there is to say',
+    'https://media.podcast.example/audio/2020/' || sync_id || '.mp3?source=feed',
+    'https://podcast.example/2020/episodes/' || sync_id, n, '2020-01-01', n % 2 = 0, '2020-01-01'
+  FROM unnest($1::uuid[], $2::bigint[]) x (u, s), generate_series(1, $3::int) n,
+    LATERAL (SELECT gen_random_uuid() AS sync_id WHERE (u, n) IS NOT NULL) i`;
+
+/** Users with subscriptions, and episodes of each one's first subscription. */
+export async function seedUsers(system, { users, subscribed, uploaded }) {
+  const { owner, issuer } = system;
+  const ids = Array.from({ length: users }, () => randomUUID());
+  await owner.query(clocks, [ids]);
+  const { rows } = await owner.query(subscriptions, [ids, subscribed]);
+  if (uploaded > 0)
+    await owner.query(episodes, [rows.map((row) => row.user_id), rows.map((row) => row.ids[0]), uploaded]);
+  const known = await owner.query(
+    `SELECT user_id, json_agg(e ORDER BY id) AS episodes
+     FROM (SELECT user_id, id, sync_id, episode_guid, title, publish_date, enclosure_url, episode_url,
+       row_number() OVER (PARTITION BY user_id ORDER BY id) AS n FROM episode.episodes WHERE user_id = ANY ($1)) e
+     WHERE n <= 30 GROUP BY user_id`,
+    [ids],
+  );
+  const episodesOf = new Map(known.rows.map((row) => [row.user_id, row.episodes]));
+  return Promise.all(
+    rows.map(async ({ user_id: id, guids, ids: subscriptionIds }) => {
+      const token = await issuer.issue(id);
+      return { id, token, guids, subscriptionIds, episodes: (episodesOf.get(id) ?? []).map(entry(guids[0])) };
+    }),
+  );
+}
+
+/** An entry of an upload. */
+function entry(podcastGuid) {
+  return ({ id: _id, user_id: _user, n: _n, publish_date: published, ...identity }) => ({
+    podcast_guid: podcastGuid,
+    ...identity,
+    publish_date: new Date(published).toISOString(),
+  });
+}
