@@ -92,17 +92,12 @@ app.patch('/subscriptions/:guid', (request) => {
 app.post('/episodes', (request) => {
   const userId = userOf(request);
   const entries = request.body.episodes;
-  const sought = entries.map((entry, n) => ({
-    entry: n,
+  const sought = entries.map((entry) => ({
     syncId: entry.sync_id,
     podcastGuid: entry.podcast_guid,
     episodeGuid: entry.episode_guid,
-    title: entry.title,
-    publishDate: entry.publish_date,
-    enclosureUrl: entry.enclosure_url,
-    episodeUrl: entry.episode_url,
   }));
-  const reads = [episodes.load, [userId, JSON.stringify(sought), entries.length, ...episodeQuotas]];
+  const reads = [episodes.loadKnown, [userId, JSON.stringify(sought), ...episodeQuotas]];
   return write(userId, reads, (rows, stamp) => {
     const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));

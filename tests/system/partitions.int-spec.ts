@@ -79,6 +79,7 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
     'subscription.by_guid': [user, guid],
     ...list('subscription.list'),
     'episode.save': [user, JSON.stringify([episode]), JSON.stringify([[randomUUID(), 1]])],
+    'episode.load_known': [user, JSON.stringify([{ ...entry, syncId }]), 10, 10],
     'episode.load': [user, JSON.stringify([{ ...entry, entry: 0, syncId }]), 1, 10, 10],
     'episode.count_aliases': [user, 1],
     ...list('episode.list'),

@@ -72,6 +72,7 @@ const entry = (row: Record<string, unknown>, place: number) => ({
   episodeUrl: row['episode_url'],
 });
 
+const known = (entries: object[]) => [ascending, JSON.stringify(entries), 1_000_000, 2_000_000];
 const sent = (entries: object[]) => [ascending, JSON.stringify(entries), 30, 1_000_000, 2_000_000];
 
 /** When the n-th of a large user's uploads of a hundred was made. */
@@ -142,6 +143,11 @@ describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode s
 
 describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size} episode states`, () => {
   it('an upload finds what it could mean by look-ups, each entry by every identifier', async () => {
+    await expectPlans(episodes.loadKnown, known(stored.map(entry)), {
+      uses: ['episodes_sync_id', 'episodes_guid', 'episodes_pkey', 'sync_ids_pkey'],
+      // Three probes for each entry, and the row.
+      buffers: 30 * 20,
+    });
     await expectPlans(episodes.load, sent(stored.map(entry)), {
       uses: ['episodes_sync_id', 'episodes_guid', 'episodes_pkey'],
       buffers: 30 * 60,

@@ -62,13 +62,57 @@ const sameUrl = `e.episode_url <> '' AND sync.digest(e.episode_url) = sync.diges
 const sameDate = `e.publish_date <> '${unknownMetadata.publishDate}' AND e.publish_date = x."publishDate"`;
 const meets = `(x.bare OR x."episodeGuid" IS NULL)`;
 
+const currentGuids = `
+     (SELECT json_agg(json_build_array(n."podcastGuid", json_build_object('id', n.subscription_id, 'currentGuid', s.guid)))
+      FROM (SELECT DISTINCT "podcastGuid", subscription_id FROM entries) n
+      JOIN subscription.current_guids s ON s.user_id = $1 AND s.subscription_id = n.subscription_id) AS subscriptions`;
+const room = (episodes: string, aliases: string) => `
+     (SELECT json_build_object('episodes', ${episodes} - coalesce(max(t.episodes), 0), 'aliases', ${aliases} - coalesce(max(t.sync_ids), 0))
+      FROM episode.totals t WHERE t.user_id = $1) AS room`;
+
+/**
+ * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads what most uploads are about: the episodes
+ * that the entries name by a sync_id, an alias or an episode_guid, one probe each; none where they are too large for one
+ * upload. What these do not settle {@link load} reads.
+ */
+export const loadKnown = statement(
+  'episode.load_known',
+  `WITH entries AS MATERIALIZED (
+     SELECT e.*, n.subscription_id
+     FROM json_to_recordset($2) AS e ("podcastGuid" uuid, "syncId" uuid, "episodeGuid" text)
+     JOIN subscription.named_subscriptions n ON n.user_id = $1 AND n.guid = e."podcastGuid" AND n.live
+   ), aliases AS MATERIALIZED (
+     SELECT a.sync_id, a.episode_id FROM entries x CROSS JOIN LATERAL (
+       SELECT s.sync_id, s.episode_id FROM episode.sync_ids s WHERE s.user_id = $1 AND s.sync_id = x."syncId" LIMIT 1
+     ) a
+   ), found AS MATERIALIZED (
+     SELECT f.id FROM entries x CROSS JOIN LATERAL (
+       SELECT e.id FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
+     ) f
+     UNION SELECT a.episode_id FROM aliases a
+     UNION SELECT f.id FROM entries x CROSS JOIN LATERAL (
+       SELECT e.id FROM episode.episodes e
+       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND e.episode_guid <> ''
+         AND sync.sha256(e.episode_guid) = sync.sha256(x."episodeGuid") LIMIT 1
+     ) f
+   ), rows AS MATERIALIZED (
+     SELECT e.* FROM found CROSS JOIN LATERAL (
+       SELECT ${rowColumns}, ${jsonBytes} AS bytes FROM episode.episodes e WHERE e.user_id = $1 AND e.id = found.id OFFSET 0
+     ) e
+   )
+   SELECT ${currentGuids},
+     (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
+     (SELECT json_agg(row_to_json(r)) FROM rows r WHERE (SELECT sum(bytes) FROM rows) <= ${mostBytes}) AS episodes,
+     ${room('$3', '$4')}`,
+);
+
 /**
  * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Reads the episodes that the
  * entries could mean, of which the rules choose in memory: `named` by its sync_id or an alias (rank 0), those with its
  * episode_guid (rank 1), and, for an entry without a known sync_id, those of the other ranks. Of one with a known sync_id
  * that brings an enclosure_url to an episode without, also those of rank 2 without an episode_guid: they are the same
- * (`brought`). Where all these are too many for one upload, `kept` takes the ones that are named, then the first of each look-up, then the second ones and so on;
- * `incomplete` lists the entries and ranks of which some were left out.
+ * (`brought`). Where all these are too many for one upload, `kept` takes the ones that are named, then the first of each
+ * look-up, then the second ones and so on; `incomplete` lists the entries and ranks of which some were left out.
  */
 export const load = statement(
   'episode.load',
@@ -121,10 +165,7 @@ export const load = statement(
        WINDOW nearest AS (ORDER BY place, id)
      ) f WHERE bytes <= ${mostBytes} AND rows <= ${mostRows}
    )
-   SELECT
-     (SELECT json_agg(json_build_array(n."podcastGuid", json_build_object('id', n.subscription_id, 'currentGuid', s.guid)))
-      FROM (SELECT DISTINCT "podcastGuid", subscription_id FROM entries) n
-      JOIN subscription.current_guids s ON s.user_id = $1 AND s.subscription_id = n.subscription_id) AS subscriptions,
+   SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      (SELECT json_agg(row_to_json(r)) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
@@ -137,6 +178,5 @@ export const load = statement(
        FROM found f LEFT JOIN kept k USING (id) GROUP BY f.entry, f.rank
      ) i WHERE i.complete_to IS NOT NULL) AS incomplete,
      (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
-     (SELECT json_build_object('episodes', $4 - coalesce(max(t.episodes), 0), 'aliases', $5 - coalesce(max(t.sync_ids), 0))
-      FROM episode.totals t WHERE t.user_id = $1) AS room`,
+     ${room('$4', '$5')}`,
 );

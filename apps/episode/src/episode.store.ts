@@ -11,11 +11,11 @@ import {
 import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
 import type { Upload } from './episode-entry.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { load, shownColumns } from './episode.load.js';
+import { load, loadKnown, shownColumns } from './episode.load.js';
 import { type EpisodeRow, type Metadata, shown } from './episode.rule.js';
 import type { Changes, Loaded } from './known-episodes.js';
 
-export { load };
+export { load, loadKnown };
 
 /**
  * $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change. Runs before {@link save},
@@ -71,7 +71,17 @@ export type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteFo
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
 type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & { episodes: LoadedRow[] | null };
 
-/** The statement that reads the episodes which entries could mean; {@link toLoaded} takes what it answers. */
+/** The statement that reads the episodes which entries name; {@link toLoaded} takes what it answers. */
+export function named(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
+  const entries = uploads.map(({ podcastGuid, syncId, metadata: { episodeGuid } }) => ({
+    podcastGuid,
+    syncId,
+    episodeGuid,
+  }));
+  return [loadKnown, [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES]];
+}
+
+/** The statement that reads all episodes which entries could mean; {@link toLoaded} takes what it answers. */
 export function meant(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
   const entries = uploads.map(({ podcastGuid, syncId, metadata }, entry) => ({
     entry,

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { validateEntry } from './episode-entry.rule.js';
+import type { EpisodeRow } from './episode.rule.js';
 import { elsewhere, metadata, podcast, stored, syncId, upload, world } from '../testing/known.world.js';
 
 const number = fc.integer({ min: 1, max: 4 });
@@ -118,3 +120,43 @@ it('takes no state away and makes none older by entries that bring none, whateve
     }),
   );
 });
+
+it('what settles all entries has the outcome that it has among all episodes', () => {
+  const before = [
+    stored(1, { enclosureUrl: '' }),
+    stored(2),
+    stored(3, { subscriptionId: 20 }),
+    stored(4, { episodeGuid: '' }),
+  ];
+  const settled = fc
+    .array(entry, { minLength: 1, maxLength: 6 })
+    .filter((entries) => settles(named(before, entries), entries));
+  fc.assert(
+    fc.property(settled, (entries) => {
+      const [few, all] = [world(named(before, entries)), world(before)];
+      expect(upload(few, ...entries)).toEqual(upload(all, ...entries));
+      expect(few.changes()).toEqual(all.changes());
+    }),
+  );
+});
+
+type Entry = typeof entry extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** The episodes that entries name by their sync_id or their episode_guid. */
+function named(episodes: EpisodeRow[], entries: Entry[]): EpisodeRow[] {
+  const subscriptions: Record<string, number> = { [podcast]: 10, [elsewhere]: 20 };
+  return episodes.filter((row) =>
+    entries.some(
+      (sent) =>
+        sent.syncId === row.syncId ||
+        (sent.episodeGuid !== '' &&
+          sent.episodeGuid === row.episodeGuid &&
+          subscriptions[sent.podcastGuid] === row.subscriptionId),
+    ),
+  );
+}
+
+function settles(episodes: EpisodeRow[], entries: Entry[]): boolean {
+  const known = world(episodes);
+  return entries.map(validateEntry).every((judged) => !('sent' in judged) || known.settles(judged));
+}

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { unknownMetadata } from '#contracts';
 import { type EpisodeRow, type Identity, looksAlike, type Metadata, type SentMetadata } from './episode.rule.js';
+import type { Upload } from './episode-entry.rule.js';
 import { MatchIndex, type Rank } from './match.rule.js';
 
 /** A live subscription that an upload names. */
@@ -71,6 +72,23 @@ export class KnownEpisodes {
 
   subscription(guid: string): NamedSubscription | undefined {
     return this.subscriptions.get(guid);
+  }
+
+  /**
+   * Whether what an entry means is among the episodes that entries name ({@link Loaded} by `episode.load_known`), so that
+   * no others need to be read: it is named, and brings nothing by which it or others would be found in another way.
+   */
+  settles({ podcastGuid, syncId, metadata }: Pick<Upload, 'podcastGuid' | 'syncId' | 'metadata'>): boolean {
+    const subscription = this.subscription(podcastGuid);
+    if (!subscription) return true;
+    const { episodeGuid = '', enclosureUrl } = metadata;
+    const id =
+      (syncId === undefined ? undefined : this.bySync.get(syncId)) ??
+      this.index.find(subscription.id, { ...unknownMetadata, episodeGuid })?.id;
+    const row = id === undefined ? undefined : this.rows.get(id);
+    if (!row) return false;
+    const isRenamed = episodeGuid !== '' && row.episodeGuid !== '' && row.episodeGuid !== episodeGuid;
+    return !isRenamed && (enclosureUrl === undefined || row.enclosureUrl !== '');
   }
 
   /** The episode that a sync_id names; or `'unread'`. */
