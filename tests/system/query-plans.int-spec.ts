@@ -48,7 +48,7 @@ beforeAll(async () => {
   );
   guids = found.rows.map(({ guid }) => guid);
   const rows = await client.query<Record<string, unknown>>(
-    'SELECT * FROM episode.episodes WHERE user_id = $1 ORDER BY id OFFSET $2 LIMIT 30',
+    'SELECT * FROM episode.episodes JOIN episode.states USING (user_id, id) WHERE user_id = $1 ORDER BY id OFFSET $2 LIMIT 30',
     [ascending, large / 2],
   );
   stored = rows.rows;
@@ -108,7 +108,7 @@ const page = (id: string, boundary: number, total: number | null) => [id, '-infi
 describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode states`, () => {
   it('a page reached by a link reads its rows through the primary key, wherever in the list it is', async () => {
     // Each row is a page of the table and one look-up of its subscription.
-    const most = { uses: ['episodes_pkey'], buffers: 51 * 6 };
+    const most = { uses: ['states_pkey', 'episodes_pkey'], buffers: 51 * 10 };
     const middle = Number(stored[0]?.['id']);
     await expectPlans(episodes.list.forward, page(ascending, 0, large), most);
     await expectPlans(episodes.list.forward, page(ascending, middle, large), most);
@@ -117,8 +117,8 @@ describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode s
 
   it('a first page finds its total as one row, however much the user has', async () => {
     await expectPlans(episodes.list.forward, page(ascending, 0, null), {
-      uses: ['episodes_pkey', 'totals_pkey'],
-      buffers: 51 * 6,
+      uses: ['states_pkey', 'episodes_pkey', 'totals_pkey'],
+      buffers: 51 * 10,
     });
   });
 
@@ -167,7 +167,9 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
 
   it('an upload saves its rows with the look-ups of each one’s indexes', async () => {
     const rows = stored.map((row) => ({ ...row, playback_position: 7, changed: '2026-01-02' }));
-    await expectPlans(episodes.save, [ascending, JSON.stringify(rows), '[]'], { uses: [], buffers: 30 * 80 });
+    const values = [ascending, JSON.stringify(rows)];
+    await expectPlans(episodes.settle, values, { uses: ['states_pkey'], buffers: 30 * 30 });
+    await expectPlans(episodes.describe, values, { uses: ['episodes_pkey'], buffers: 30 * 60 });
   });
 
   it('a write of subscriptions finds what its names mean by look-ups', async () => {
@@ -227,7 +229,7 @@ describe.skipIf(partitioned)(`query plans on plain tables of lists with since, $
       for (const share of [0, 0.001, 0.1, 0.5]) {
         const since = share === 0 ? '2026-01-01' : upload(Math.floor(lastUpload * (1 - share)));
         const { rows } = await client.query<{ ids: number[] }>(
-          'SELECT array_agg(id::int ORDER BY id) AS ids FROM episode.episodes WHERE user_id = $1 AND changed > $2',
+          'SELECT array_agg(id::int ORDER BY id) AS ids FROM episode.states WHERE user_id = $1 AND changed > $2',
           [id, since],
         );
         found.push({ id, since, ids: rows[0]?.ids ?? [], where: id === ascending ? 'highest' : 'lowest' });

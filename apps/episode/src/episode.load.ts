@@ -2,7 +2,7 @@ import { metadataNames, statusNames, unknownMetadata, wireNames } from '#contrac
 import { statement } from '#database';
 
 /**
- * What a client is shown of an episode `e`, under the names that the rules use.
+ * What a client is shown of an episode `e` with its state `s`, under the names that the rules use.
  *
  * @param time how a time is read.
  */
@@ -12,7 +12,7 @@ export const shownColumns = (time: (column: string) => string) => {
     return `${name === 'publishDate' ? time(column) : column} AS "${name}"`;
   });
   const statuses = statusNames.map((name) => {
-    const column = `e.${wireNames[name]}`;
+    const column = `s.${wireNames[name]}`;
     return `${column} AS "${name}", ${time(`${column}_at`)} AS "${name}At"`;
   });
   return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
@@ -21,9 +21,12 @@ export const shownColumns = (time: (column: string) => string) => {
 /** A time in JSON is printed in the zone of the session, unless it has none. */
 const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 
-/** All columns of an episode `e`, for {@link toRow} of the store. */
-export const rowColumns = `e.id, e.subscription_id AS "subscriptionId", e.minute_forms AS "minuteForms",
-           ${inUtc('e.changed')} AS changed, ${shownColumns(inUtc)}`;
+/** All columns of an episode `e` with its state `s`, for {@link toRow} of the store. */
+export const rowColumns = `e.id, e.subscription_id AS "subscriptionId", s.minute_forms AS "minuteForms",
+           ${inUtc('s.changed')} AS changed, ${shownColumns(inUtc)}`;
+
+/** The tables of {@link rowColumns}. */
+export const rowTables = 'episode.episodes e JOIN episode.states s ON s.user_id = e.user_id AND s.id = e.id';
 
 /** The most episodes that one upload reads, in rows and in bytes of JSON. */
 const mostRows = 2_000;
@@ -97,7 +100,7 @@ export const loadKnown = statement(
      ) f
    ), rows AS MATERIALIZED (
      SELECT e.* FROM found CROSS JOIN LATERAL (
-       SELECT ${rowColumns}, ${jsonBytes} AS bytes FROM episode.episodes e WHERE e.user_id = $1 AND e.id = found.id OFFSET 0
+       SELECT ${rowColumns}, ${jsonBytes} AS bytes FROM ${rowTables} WHERE e.user_id = $1 AND e.id = found.id OFFSET 0
      ) e
    )
    SELECT ${currentGuids},
@@ -170,7 +173,7 @@ export const load = statement(
      (SELECT json_agg(row_to_json(r)) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
          SELECT ${rowColumns}
-         FROM episode.episodes e WHERE e.user_id = $1 AND e.id = kept.id OFFSET 0
+         FROM ${rowTables} WHERE e.user_id = $1 AND e.id = kept.id OFFSET 0
        ) e
      ) r) AS episodes,
      (SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (

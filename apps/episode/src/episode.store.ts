@@ -8,7 +8,7 @@ import {
   statusNames,
   wireNames,
 } from '#contracts';
-import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
+import { type Bound, type Database, listing, listPage, type Statement, statement, type Transaction } from '#database';
 import type { Upload } from './episode-entry.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { load, loadKnown, shownColumns } from './episode.load.js';
@@ -18,13 +18,15 @@ import type { Changes, Loaded } from './known-episodes.js';
 export { load, loadKnown };
 
 /**
- * $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change. Runs before {@link save},
- * so that no row takes an episode_guid that another one still has.
+ * $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change. Runs before the others, so
+ * that no row takes an episode_guid that another one still has.
  */
-const makeWay = statement(
+export const makeWay = statement(
   'episode.make_way',
   `WITH gone AS (
      DELETE FROM episode.episodes WHERE user_id = $1 AND id = ANY ($2::bigint[])
+   ), states AS (
+     DELETE FROM episode.states WHERE user_id = $1 AND id = ANY ($2::bigint[])
    ), aliases AS (
      UPDATE episode.sync_ids s SET episode_id = a.survivor
      FROM unnest($2::bigint[], $3::bigint[]) a (absorbed, survivor)
@@ -33,36 +35,62 @@ const makeWay = statement(
    UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND id = ANY ($4::bigint[])`,
 );
 
-const changeable = ['subscription_id', 'changed', 'minute_forms']
-  .concat(metadataNames.map((name) => wireNames[name]))
-  .concat(statusNames.flatMap((name) => [wireNames[name], `${wireNames[name]}_at`]));
-const columns = ['id', 'sync_id', ...changeable].join(', ');
+const describing = metadataNames.map((name) => wireNames[name]);
+const identity = ['id', 'subscription_id', 'sync_id', ...describing].join(', ');
+const changing = [
+  'changed',
+  'minute_forms',
+  ...statusNames.flatMap((name) => [wireNames[name], `${wireNames[name]}_at`]),
+];
+const state = ['id', ...changing].join(', ');
+const assigned = (columns: readonly string[]) => columns.map((column) => `${column} = r.${column}`).join(', ');
 
-export const save = statement(
-  'episode.save',
-  `WITH rows AS (
-     INSERT INTO episode.episodes (user_id, ${columns})
-     SELECT $1, ${columns} FROM json_populate_recordset(NULL::episode.episodes, $2)
-     ON CONFLICT (user_id, id) DO UPDATE SET ${changeable.map((column) => `${column} = excluded.${column}`).join(', ')}
+/** $1 user, $2 new episodes with their states. */
+export const add = statement(
+  'episode.add',
+  `WITH made AS (
+     INSERT INTO episode.episodes (user_id, ${identity})
+     SELECT $1, ${identity} FROM json_populate_recordset(NULL::episode.episodes, $2)
    )
-   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
-   SELECT $1, (a ->> 0)::uuid, (a ->> 1)::bigint FROM json_array_elements($3) a
+   INSERT INTO episode.states (user_id, ${state})
+   SELECT $1, ${state} FROM json_populate_recordset(NULL::episode.states, $2)`,
+);
+
+/** $1 user, $2 known episodes that are described in another way. */
+export const describe = statement(
+  'episode.describe',
+  `UPDATE episode.episodes e SET ${assigned(describing)} FROM json_populate_recordset(NULL::episode.episodes, $2) r
+   WHERE e.user_id = $1 AND e.id = r.id`,
+);
+
+/** $1 user, $2 states that changed. */
+export const settle = statement(
+  'episode.settle',
+  `UPDATE episode.states s SET ${assigned(changing)} FROM json_populate_recordset(NULL::episode.states, $2) r
+   WHERE s.user_id = $1 AND s.id = r.id`,
+);
+
+/** $1 user, $2 further sync_ids and the episodes that they name. */
+export const addAliases = statement(
+  'episode.add_aliases',
+  `INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
+   SELECT $1, (a ->> 0)::uuid, (a ->> 1)::bigint FROM json_array_elements($2) a
    ON CONFLICT (user_id, sync_id) DO UPDATE SET episode_id = excluded.episode_id`,
 );
 
-/** $1 user, $2 how many aliases were added. */
-export const countAliases = statement(
-  'episode.count_aliases',
-  `INSERT INTO episode.totals AS t (user_id, sync_ids) VALUES ($1, $2)
-   ON CONFLICT (user_id) DO UPDATE SET sync_ids = t.sync_ids + excluded.sync_ids`,
+/** $1 user, $2 how many more episodes there are, or fewer, $3 how many more aliases. */
+export const count = statement(
+  'episode.count',
+  `INSERT INTO episode.totals AS t (user_id, episodes, sync_ids) VALUES ($1, greatest($2::bigint, 0), $3::bigint)
+   ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + $2, sync_ids = t.sync_ids + $3`,
 );
 
 export const list = listing('episode.list', {
-  row: 'e',
-  columns: `e.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
-  from: `episode.episodes e
+  row: 's',
+  columns: `s.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
+  from: `episode.states s JOIN episode.episodes e ON e.user_id = s.user_id AND e.id = s.id
     LEFT JOIN subscription.current_guids g ON g.user_id = e.user_id AND g.subscription_id = e.subscription_id`,
-  matching: 'episode.episodes e',
+  matching: 'episode.states s',
   total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
 });
 
@@ -106,15 +134,21 @@ export function toLoaded([found]: readonly Found[]): Loaded {
 
 /** Writes what an upload changed, with the commit; before it, where episodes are merged or change their guid. */
 export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
-  const { rows, renamed, aliases, addedAliases, absorbed } = changes;
+  const { rows, made, described, settled, renamed, aliases, addedAliases, absorbed, removed } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {
     const [gone, survivors] = [absorbed.map(({ from }) => from), absorbed.map(({ into }) => into)];
     await transaction.query(makeWay, [userId, gone, survivors, renamed]);
   }
-  if (rows.length > 0 || aliases.length > 0) {
-    transaction.last(save, [userId, JSON.stringify(rows.map(toColumns)), JSON.stringify(aliases)]);
-  }
-  if (addedAliases > 0) transaction.last(countAliases, [userId, addedAliases]);
+  const last = (query: Statement, ids: ReadonlySet<number>, columns: (row: EpisodeRow) => object) => {
+    if (ids.size === 0) return;
+    transaction.last(query, [userId, JSON.stringify(rows.filter(({ id }) => ids.has(id)).map(columns))]);
+  };
+  last(add, made, (row) => ({ ...identityColumns(row), ...stateColumns(row) }));
+  last(describe, described, identityColumns);
+  last(settle, settled, stateColumns);
+  if (aliases.length > 0) transaction.last(addAliases, [userId, JSON.stringify(aliases)]);
+  const more = made.size - removed;
+  if (more !== 0 || addedAliases > 0) transaction.last(count, [userId, more, addedAliases]);
 }
 
 export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listEpisodes>> {
@@ -166,11 +200,17 @@ export function toRow(loaded: LoadedRow): EpisodeRow {
   };
 }
 
-/** A row by the names of its columns. */
-export function toColumns(row: EpisodeRow): Record<string, unknown> {
-  const { id, subscriptionId, syncId, changed, statuses } = row;
-  const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId, changed };
+/** What identifies and describes a row, by the names of its columns. */
+export function identityColumns(row: EpisodeRow): Record<string, unknown> {
+  const { id, subscriptionId, syncId } = row;
+  const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId };
   for (const name of metadataNames) values[wireNames[name]] = row[name];
+  return values;
+}
+
+/** What changes of a row, by the names of its columns. */
+export function stateColumns({ id, changed, statuses }: EpisodeRow): Record<string, unknown> {
+  const values: Record<string, unknown> = { id, changed };
   let minuteForms = 0;
   for (const [bit, name] of statusNames.entries()) {
     const status = statuses[name];

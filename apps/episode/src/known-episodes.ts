@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { unknownMetadata } from '#contracts';
+import { metadataNames, unknownMetadata } from '#contracts';
 import { type EpisodeRow, type Identity, looksAlike, type Metadata, type SentMetadata } from './episode.rule.js';
 import type { Upload } from './episode-entry.rule.js';
 import { MatchIndex, type Rank } from './match.rule.js';
@@ -28,12 +28,18 @@ export interface Loaded {
 /** What an upload changes, for the statements that write it. */
 export interface Changes {
   rows: EpisodeRow[];
+  /** Of the rows the new ones, those that are described in another way, and those whose state changed; by id. */
+  made: ReadonlySet<number>;
+  described: ReadonlySet<number>;
+  settled: ReadonlySet<number>;
   /** Stored rows whose episode_guid changes. */
   renamed: number[];
   aliases: [syncId: string, episodeId: number][];
   /** How many of the aliases are new. */
   addedAliases: number;
   absorbed: { from: number; into: number }[];
+  /** How many of the absorbed were stored. */
+  removed: number;
 }
 
 /**
@@ -179,12 +185,19 @@ export class KnownEpisodes {
       const before = this.stored.get(id)?.episodeGuid ?? '';
       return before !== '' && before !== episodeGuid;
     });
+    const known = rows.filter(({ id }) => this.stored.has(id));
+    const differs = (isOther: (before: EpisodeRow, row: EpisodeRow) => boolean) =>
+      new Set(known.filter((row) => isOther(this.stored.get(row.id) as EpisodeRow, row)).map(({ id }) => id));
     return {
       rows,
+      made: new Set(rows.map(({ id }) => id).filter((id) => !this.stored.has(id))),
+      described: differs((before, row) => metadataNames.some((name) => before[name] !== row[name])),
+      settled: differs((before, row) => before.changed !== row.changed || before.statuses !== row.statuses),
       renamed: renamed.map((row) => row.id),
       aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.survivorOf(id)]),
       addedAliases: this.addedAliases,
       absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.survivorOf(id) })),
+      removed: [...this.survivors.keys()].filter((id) => this.stored.has(id)).length,
     };
   }
 

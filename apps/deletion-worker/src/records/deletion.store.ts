@@ -115,11 +115,15 @@ export const cascade = statement(
   `WITH clock AS (SELECT sync.advance_clock($1) AS stamp),
    episodes AS (
      DELETE FROM episode.episodes WHERE user_id = $1 AND subscription_id = $2 RETURNING id
+   ), states AS (
+     DELETE FROM episode.states s USING episodes e WHERE s.user_id = $1 AND s.id = e.id
    ), sync_ids AS (
      DELETE FROM episode.sync_ids s USING episodes e WHERE s.user_id = $1 AND s.episode_id = e.id RETURNING s.sync_id
    ), total AS (
-     UPDATE episode.totals t SET sync_ids = greatest(t.sync_ids - gone.sync_ids, 0)
-     FROM (SELECT count(*) AS sync_ids FROM sync_ids) gone WHERE t.user_id = $1 AND gone.sync_ids > 0
+     UPDATE episode.totals t
+     SET episodes = t.episodes - gone.episodes, sync_ids = greatest(t.sync_ids - gone.sync_ids, 0)
+     FROM (SELECT (SELECT count(*) FROM episodes) AS episodes, (SELECT count(*) FROM sync_ids) AS sync_ids) gone
+     WHERE t.user_id = $1 AND gone.episodes > 0
    )
    UPDATE subscription.subscriptions s
    SET is_subscribed = false, subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp

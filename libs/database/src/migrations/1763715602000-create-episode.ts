@@ -21,7 +21,9 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
       DROP AGGREGATE episode.newest(episode.status);
       DROP FUNCTION episode.newer(episode.status, episode.status);
       DROP TYPE episode.status;
+      DROP TABLE episode.totals;
       DROP TABLE episode.sync_ids;
+      DROP TABLE episode.states;
       DROP TABLE episode.episodes;
       DROP SEQUENCE episode.episode_id;
       DROP SCHEMA episode;
@@ -46,35 +48,23 @@ const tables = (byUser: ByUser) => `
   CREATE SEQUENCE episode.episode_id;
   GRANT USAGE ON SEQUENCE episode.episode_id TO podcast_sync_episode_group;
 
+  -- What an episode is, which rarely changes, with all indexes that find it. What a listener did with it, which changes
+  -- all the time, is in episode.states: a row there for each row here, with the same id.
   CREATE TABLE episode.episodes (
     user_id uuid NOT NULL,
     id bigint NOT NULL DEFAULT nextval('episode.episode_id'),
     subscription_id bigint NOT NULL,
-    changed timestamptz(3) NOT NULL,
     publish_date timestamptz(3) NOT NULL,
     duration double precision,
-    playback_position double precision,
-    playback_position_at timestamptz,
-    played_status_at timestamptz,
-    new_status_at timestamptz,
-    download_status_at timestamptz,
-    favorite_status_at timestamptz,
-    minute_forms smallint NOT NULL DEFAULT 0,
-    played_status boolean,
-    new_status boolean,
-    download_status boolean,
-    favorite_status boolean,
     sync_id uuid NOT NULL,
     episode_guid text NOT NULL,
     title text NOT NULL,
     enclosure_url text NOT NULL,
     episode_url text NOT NULL,
     CONSTRAINT episodes_pkey PRIMARY KEY (user_id, id),
-    ${wholeStatuses(statuses)},
     CONSTRAINT episodes_duration_is_positive CHECK (duration > 0)
   ) ${byUser('episode.episodes')};
   CREATE UNIQUE INDEX episodes_sync_id ON episode.episodes (user_id, sync_id);
-  CREATE INDEX episodes_changed ON episode.episodes (user_id, changed, id);
   -- What identifies an episode within its subscription, each as one look-up.
   CREATE UNIQUE INDEX episodes_guid ON episode.episodes (user_id, subscription_id, sync.sha256(episode_guid))
     WHERE episode_guid <> '';
@@ -98,6 +88,28 @@ const tables = (byUser: ByUser) => `
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.episodes TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.episodes TO podcast_sync_deletion_group;
 
+  CREATE TABLE episode.states (
+    user_id uuid NOT NULL,
+    id bigint NOT NULL,
+    changed timestamptz(3) NOT NULL,
+    playback_position double precision,
+    playback_position_at timestamptz,
+    played_status_at timestamptz,
+    new_status_at timestamptz,
+    download_status_at timestamptz,
+    favorite_status_at timestamptz,
+    minute_forms smallint NOT NULL DEFAULT 0,
+    played_status boolean,
+    new_status boolean,
+    download_status boolean,
+    favorite_status boolean,
+    CONSTRAINT states_pkey PRIMARY KEY (user_id, id),
+    ${wholeStatuses(statuses)}
+  ) ${byUser('episode.states')};
+  CREATE INDEX states_changed ON episode.states (user_id, changed, id);
+  GRANT SELECT, INSERT, UPDATE, DELETE ON episode.states TO podcast_sync_episode_group;
+  GRANT SELECT, DELETE ON episode.states TO podcast_sync_deletion_group;
+
   CREATE TABLE episode.sync_ids (
     user_id uuid NOT NULL,
     sync_id uuid NOT NULL,
@@ -107,6 +119,18 @@ const tables = (byUser: ByUser) => `
   CREATE INDEX sync_ids_episode_id ON episode.sync_ids (user_id, episode_id);
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.sync_ids TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.sync_ids TO podcast_sync_deletion_group;
+
+  -- How many episodes each user has, and how many further sync_ids, kept by the statements that add or remove some.
+  -- Counting them for a list's total and for the quotas would cost by all that the user ever had.
+  CREATE TABLE episode.totals (
+    user_id uuid NOT NULL,
+    episodes bigint NOT NULL DEFAULT 0,
+    sync_ids bigint NOT NULL DEFAULT 0,
+    CONSTRAINT totals_pkey PRIMARY KEY (user_id),
+    CONSTRAINT totals_are_no_debts CHECK (episodes >= 0 AND sync_ids >= 0)
+  ) ${byUser('episode.totals')};
+  GRANT SELECT, INSERT, UPDATE ON episode.totals TO podcast_sync_episode_group;
+  GRANT SELECT, UPDATE ON episode.totals TO podcast_sync_deletion_group;
 `;
 
 const newest = `
