@@ -56,18 +56,18 @@ export const add = statement(
    SELECT $1, ${state} FROM json_populate_recordset(NULL::episode.states, $2)`,
 );
 
-/** $1 user, $2 known episodes that are described in another way. */
+/** $1 user, $2 known episodes that are described in another way, $3 their ids, by which they are found. */
 export const describe = statement(
   'episode.describe',
   `UPDATE episode.episodes e SET ${assigned(describing)} FROM json_populate_recordset(NULL::episode.episodes, $2) r
-   WHERE e.user_id = $1 AND e.id = r.id`,
+   WHERE e.user_id = $1 AND e.id = ANY ($3::bigint[]) AND e.id = r.id`,
 );
 
-/** $1 user, $2 states that changed. */
+/** $1 user, $2 states that changed, $3 their ids, by which they are found. */
 export const settle = statement(
   'episode.settle',
   `UPDATE episode.states s SET ${assigned(changing)} FROM json_populate_recordset(NULL::episode.states, $2) r
-   WHERE s.user_id = $1 AND s.id = r.id`,
+   WHERE s.user_id = $1 AND s.id = ANY ($3::bigint[]) AND s.id = r.id`,
 );
 
 /** $1 user, $2 further sync_ids and the episodes that they name. */
@@ -141,7 +141,8 @@ export async function saveChanges(transaction: Transaction, userId: string, chan
   }
   const last = (query: Statement, ids: ReadonlySet<number>, columns: (row: EpisodeRow) => object) => {
     if (ids.size === 0) return;
-    transaction.last(query, [userId, JSON.stringify(rows.filter(({ id }) => ids.has(id)).map(columns))]);
+    const written = JSON.stringify(rows.filter(({ id }) => ids.has(id)).map(columns));
+    transaction.last(query, query === add ? [userId, written] : [userId, written, [...ids]]);
   };
   last(add, made, (row) => ({ ...identityColumns(row), ...stateColumns(row) }));
   last(describe, described, identityColumns);

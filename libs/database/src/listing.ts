@@ -38,24 +38,29 @@ export function listing(name: string, parts: ListParts): Listing {
   const { row, columns, from, matching, where = 'true' } = parts;
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
   const match = matchBy(`${row}.changed`);
+  // greatest(changed) equals `changed`, but is in no index. So Postgres walks ids in their order; by the index on
+  // `changed` it might read all matches again, and sort them, for every page.
+  const walked = matchBy(`greatest(${row}.changed)`);
   const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
   const clock = `coalesce(${clockOf}, 'epoch') AS clock`;
-  const page = (beyond: string, direction: string) => `
-    WITH page AS (
-      SELECT ${columns} FROM ${from}
-      WHERE ${match} AND ${row}.id ${beyond} $4
-      ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5
-    )
-    SELECT head.*, page.*
-    FROM (SELECT ${clock}, coalesce($6::bigint, (${total}), 0) AS total) head
-    LEFT JOIN page ON true
-    ORDER BY page.id ${direction}`;
   // Selects ids first and joins the columns to them, so that Postgres sorts nothing but ids.
   const items = (ids: string) => `
     SELECT item.* FROM (${ids}) match
     CROSS JOIN LATERAL (
       SELECT ${columns} FROM ${from} WHERE ${row}.user_id = $1 AND ${row}.id = match.id OFFSET 0
     ) item`;
+  const walk = (beyond: string, direction: string) =>
+    `FROM ${matching} WHERE ${walked} AND ${row}.id ${beyond} $4 ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5`;
+  const page = (beyond: string, direction: string) => `
+    WITH page AS (${
+      from === matching
+        ? `SELECT ${columns} ${walk(beyond, direction)}`
+        : items(`SELECT ${row}.id ${walk(beyond, direction)}`)
+    })
+    SELECT head.*, page.*
+    FROM (SELECT ${clock}, coalesce($6::bigint, (${total}), 0) AS total) head
+    LEFT JOIN page ON true
+    ORDER BY page.id ${direction}`;
   // By the index on `changed`: a few matches cost little, however many rows the user has. No row changed later than the
   // clock, so nothing is searched where the clock has not advanced beyond $2.
   const changed = `
@@ -69,9 +74,6 @@ export function listing(name: string, parts: ListParts): Listing {
     CROSS JOIN (SELECT count(*) AS total, min(id) AS "firstMatch", max(id) AS "lastMatch" FROM matches) matched
     LEFT JOIN page ON true
     ORDER BY page.id`;
-  // greatest(changed) equals `changed`, but is in no index. So Postgres walks the ids of the range in their order; by
-  // the index on `changed` it might read all matches again, and sort them, for every page.
-  const walked = matchBy(`greatest(${row}.changed)`);
   const changedPage = (beyond: string, direction: string) => `
     WITH page AS (${items(`
       SELECT ${row}.id FROM ${matching}
