@@ -45,7 +45,7 @@ test('three devices, two of which know the declared guid, through a move to http
       expect(episodes).toHaveLength(1);
       expect(episodes[0]).toMatchObject({ podcast_guid: current, playback_position: { value: order.length - 1 } });
     }),
-    { numRuns: full ? 300 : 25 },
+    { numRuns: full ? 150 : 25 },
   );
 });
 

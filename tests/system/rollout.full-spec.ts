@@ -43,7 +43,7 @@ describe('a rollout', { timeout: limitMs }, () => {
     await ended(traffic, 100);
     await migrate(stack.postgres.url);
     await endWell(stack, traffic, gateways);
-    expect(await countedOn(stack)).toEqual([2, 2, 2]);
+    await eventually(async () => expect(await countedOn(stack)).toEqual([2, 2, 2]));
   });
 
   it('in which tables and rights are not there yet while all migrations are said to be: 503, and deletions wait', async () => {

@@ -222,7 +222,7 @@ describe('an upload', () => {
         const expected = rows.map((row) => ({ ...shownEpisode(row, row.statuses, podcast), sync_id: '' }));
         expect((await list()).map((of) => ({ ...of, sync_id: '' }))).toEqual(expected);
       }),
-      { numRuns: full ? 2_000 : 100 },
+      { numRuns: full ? 500 : 100 },
     );
   });
 
@@ -245,7 +245,7 @@ describe('an upload', () => {
         );
         expect(rows).toEqual([{ ambiguous: 0, astray: 0, uncounted: 0, uncountedAliases: 0 }]);
       }),
-      { numRuns: full ? 2_000 : 100 },
+      { numRuns: full ? 500 : 100 },
     );
   });
 
@@ -265,7 +265,7 @@ describe('an upload', () => {
           expect(new Set(stamped)).toEqual(new Set([...differing, ...absorbers]));
         }
       }),
-      { numRuns: full ? 1_000 : 50 },
+      { numRuns: full ? 300 : 50 },
     );
   });
 

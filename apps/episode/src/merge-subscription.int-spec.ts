@@ -20,7 +20,7 @@ import { matchKeys } from './match.rule.js';
 
 const [from, into] = [1, 2];
 const [earlier, stamp] = ['2026-01-01T00:00:00.000Z', '2026-02-02T00:00:00.000Z'];
-const runs = { numRuns: process.env.TEST_FULL ? 2_000 : 150 };
+const runs = { numRuns: process.env.TEST_FULL ? 800 : 150 };
 
 let world: ServiceWorld;
 beforeAll(async () => {

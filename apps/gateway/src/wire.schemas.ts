@@ -14,7 +14,7 @@ import {
   wireNames,
 } from '#contracts';
 import { z } from 'zod';
-import { QueryString } from './list/list.query.js';
+import { QueryString } from './http/query.string.js';
 
 const httpUrl = z
   .string()
@@ -28,7 +28,8 @@ const sentTime = z
 
 /** The `timestamp` of a DELETE. @throws Failure `invalid` for one that is no time, and for several. */
 export function deletionTime(url: string): string | undefined {
-  const sent = new QueryString(url.slice(url.indexOf('?')), ['timestamp']).getAll('timestamp');
+  const start = url.indexOf('?');
+  const sent = start < 0 ? [] : new QueryString(url.slice(start), ['timestamp']).getAll('timestamp');
   if (sent.length === 0) return undefined;
   if (sent.length > 1 || !sentTime.safeParse(sent[0]).success) throw new Failure('invalid');
   return sent[0];

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { countedTime } from '#contracts';
+import { countedTime, isSuperseded } from '#contracts';
 import { podcastGuid } from './podcast-guid.rule.js';
 import { type Remaining, RemainingQuota } from './remaining.quota.js';
 
@@ -67,6 +67,11 @@ export function isLive(row: SubscriptionRow | undefined): row is SubscriptionRow
   return row?.deleted === null;
 }
 
+/** Whether it is subscribed, and no DELETE says otherwise. */
+export function isStillSubscribed(row: SubscriptionRow): boolean {
+  return row.isSubscribed && row.deletionId === null;
+}
+
 /**
  * The part of a user's subscriptions that one write is about, in memory: which subscription owns which guid and URL,
  * and what the write has changed so far. Invariants: a guid or URL belongs to at most one subscription; a subscription,
@@ -79,6 +84,8 @@ export class KnownSubscriptions {
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, GuidName>;
   private readonly urls: Map<string, number>;
+  /** Each URL is hashed once: a rule asks for it again and again. */
+  private readonly keys = new Map<string, string>();
   private readonly created = new Set<number>();
   private readonly changedRows = new Set<number>();
   private readonly changedGuids = new Set<string>();
@@ -104,7 +111,7 @@ export class KnownSubscriptions {
   }
 
   byUrl(feedUrl: string): SubscriptionRow | undefined {
-    const id = this.urls.get(urlKey(feedUrl));
+    const id = this.urls.get(this.keyOf(feedUrl));
     return id === undefined ? undefined : this.standing(id);
   }
 
@@ -141,15 +148,10 @@ export class KnownSubscriptions {
     return row;
   }
 
-  /**
-   * Whether what stands is newer than a change of `isSubscribed` (docs/interface.md, "Subscribing is a register"). Of
-   * equal times subscribed wins; a change without a time is of now, and newer than all that stands.
-   */
+  /** Whether what stands is newer than a change of `isSubscribed`. */
   isSuperseded(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): boolean {
-    if (timestamp === undefined) return false;
-    const { at } = countedTime(timestamp, this.arrivedMs);
-    if (at !== row.subscribedAt) return at < row.subscribedAt;
-    return !isSubscribed && row.isSubscribed && row.deletionId === null;
+    const at = timestamp && countedTime(timestamp, this.arrivedMs).at;
+    return isSuperseded({ ...row, isSubscribed: isStillSubscribed(row) }, isSubscribed, at);
   }
 
   /** Subscribes by POST. Revives a tombstone, and wins over a deletion that is still pending. */
@@ -215,7 +217,7 @@ export class KnownSubscriptions {
 
   /** Makes a URL name a subscription, and the guid derived from it unless that is another live one's. */
   nameUrl(row: SubscriptionRow, feedUrl: string): void {
-    const [key, former] = [urlKey(feedUrl), this.byUrl(feedUrl)];
+    const [key, former] = [this.keyOf(feedUrl), this.byUrl(feedUrl)];
     if (!former) this.quota.take('urls');
     else if (former !== row && former.feedUrl === feedUrl) former.hasLostUrl = true;
     this.urls.set(key, row.id);
@@ -248,6 +250,12 @@ export class KnownSubscriptions {
       formerGuids: [...this.formerGuids],
       merges: this.merges.map((merge) => ({ ...merge, survivor: this.standing(merge.from).id })),
     };
+  }
+
+  private keyOf(feedUrl: string): string {
+    const key = this.keys.get(feedUrl) ?? urlKey(feedUrl);
+    this.keys.set(feedUrl, key);
+    return key;
   }
 
   /** The time of a change that is not superseded. A clamped one that changes nothing leaves what stands. */

@@ -7,7 +7,7 @@ import {
   type Subscribed,
   type subscribe,
 } from '#contracts';
-import { isLive, type KnownSubscriptions, type SubscriptionRow } from './known-subscriptions.js';
+import { isLive, isStillSubscribed, type KnownSubscriptions, type SubscriptionRow } from './known-subscriptions.js';
 import type { MergeBudget } from './merge.budget.js';
 import { podcastGuid } from './podcast-guid.rule.js';
 
@@ -94,7 +94,7 @@ function applyEntry(known: KnownSubscriptions, entry: UsableEntry, budget: Merge
   const { row, same, taken, ...names } = guid === undefined ? find(known, entry) : follow(known, entry, guid);
   if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
   // Merging brings the later time of the two: what was unsubscribed or deleted since stays so.
-  if (row && same && !isSubscribed(same) && known.isSuperseded(same, true, timestamp))
+  if (row && same && !isStillSubscribed(same) && known.isSuperseded(same, true, timestamp))
     return applySuperseded(known, entry, row);
   if (taken) return { code: 'feed_url_taken', message: 'Another subscription has this feed_url', guid: taken.guid };
   const owner = guid === undefined ? undefined : known.byGuid(guid);
@@ -130,12 +130,7 @@ function applySuperseded(known: KnownSubscriptions, entry: UsableEntry, row: Sub
   if (guid !== undefined && isFree(known.byGuid(guid)) && known.quota.allows({ guids: 1, pointers: 1 }))
     known.nameGuid(row, guid, true);
   if (isFree(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 })) known.nameUrl(row, feedUrl);
-  return isSubscribed(row) ? row : superseded;
-}
-
-/** Whether it is subscribed, and no DELETE says otherwise. */
-function isSubscribed(row: SubscriptionRow): boolean {
-  return row.isSubscribed && row.deletionId === null;
+  return isStillSubscribed(row) ? row : superseded;
 }
 
 /** An entry without a guid names a subscription by its URL, or else by the guid derived from it, and never moves it. */

@@ -26,9 +26,9 @@ import { applyPatch } from './update.rule.js';
 /**
  * The subscriptions of users. Invariants:
  * - one guid and one URL belong to at most one subscription of a user (primary keys of `guids` and `feed_urls`);
- * - a write of any size is a fixed number of statements, under the user's clock;
+ * - a write of any size is a fixed number of statements, under the user's clock, and one for each merge;
  * - nobody gets more than their quotas allow;
- * - rules are pure functions over what one statement read; one statement writes what they changed, before those that
+ * - rules are pure functions over what one statement read; one statement writes what they changed, beside those that
  *   merge.
  */
 @Injectable()

@@ -1,11 +1,8 @@
 import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
-import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
+import { type Bound, type Database, instant, listing, listPage, statement, type Transaction } from '#database';
 import { type Changes, type Loaded, type Merge, type SubscriptionRow, urlKey } from './known-subscriptions.js';
 import { mostStates } from './merge.budget.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
-
-/** A time in UTC with microseconds, as clients' times are compared. */
-const instant = (time: string) => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed", ${instant('s.is_subscribed_at')} AS "subscribedAt",

@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  countedTime,
   faultInHttpUrl,
   faultInSpacedUrl,
   faultInText,
   guidSchema,
+  isSuperseded,
   keptTitle,
   noProtocol,
   parseStatusTime,
@@ -145,4 +147,41 @@ describe('toStamp', () => {
   it('cuts to milliseconds and never rounds', () => {
     expect(toStamp({ instant: '2023-02-23T14:00:00.123999Z', minuteForm: false })).toBe('2023-02-23T14:00:00.123Z');
   });
+});
+
+describe('a change that ends a subscription', () => {
+  const at = '2026-01-15T00:10:00.000000Z';
+  const standing = (isSubscribed: boolean) => ({ isSubscribed, subscribedAt: at });
+
+  it.each([true, false])('without a time is newer than all that stands: subscribed %s', (isSubscribed) =>
+    expect(isSuperseded(standing(isSubscribed), false, undefined)).toBe(false),
+  );
+
+  it.each([
+    ['2026-01-15T00:09:59.999999Z', true, true],
+    ['2026-01-15T00:09:59.999999Z', false, true],
+    ['2026-01-15T00:10:00.000000Z', true, true],
+    ['2026-01-15T00:10:00.000000Z', false, false],
+    ['2026-01-15T00:10:00.000001Z', true, false],
+  ])('of %s, where subscribed %s stands, is superseded: %s; of equal times subscribed wins', (time, value, is) =>
+    expect(isSuperseded(standing(value), false, time)).toBe(is),
+  );
+
+  it('while one that subscribes is superseded by a later time alone', () => {
+    expect(isSuperseded(standing(true), true, at)).toBe(false);
+    expect(isSuperseded(standing(false), true, at)).toBe(false);
+    expect(isSuperseded(standing(false), true, '2026-01-15T00:09:59.999999Z')).toBe(true);
+  });
+});
+
+describe('a time of a client', () => {
+  const arrivedMs = Date.parse('2026-01-15T00:00:00.000Z');
+
+  it.each([
+    ['2026-01-15T00:05:00.000000Z', '2026-01-15T00:05:00.000000Z', false],
+    ['2026-01-15T00:05:00.000001Z', '2026-01-15T00:00:00.000000Z', true],
+    ['0001-01-01T00:00:00.000000Z', '0001-01-01T00:00:00.000000Z', false],
+  ])('%s counts as %s: more than 5 minutes ahead of the arrival is the arrival', (sent, at, clamped) =>
+    expect(countedTime(sent, arrivedMs)).toEqual({ at, clamped }),
+  );
 });

@@ -109,6 +109,21 @@ export function countedTime(instant: string, arrivedMs: number): { at: string; c
   return { at: clamped ? instantOf(arrivedMs) : instant, clamped };
 }
 
+/**
+ * Whether what stands is newer than a change of `is_subscribed` (docs/interface.md, "Subscribing is a register"). Of equal
+ * times subscribed wins; a change without a time is of now, and newer than all that stands.
+ *
+ * @param standing whether it is subscribed and no DELETE says otherwise, and since when.
+ */
+export function isSuperseded(
+  standing: { isSubscribed: boolean; subscribedAt: string },
+  isSubscribed: boolean,
+  at: string | undefined,
+): boolean {
+  if (at === undefined || at > standing.subscribedAt) return false;
+  return at < standing.subscribedAt || (standing.isSubscribed && !isSubscribed);
+}
+
 /** A time cut to milliseconds, as stamps are written. */
 export function toStamp(time: ClientTime): string {
   return `${time.instant.slice(0, 23)}Z`;

@@ -18,6 +18,11 @@ export function statement(name: string, text: string): Statement {
   return Object.freeze({ name, text });
 }
 
+/** SQL that reads a time as rules compare clients' times: UTC with microseconds (`ClientTime` of the contracts). */
+export function instant(time: string): string {
+  return `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}
+
 /** A statement with its values, as a prepared one where connections keep prepared statements. */
 export function bind(query: Statement, values: readonly unknown[], prepared: boolean, timeoutMs?: number): QueryConfig {
   return {

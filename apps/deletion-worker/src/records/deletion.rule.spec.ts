@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { type DeletionStatus, deletionStatuses } from '#contracts';
 import {
   isFinal,
-  isSuperseded,
   maxAttempts,
   overtaken,
   statesBefore,
@@ -34,25 +33,6 @@ describe('the states of a deletion', () => {
     ['SUCCESS', true],
     ['FAILURE', true],
   ])('%s is final: %s', (status, final) => expect(isFinal(status)).toBe(final));
-});
-
-describe('a DELETE', () => {
-  const at = '2026-01-15T00:10:00.000000Z';
-  const standing = (isSubscribed: boolean) => ({ isSubscribed, subscribedAt: at });
-
-  it.each([true, false])('without a time is newer than all that stands: subscribed %s', (isSubscribed) =>
-    expect(isSuperseded(standing(isSubscribed))).toBe(false),
-  );
-
-  it.each([
-    ['2026-01-15T00:09:59.999999Z', true, true],
-    ['2026-01-15T00:09:59.999999Z', false, true],
-    ['2026-01-15T00:10:00.000000Z', true, true],
-    ['2026-01-15T00:10:00.000000Z', false, false],
-    ['2026-01-15T00:10:00.000001Z', true, false],
-  ])('of %s, where subscribed %s stands, is superseded: %s; of equal times subscribed wins', (time, value, is) =>
-    expect(isSuperseded(standing(value), time)).toBe(is),
-  );
 });
 
 describe('a job that holds a record', () => {

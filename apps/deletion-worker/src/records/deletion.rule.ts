@@ -42,15 +42,6 @@ export const superseded: Ending = {
 };
 
 /**
- * Whether what stands is newer than a DELETE (docs/interface.md, "Subscribing is a register"). Of equal times subscribed
- * wins; a DELETE without a time is of now, and newer than all that stands.
- */
-export function isSuperseded(standing: { isSubscribed: boolean; subscribedAt: string }, at?: string): boolean {
-  if (at === undefined || at > standing.subscribedAt) return false;
-  return at < standing.subscribedAt || standing.isSubscribed;
-}
-
-/**
  * What a worker does with a record that it has locked.
  *
  * @param stands whether the subscription still is what the request was for: live, not merged, not added again since

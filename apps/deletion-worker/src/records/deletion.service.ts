@@ -3,6 +3,7 @@ import {
   countedTime,
   type DeletionJob,
   Failure,
+  isSuperseded,
   parseTime,
   type ReplyOf,
   type RequestOf,
@@ -13,7 +14,7 @@ import { Database, countdown, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
 import type { CallContext } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
-import { type Ending, isSuperseded, overtaken, stepFor, superseded } from './deletion.rule.js';
+import { type Ending, overtaken, stepFor, superseded } from './deletion.rule.js';
 import { beyondQuotas } from './quota.store.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countEnding } from '../queue/deletion.metrics.js';
@@ -95,7 +96,7 @@ export class DeletionService {
         if (ended) endings.push([overtaken, ended.age]);
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
-      if (isSuperseded(found, at)) {
+      if (isSuperseded(found, false, at)) {
         transaction.last(...endOf(userId, deletionId, superseded));
         endings.push([superseded, 0]);
       } else transaction.last(mark, [userId, subscriptionId, deletionId, at]);

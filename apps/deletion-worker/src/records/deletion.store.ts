@@ -1,5 +1,5 @@
 import type { DeletionStatus } from '#contracts';
-import { type Database, type Session, type Statement, statement, type Transaction } from '#database';
+import { type Database, instant, type Session, type Statement, statement, type Transaction } from '#database';
 import { type Ending, statesBefore } from './deletion.rule.js';
 
 /** A subscription, and its PENDING deletion; `overtaken` where a later write has won against that. */
@@ -40,7 +40,7 @@ export interface Taken {
 export const find = statement(
   'deletion.find',
   `SELECT n.subscription_id AS "subscriptionId", n.live, n.is_subscribed AS "isSubscribed",
-     to_char(n.is_subscribed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS "subscribedAt",
+     ${instant('n.is_subscribed_at')} AS "subscribedAt",
      d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS overtaken
    FROM subscription.named_subscriptions n
    LEFT JOIN deletion.deletions d

@@ -5,7 +5,8 @@ import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
 import { Services } from '../services.js';
 import { encodeCursor } from './cursor.js';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
-import { listParameters, type ListQuery, QueryString, readListQuery } from './list.query.js';
+import { QueryString } from '../http/query.string.js';
+import { listParameters, type ListQuery, readListQuery } from './list.query.js';
 import { linkBase, type Neighbour, neighbours } from './page.links.js';
 
 /** The lists of the interface and the name of each one's array. */

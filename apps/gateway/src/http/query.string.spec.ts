@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { QueryString } from './list.query.js';
+import { QueryString } from './query.string.js';
 
 const names = ['since', 'page', 'per_page', 'cursor'];
 const read = (search: string) => new QueryString(search, names);
