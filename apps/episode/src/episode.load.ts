@@ -105,6 +105,7 @@ export const loadKnown = statement(
    )
    SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
+     (SELECT CASE WHEN sum(bytes) > ${mostBytes} THEN 'none' ELSE 'named' END FROM rows) AS reach,
      (SELECT json_agg(row_to_json(r)) FROM rows r WHERE (SELECT sum(bytes) FROM rows) <= ${mostBytes}) AS episodes,
      ${room('$3', '$4')}`,
 );
@@ -181,5 +182,6 @@ export const load = statement(
        FROM found f LEFT JOIN kept k USING (id) GROUP BY f.entry, f.rank
      ) i WHERE i.complete_to IS NOT NULL) AS incomplete,
      (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
+     'all' AS reach,
      ${room('$4', '$5')}`,
 );

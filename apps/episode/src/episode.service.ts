@@ -36,7 +36,7 @@ export class EpisodeService {
     const { userId, maxBytes = defaultAnswerBytes } = request;
     const judged = request.entries.map(validateEntry);
     const uploads = judged.filter((entry) => 'sent' in entry);
-    const budget = new AnswerBudget(maxBytes, judged);
+    const apply = (known: KnownEpisodes) => applyUploads(known, judged, new AnswerBudget(maxBytes, judged));
     const write = {
       userId,
       smallAnswer: false,
@@ -49,11 +49,12 @@ export class EpisodeService {
       const knownOf = (found: typeof transaction.found) =>
         new KnownEpisodes(toLoaded(found), transaction.stamp, context.arrivedMs);
       let known = knownOf(transaction.found);
-      if (!uploads.every((entry) => known.settles(entry))) {
+      let verdicts = known.isShort ? undefined : await apply(known);
+      if (!verdicts) {
         const [all, values] = meant(userId, uploads, this.quotas);
         known = knownOf(await transaction.query(all, values));
+        verdicts = (await apply(known)) as Uploaded;
       }
-      const verdicts = await applyUploads(known, judged, budget);
       await saveChanges(transaction, userId, known.changes());
       return JsonText.of(verdicts);
     });

@@ -125,6 +125,7 @@ export function toLoaded([found]: readonly Found[]): Loaded {
   return {
     subscriptions: found?.subscriptions ?? [],
     aliases: found?.aliases ?? [],
+    reach: found?.reach ?? 'all',
     incomplete: found?.incomplete ?? [],
     episodes: (found?.episodes ?? []).map(toRow),
     newIds: found?.newIds ?? [],

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { metadataNames, unknownMetadata } from '#contracts';
 import { type EpisodeRow, type Identity, looksAlike, type Metadata, type SentMetadata } from './episode.rule.js';
-import type { Upload } from './episode-entry.rule.js';
 import { MatchIndex, type Rank } from './match.rule.js';
 
 /** A live subscription that an upload names. */
@@ -16,6 +15,8 @@ export interface NamedSubscription {
  * by its sync_id), only those with ids up to `completeTo` were read for certain.
  */
 export interface Loaded {
+  /** Which episodes were read: none, as they are too large; those that entries name; all that they could mean. */
+  reach: 'none' | 'named' | 'all';
   subscriptions: [guid: string, NamedSubscription][];
   episodes: EpisodeRow[];
   aliases: [syncId: string, episodeId: number][];
@@ -46,13 +47,14 @@ export interface Changes {
  * The episodes that one upload is about and what it has changed so far: an identity map and a unit of work. Invariants:
  * - a sync_id names one episode of the user for ever;
  * - no two episodes of a subscription have the same episode_guid;
- * - where an episode that was not read could be the answer to a look-up, the answer is `'unread'`.
+ * - where an episode that was not read could be the answer to a look-up, the answer is `'unread'`; where others can be
+ *   read, it `isShort` from then on, and nothing that it said counts.
  */
 export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;
   private readonly stored: ReadonlyMap<number, EpisodeRow>;
   private readonly rows = new Map<number, EpisodeRow>();
-  private readonly index = new MatchIndex();
+  private readonly index: MatchIndex;
   private readonly bySync = new Map<string, number>();
   private readonly completeTo: Map<string, number>;
   private readonly dirty = new Set<number>();
@@ -61,6 +63,7 @@ export class KnownEpisodes {
   private addedAliases = 0;
   /** Of each absorbed episode the one that it became part of. */
   private readonly survivors = new Map<number, number>();
+  private short: boolean;
 
   constructor(
     private readonly loaded: Loaded,
@@ -68,6 +71,8 @@ export class KnownEpisodes {
     /** When the request arrived, in milliseconds since 1970, which bounds the times of statuses. */
     readonly arrivedMs: number,
   ) {
+    this.short = loaded.reach === 'none';
+    this.index = new MatchIndex(loaded.reach === 'all' ? 4 : 1);
     this.subscriptions = new Map(loaded.subscriptions);
     this.storedAliases = new Set(loaded.aliases.map(([syncId]) => syncId));
     this.stored = new Map(loaded.episodes.map((row) => [row.id, row]));
@@ -80,21 +85,9 @@ export class KnownEpisodes {
     return this.subscriptions.get(guid);
   }
 
-  /**
-   * Whether what an entry means is among the episodes that entries name ({@link Loaded} by `episode.load_known`), so that
-   * no others need to be read: it is named, and brings nothing by which it or others would be found in another way.
-   */
-  settles({ podcastGuid, syncId, metadata }: Pick<Upload, 'podcastGuid' | 'syncId' | 'metadata'>): boolean {
-    const subscription = this.subscription(podcastGuid);
-    if (!subscription) return true;
-    const { episodeGuid = '', enclosureUrl } = metadata;
-    const id =
-      (syncId === undefined ? undefined : this.bySync.get(syncId)) ??
-      this.index.find(subscription.id, { ...unknownMetadata, episodeGuid })?.id;
-    const row = id === undefined ? undefined : this.rows.get(id);
-    if (!row) return false;
-    const isRenamed = episodeGuid !== '' && row.episodeGuid !== '' && row.episodeGuid !== episodeGuid;
-    return !isRenamed && (enclosureUrl === undefined || row.enclosureUrl !== '');
+  /** Whether what an entry means depends on episodes that were not read and can be. */
+  get isShort(): boolean {
+    return this.short;
   }
 
   /** The episode that a sync_id names; or `'unread'`. */
@@ -107,6 +100,7 @@ export class KnownEpisodes {
   /** The surest match of what an entry describes, of equally sure ones the lowest row id; or `'unread'`. */
   match(subscriptionId: number, sought: Identity, entry: number): EpisodeRow | undefined | 'unread' {
     const best = this.index.find(subscriptionId, sought);
+    if (!best && this.loaded.reach !== 'all') return this.unread();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
       // A surer match, or one as sure with a lower id, may be among the episodes that were not read.
@@ -126,6 +120,7 @@ export class KnownEpisodes {
     const named = this.index.find(row.subscriptionId, { ...unknownMetadata, episodeGuid });
     if (!named && episodeGuid !== '' && this.completeTo.has(`${entry} 1`)) return 'unread';
     const isNew = row.enclosureUrl === '' && enclosureUrl !== undefined;
+    if (isNew && this.loaded.reach !== 'all') return this.unread();
     if (isNew && this.completeTo.has(`${entry} 2`)) return 'unread';
     const bare = isNew ? this.index.bare(row.subscriptionId, enclosureUrl) : [];
     const ids = named ? [named.id, ...bare] : bare;
@@ -199,6 +194,11 @@ export class KnownEpisodes {
       absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.survivorOf(id) })),
       removed: [...this.survivors.keys()].filter((id) => this.stored.has(id)).length,
     };
+  }
+
+  private unread(): 'unread' {
+    this.short = true;
+    return 'unread';
   }
 
   private storeAlias(syncId: string, id: number): boolean {

@@ -26,16 +26,20 @@ const noIdentifier = 'An episode_guid or an enclosure_url is needed where the sy
 /** Entries that are applied in one tick of the event loop: with texts at their limits, 250 would hold it too long. */
 const entriesPerTick = 25;
 
-/** Applies a batch in order. Each item in `success` shows the episode as the whole batch leaves it. */
+/**
+ * Applies a batch in order. Each item in `success` shows the episode as the whole batch leaves it. `undefined` where that
+ * takes episodes that were not read.
+ */
 export async function applyUploads(
   known: KnownEpisodes,
   entries: readonly (Upload | FailedEntry)[],
   budget: AnswerBudget,
-): Promise<Uploaded> {
+): Promise<Uploaded | undefined> {
   let index = 0;
   const outcomes: (Applied | FailedEntry)[] = [];
   for (const entry of entries) {
     const outcome = 'sent' in entry ? applyUpload(known, entry, index++, budget) : entry;
+    if (known.isShort) return undefined;
     if (outcomes.push('message' in outcome ? budget.fit(outcome) : outcome) % entriesPerTick === 0)
       await setImmediate();
   }
