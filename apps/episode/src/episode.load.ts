@@ -56,13 +56,19 @@ const lookUp = (rank: number, match: string, { entries = 'sought', most = mostAl
      FROM ${entries} x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes, row_number() OVER (ORDER BY e.id + 0) AS place, ${agrees} AS agrees
        FROM episode.episodes e
-       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND (e.episode_guid = '') = x.bare AND ${match}
+       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND ${match}
        ORDER BY e.id + 0 LIMIT ${most}
      ) f WHERE f.agrees OR f.place = ${most}`;
-const sameEnclosure = `sync.digest(e.enclosure_url) = sync.digest(x."enclosureUrl")`;
-const sameTitle = `e.title <> '' AND sync.digest(e.title) = sync.digest(x.title)`;
-const sameUrl = `e.episode_url <> '' AND sync.digest(e.episode_url) = sync.digest(x."episodeUrl")`;
-const sameDate = `e.publish_date <> '${unknownMetadata.publishDate}' AND e.publish_date = x."publishDate"`;
+const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', e.enclosure_url) = episode.enclosure_key(x.bare, x."enclosureUrl")`;
+const samePair = (ofRow: string, ofEntry: string) =>
+  `episode.pair_key(e.episode_guid = '', ${ofRow}) = episode.pair_key(x.bare, ${ofEntry})`;
+const hasDate = `e.publish_date <> '${unknownMetadata.publishDate}'`;
+const sameDateAndUrl = `${hasDate} AND e.episode_url <> ''
+         AND ${samePair('e.publish_date, e.episode_url', 'x."publishDate", x."episodeUrl"')}`;
+const sameDateAndTitle = `${hasDate} AND e.title <> ''
+         AND ${samePair('e.publish_date, e.title', 'x."publishDate", x.title')}`;
+const sameUrlAndTitle = `e.episode_url <> '' AND e.title <> ''
+         AND ${samePair('e.episode_url, e.title', 'x."episodeUrl", x.title')}`;
 const meets = `(x.bare OR x."episodeGuid" IS NULL)`;
 
 const currentGuids = `
@@ -95,8 +101,9 @@ export const loadKnown = statement(
      UNION SELECT a.episode_id FROM aliases a
      UNION SELECT f.id FROM entries x CROSS JOIN LATERAL (
        SELECT e.id FROM episode.episodes e
-       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND e.episode_guid <> ''
-         AND sync.sha256(e.episode_guid) = sync.sha256(x."episodeGuid") LIMIT 1
+       WHERE e.user_id = $1 AND e.episode_guid <> ''
+         AND episode.guid_key(e.subscription_id, e.episode_guid) = episode.guid_key(x.subscription_id, x."episodeGuid")
+       LIMIT 1
      ) f
    ), rows AS MATERIALIZED (
      SELECT e.* FROM found CROSS JOIN LATERAL (
@@ -150,17 +157,18 @@ export const load = statement(
      UNION ALL SELECT x.entry, 1, f.id, f.bytes, 0, false
      FROM entries x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes FROM episode.episodes e
-       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND e.episode_guid <> ''
-         AND sync.sha256(e.episode_guid) = sync.sha256(x."episodeGuid") LIMIT 1
+       WHERE e.user_id = $1 AND e.episode_guid <> ''
+         AND episode.guid_key(e.subscription_id, e.episode_guid) = episode.guid_key(x.subscription_id, x."episodeGuid")
+       LIMIT 1
      ) f
      ${lookUp(2, `${meets} AND ${sameEnclosure}`)}
      ${lookUp(2, sameEnclosure, { entries: 'brought' })}
-     ${lookUp(3, `${meets} AND ${sameDate} AND ${sameUrl}`)}
-     ${lookUp(3, `${meets} AND ${sameDate} AND ${sameTitle}`)}
-     ${lookUp(3, `${meets} AND ${sameUrl} AND ${sameTitle}`)}
+     ${lookUp(3, `${meets} AND ${sameDateAndUrl}`)}
+     ${lookUp(3, `${meets} AND ${sameDateAndTitle}`)}
+     ${lookUp(3, `${meets} AND ${sameUrlAndTitle}`)}
      ${lookUp(4, `NOT x.bare AND x."episodeGuid" IS NOT NULL AND ${sameEnclosure}`, {
        most: mostOfAnEnclosure,
-       agrees: `coalesce(${sameDate} OR e.episode_url = x."episodeUrl" OR e.title = x.title, false)`,
+       agrees: `coalesce(e.publish_date = x."publishDate" OR e.episode_url = x."episodeUrl" OR e.title = x.title, false)`,
      })}
    ), kept AS MATERIALIZED (
      SELECT id FROM (

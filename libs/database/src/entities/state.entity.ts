@@ -9,7 +9,7 @@ const isWhole = statusNames.map((name) => `(${wireNames[name]} IS NULL) = (${wir
  * those of {@link episodeStatuses}. Narrow, and with no index that finds an episode: it is what changes all the time.
  */
 @Entity({ schema: 'episode', name: 'states' })
-@Index('states_changed', ['userId', 'changed', 'id'])
+@Index('states_changed', ['userId', 'changed'])
 @Check('states_status_is_whole', isWhole.join(' AND '))
 export class StateEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })

@@ -147,19 +147,11 @@ export class CreateSync1763715600000 implements MigrationInterface {
       BEGIN
         RETURN pg_catalog.sha256(convert_to(p_text, 'UTF8'));
       END $$;
-
-      -- Its first 64 bits: they find candidates, whose full text decides.
-      CREATE FUNCTION sync.digest(p_text text) RETURNS bytea
-      LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
-      BEGIN
-        RETURN substr(pg_catalog.sha256(convert_to(p_text, 'UTF8')), 1, 8);
-      END $$;
     `);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      DROP FUNCTION sync.digest(text);
       DROP FUNCTION sync.sha256(text);
       DROP FUNCTION sync.keep_answer(uuid, uuid, timestamptz, text, bigint);
       DROP FUNCTION sync.evict_answers(uuid, bigint, integer);
