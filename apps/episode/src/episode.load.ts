@@ -81,8 +81,8 @@ const room = (episodes: string, aliases: string) => `
 
 /**
  * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads what most uploads are about: the episodes
- * that the entries name by a sync_id, an alias or an episode_guid, one probe each; none where they are too large for one
- * upload. What these do not settle {@link load} reads.
+ * that the entries name by a sync_id, one probe each; where that is no episode's, by an alias; and by an episode_guid that
+ * the one so named does not have. None where they are too large for one upload. What is beyond these {@link load} reads.
  */
 export const loadKnown = statement(
   'episode.load_known',
@@ -90,21 +90,23 @@ export const loadKnown = statement(
      SELECT e.*, n.subscription_id
      FROM json_to_recordset($2) AS e ("podcastGuid" uuid, "syncId" uuid, "episodeGuid" text)
      JOIN subscription.named_subscriptions n ON n.user_id = $1 AND n.guid = e."podcastGuid" AND n.live
+   ), synced AS MATERIALIZED (
+     SELECT x.*, f.id, f.episode_guid FROM entries x LEFT JOIN LATERAL (
+       SELECT e.id, e.episode_guid FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
+     ) f ON true
    ), aliases AS MATERIALIZED (
-     SELECT a.sync_id, a.episode_id FROM entries x CROSS JOIN LATERAL (
+     SELECT a.sync_id, a.episode_id FROM synced x CROSS JOIN LATERAL (
        SELECT s.sync_id, s.episode_id FROM episode.sync_ids s WHERE s.user_id = $1 AND s.sync_id = x."syncId" LIMIT 1
-     ) a
+     ) a WHERE x.id IS NULL
    ), found AS MATERIALIZED (
-     SELECT f.id FROM entries x CROSS JOIN LATERAL (
-       SELECT e.id FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
-     ) f
-     UNION SELECT a.episode_id FROM aliases a
-     UNION SELECT f.id FROM entries x CROSS JOIN LATERAL (
+     SELECT id FROM synced WHERE id IS NOT NULL
+     UNION SELECT episode_id FROM aliases
+     UNION SELECT f.id FROM synced x CROSS JOIN LATERAL (
        SELECT e.id FROM episode.episodes e
        WHERE e.user_id = $1 AND e.episode_guid <> ''
          AND episode.guid_key(e.subscription_id, e.episode_guid) = episode.guid_key(x.subscription_id, x."episodeGuid")
        LIMIT 1
-     ) f
+     ) f WHERE x."episodeGuid" IS DISTINCT FROM x.episode_guid
    ), rows AS MATERIALIZED (
      SELECT e.* FROM found CROSS JOIN LATERAL (
        SELECT ${rowColumns}, ${jsonBytes} AS bytes FROM ${rowTables} WHERE e.user_id = $1 AND e.id = found.id OFFSET 0
