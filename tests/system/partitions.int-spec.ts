@@ -6,7 +6,6 @@ import {
   beginWrite,
   createDataSource,
   keepAnswer,
-  markRequest,
   readClock,
   type Statement,
   sweepRequests,
@@ -66,8 +65,7 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
   });
   const made = [[subscription(1), subscription(2)], [[guid, 1, true, false]], [['00', 1]], [[1, randomUUID()]]];
   return {
-    'sync.begin_write': [user, request],
-    'sync.mark_request': [user, request, at, null],
+    'sync.begin_write': [user, request, null, true],
     'sync.keep_answer': [user, request, at, '{}', 1_000],
     'sync.read_clock': [user],
     'sync.lock_clock': [user],
@@ -110,7 +108,6 @@ const isStatement = (value: unknown): value is Statement =>
   typeof value === 'object' && value !== null && 'text' in value;
 const statements = [
   beginWrite,
-  markRequest,
   keepAnswer,
   readClock,
   sweepRequests,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginWrite, keepAnswer, markRequest, readClock, type Statement, sweepRequests } from '#database';
+import { beginWrite, keepAnswer, readClock, type Statement, sweepRequests } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
 import * as deletions from '../../apps/deletion-worker/src/records/deletion.store.js';
 import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
@@ -133,10 +133,9 @@ describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode s
     await expectPlans(readClock, [ascending], { uses: ['user_clock_pkey'], buffers: 8 });
   });
 
-  it('a write begins, marks its request and keeps its answer with a few look-ups', async () => {
+  it('a write begins and keeps its answer with a few look-ups', async () => {
     const request = randomUUID();
-    await expectPlans(beginWrite, [ascending, request], { uses: [], buffers: 30 });
-    await expectPlans(markRequest, [ascending, request, upload(0), null], { uses: [], buffers: 30 });
+    await expectPlans(beginWrite, [ascending, request, null, true], { uses: [], buffers: 30 });
     await expectPlans(keepAnswer, [ascending, request, upload(0), '{}', 1_000], { uses: [], buffers: 30 });
   });
 });

@@ -1,6 +1,6 @@
 export { type Availability } from './availability.js';
 export { createDataSource, type DatabaseOptions } from './data-source.js';
-export { beginWrite, Database, keepAnswer, markRequest, type Transaction, type Write } from './database.js';
+export { beginWrite, Database, keepAnswer, type Transaction, type Write } from './database.js';
 export { databaseConfig, quota, syncIdQuota } from './database.config.js';
 export { type FaultKind, faultKind, rootCauseOf } from './fault.rule.js';
 export { groups, ensureGroups, ensureLogin } from './roles.js';
