@@ -101,7 +101,8 @@ app.post('/episodes', (request) => {
   return write(userId, reads, (rows, stamp) => {
     const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));
-    const save = [[episodes.settle, [userId, JSON.stringify(saved), saved.map(({ id }) => id)]]];
+    const byId = Object.fromEntries(saved.map((row) => [row.id, row]));
+    const save = [[episodes.settle, [userId, JSON.stringify(byId), Object.keys(byId)]]];
     return { reply: { success: saved.map((row, n) => episodeAnswer(row, entries[n])), failure: [] }, save };
   });
 });

@@ -71,10 +71,16 @@ const sameUrlAndTitle = `e.episode_url <> '' AND e.title <> ''
          AND ${samePair('e.episode_url, e.title', 'x."episodeUrl", x.title')}`;
 const meets = `(x.bare OR x."episodeGuid" IS NULL)`;
 
+/** The live subscriptions of the guids that were sent, each looked up once. */
+const namedSubscriptions = `named_subscriptions AS MATERIALIZED (
+     SELECT n.guid AS "podcastGuid", n.subscription_id, n.current_guid
+     FROM (SELECT DISTINCT "podcastGuid" FROM sent) s CROSS JOIN LATERAL (
+       SELECT * FROM subscription.named_subscriptions n WHERE n.user_id = $1 AND n.guid = s."podcastGuid" AND n.live OFFSET 0
+     ) n
+   )`;
 const currentGuids = `
-     (SELECT json_agg(json_build_array(n."podcastGuid", json_build_object('id', n.subscription_id, 'currentGuid', s.guid)))
-      FROM (SELECT DISTINCT "podcastGuid", subscription_id FROM entries) n
-      JOIN subscription.current_guids s ON s.user_id = $1 AND s.subscription_id = n.subscription_id) AS subscriptions`;
+     (SELECT json_agg(json_build_array("podcastGuid", json_build_object('id', subscription_id, 'currentGuid', current_guid)))
+      FROM named_subscriptions) AS subscriptions`;
 const room = (episodes: string, aliases: string) => `
      (SELECT json_build_object('episodes', ${episodes} - coalesce(max(t.episodes), 0), 'aliases', ${aliases} - coalesce(max(t.sync_ids), 0))
       FROM episode.totals t WHERE t.user_id = $1) AS room`;
@@ -86,10 +92,10 @@ const room = (episodes: string, aliases: string) => `
  */
 export const loadKnown = statement(
   'episode.load_known',
-  `WITH entries AS MATERIALIZED (
-     SELECT e.*, n.subscription_id
-     FROM json_to_recordset($2) AS e ("podcastGuid" uuid, "syncId" uuid, "episodeGuid" text)
-     JOIN subscription.named_subscriptions n ON n.user_id = $1 AND n.guid = e."podcastGuid" AND n.live
+  `WITH sent AS MATERIALIZED (
+     SELECT * FROM json_to_recordset($2) AS e ("podcastGuid" uuid, "syncId" uuid, "episodeGuid" text)
+   ), ${namedSubscriptions}, entries AS MATERIALIZED (
+     SELECT s.*, n.subscription_id FROM sent s JOIN named_subscriptions n USING ("podcastGuid")
    ), synced AS MATERIALIZED (
      SELECT x.*, f.id, f.episode_guid FROM entries x LEFT JOIN LATERAL (
        SELECT e.id, e.episode_guid FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
@@ -106,7 +112,7 @@ export const loadKnown = statement(
        WHERE e.user_id = $1 AND e.episode_guid <> ''
          AND episode.guid_key(e.subscription_id, e.episode_guid) = episode.guid_key(x.subscription_id, x."episodeGuid")
        LIMIT 1
-     ) f WHERE x."episodeGuid" IS DISTINCT FROM x.episode_guid
+     ) f WHERE x."episodeGuid" <> coalesce(x.episode_guid, '')
    ), rows AS MATERIALIZED (
      SELECT e.* FROM found CROSS JOIN LATERAL (
        SELECT ${rowColumns}, ${jsonBytes} AS bytes FROM ${rowTables} WHERE e.user_id = $1 AND e.id = found.id OFFSET 0
@@ -129,13 +135,13 @@ export const loadKnown = statement(
  */
 export const load = statement(
   'episode.load',
-  `WITH entries AS MATERIALIZED (
-     SELECT e.*, n.subscription_id
-     FROM json_to_recordset($2) AS e (
+  `WITH sent AS MATERIALIZED (
+     SELECT * FROM json_to_recordset($2) AS e (
        entry integer, "podcastGuid" uuid, "syncId" uuid, "episodeGuid" text, title text, "publishDate" timestamptz,
        "enclosureUrl" text, "episodeUrl" text
      )
-     JOIN subscription.named_subscriptions n ON n.user_id = $1 AND n.guid = e."podcastGuid" AND n.live
+   ), ${namedSubscriptions}, entries AS MATERIALIZED (
+     SELECT s.*, n.subscription_id FROM sent s JOIN named_subscriptions n USING ("podcastGuid")
    ), aliases AS MATERIALIZED (
      SELECT x.entry, a.sync_id, a.episode_id
      FROM entries x CROSS JOIN LATERAL (

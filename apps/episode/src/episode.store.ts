@@ -43,7 +43,17 @@ const changing = [
   ...statusNames.flatMap((name) => [wireNames[name], `${wireNames[name]}_at`]),
 ];
 const state = ['id', ...changing].join(', ');
-const assigned = (columns: readonly string[]) => columns.map((column) => `${column} = r.${column}`).join(', ');
+/**
+ * Sets columns of rows that there are. Each row takes its values out of one object by its id: a join may go through all
+ * values for each row, or through all rows of the user, as Postgres knows neither how many values come nor of whom.
+ */
+const update = (table: string, columns: readonly string[]) => `
+   UPDATE episode.${table} t
+   SET (${columns.join(', ')}) = (
+     SELECT ${columns.map((column) => `r.${column}`).join(', ')}
+     FROM jsonb_populate_record(NULL::episode.${table}, $2::jsonb -> t.id::text) r
+   )
+   WHERE t.user_id = $1 AND t.id = ANY ($3::bigint[])`;
 
 /** $1 user, $2 new episodes with their states. */
 export const add = statement(
@@ -56,19 +66,11 @@ export const add = statement(
    SELECT $1, ${state} FROM json_populate_recordset(NULL::episode.states, $2)`,
 );
 
-/** $1 user, $2 known episodes that are described in another way, $3 their ids, by which they are found. */
-export const describe = statement(
-  'episode.describe',
-  `UPDATE episode.episodes e SET ${assigned(describing)} FROM json_populate_recordset(NULL::episode.episodes, $2) r
-   WHERE e.user_id = $1 AND e.id = ANY ($3::bigint[]) AND e.id = r.id`,
-);
+/** $1 user, $2 known episodes that are described in another way, by their ids, $3 these ids. */
+export const describe = statement('episode.describe', update('episodes', describing));
 
-/** $1 user, $2 states that changed, $3 their ids, by which they are found. */
-export const settle = statement(
-  'episode.settle',
-  `UPDATE episode.states s SET ${assigned(changing)} FROM json_populate_recordset(NULL::episode.states, $2) r
-   WHERE s.user_id = $1 AND s.id = ANY ($3::bigint[]) AND s.id = r.id`,
-);
+/** $1 user, $2 states that changed, by their ids, $3 these ids. */
+export const settle = statement('episode.settle', update('states', changing));
 
 /** $1 user, $2 further sync_ids and the episodes that they name. */
 export const addAliases = statement(
@@ -140,12 +142,17 @@ export async function saveChanges(transaction: Transaction, userId: string, chan
     const [gone, survivors] = [absorbed.map(({ from }) => from), absorbed.map(({ into }) => into)];
     await transaction.query(makeWay, [userId, gone, survivors, renamed]);
   }
+  const written = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
+  if (made.size > 0)
+    transaction.last(add, [
+      userId,
+      JSON.stringify(written(made).map((row) => ({ ...identityColumns(row), ...stateColumns(row) }))),
+    ]);
   const last = (query: Statement, ids: ReadonlySet<number>, columns: (row: EpisodeRow) => object) => {
     if (ids.size === 0) return;
-    const written = JSON.stringify(rows.filter(({ id }) => ids.has(id)).map(columns));
-    transaction.last(query, query === add ? [userId, written] : [userId, written, [...ids]]);
+    const byId = Object.fromEntries(written(ids).map((row) => [row.id, columns(row)]));
+    transaction.last(query, [userId, JSON.stringify(byId), [...ids]]);
   };
-  last(add, made, (row) => ({ ...identityColumns(row), ...stateColumns(row) }));
   last(describe, described, identityColumns);
   last(settle, settled, stateColumns);
   if (aliases.length > 0) transaction.last(addAliases, [userId, JSON.stringify(aliases)]);

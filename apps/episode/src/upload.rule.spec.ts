@@ -249,8 +249,8 @@ describe('an entry that repeats the standing values', () => {
 
   it('does not erase what is known with what is empty or unknown', () => {
     const known = world([{ ...whole, duration: 90 }]);
-    const nothing = { ...unknownMetadata, publishDate: '1970-01-01T01:00:00+01:00', duration: 0 };
-    upload(known, { ...nothing, syncId: syncId(1) });
+    const unknown = { ...unknownMetadata, publishDate: '1970-01-01T01:00:00+01:00', duration: 0 };
+    upload(known, { ...unknown, syncId: syncId(1) });
     expect(known.changes().rows).toEqual([]);
   });
 });

@@ -11,6 +11,8 @@ export interface Plan {
   readonly indexes: ReadonlySet<string>;
   /** Tables that were read from end to end. */
   readonly sequential: ReadonlySet<string>;
+  /** Pairs of rows that a join compared and that did not belong together. */
+  readonly pairsTried: number;
   /** Rows of `episodes` that were read, also those that turned out not to be wanted. */
   readonly episodesRead: number;
 }
@@ -26,6 +28,7 @@ interface Node {
   readonly 'Actual Rows': number;
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Join Filter'?: number;
   readonly 'Shared Hit Blocks': number;
   readonly 'Shared Read Blocks': number;
   readonly Plans?: readonly Node[];
@@ -60,6 +63,7 @@ function read(top: Node): Plan {
     rows: top['Actual Rows'],
     buffers: nodes.reduce((sum, node) => sum + ownBuffers(node), 0),
     indexes: names(nodes.map((node) => node['Index Name'])),
+    pairsTried: nodes.reduce((sum, node) => sum + (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops'], 0),
     episodesRead: nodes.filter(isScanOfEpisodes).reduce((sum, node) => sum + rowsRead(node), 0),
     sequential: names(nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])),
   };

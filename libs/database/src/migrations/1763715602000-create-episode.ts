@@ -96,10 +96,10 @@ const tables = (byUser: ByUser) => `
     WHERE episode_guid <> '';
   -- Each of these lists the rows that share something known in the order of ids, those without an episode_guid apart: of
   -- many that do, a look-up reads the first few. ("id + 0" has no other index, so that none of the others is taken for
-  -- it.) They start with the subscription, which is one user's, as a user_id takes twice its bytes. The first of them has
-  -- all rows, so that those of one subscription are found by it as well. The date of one without is that of 1970.
+  -- it.) The first has all rows, so that those of one subscription are found by it as well. The others start with the
+  -- subscription, which is one user's, as a user_id takes twice its bytes. The date of one without is that of 1970.
   CREATE INDEX episodes_enclosure
-    ON episode.episodes (subscription_id, episode.enclosure_key(episode_guid = '', enclosure_url), (id + 0));
+    ON episode.episodes (user_id, subscription_id, episode.enclosure_key(episode_guid = '', enclosure_url), (id + 0));
   CREATE INDEX episodes_date_and_url
     ON episode.episodes (subscription_id, episode.pair_key(episode_guid = '', publish_date, episode_url), (id + 0))
     WHERE publish_date <> ${unknownDate} AND episode_url <> '';
