@@ -7,7 +7,7 @@ import * as deletions from '../../apps/deletion-worker/src/records/deletion.stor
 import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
 import * as episodes from '../../apps/episode/src/episode.store.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
-import { explain, type Plan, planModes } from './testing/plan.js';
+import { explain, inFunction, type Plan, planModes } from './testing/plan.js';
 import { seedEpisodes, type SeededUser } from './testing/seeded.episodes.js';
 
 const size = process.env.TEST_FULL ? 1_000_000 : 50_000;
@@ -205,7 +205,10 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 24,
     });
-    await expectPlans(deletions.take, [10, 1_000], { uses: ['deletions_due', 'deletions_pkey'], buffers: 10 * 40 });
+    await expectPlans(await inFunction(client, 'deletion.take'), [10, 1_000], {
+      uses: ['deletions_due', 'deletions_pkey'],
+      buffers: 10 * 40,
+    });
     await expectPlans(deletionQuotas.forgetTombstones, [ascending, 10_000], {
       uses: ['subscriptions_standing'],
       // One look into each of seven indexes, whether there is anything or not.
@@ -217,7 +220,14 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
     });
     await expectPlans(sweepRequests, [5_000], { uses: ['request_created_at'], buffers: 8 });
     await expectPlans(deletions.read, [ascending, 1], { uses: ['deletions_pkey'], buffers: 8 });
-    await expectPlans(deletions.claim, [ascending, 1], { uses: ['deletions_pkey'], buffers: 24 });
+    await expectPlans(await inFunction(client, 'deletion.claim'), [ascending, 1], {
+      uses: ['deletions_pkey'],
+      buffers: 24,
+    });
+    await expectPlans(await inFunction(client, 'deletion.end_pending'), [ascending, 1, 'FAILURE', 'why'], {
+      uses: ['deletions_pkey', 'subscriptions_pkey'],
+      buffers: 40,
+    });
     await expectPlans(deletions.cascade, [ascending, user.subscriptionId], {
       uses: ['sync_ids_episode_id', 'subscriptions_pkey'],
       buffers: 80 + (large / 100) * 30,

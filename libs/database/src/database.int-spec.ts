@@ -9,7 +9,7 @@ import { statement } from './statement.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const [aFingerprint, another] = ['0a'.repeat(32), '0b'.repeat(32)];
-const addEffect = statement('test.add', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
+const addEffect = statement('test.add_stamp', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
 const readEffects = statement(
   'test.read',
   `SELECT coalesce((SELECT stamp FROM sync.user_clock WHERE user_id = $1), 'epoch') AS clock,

@@ -6,7 +6,7 @@ export { type FaultKind, faultKind, rootCauseOf } from './fault.rule.js';
 export { groups, ensureGroups, ensureLogin } from './roles.js';
 export { type Session } from './session.js';
 export { countdown } from './user.queue.js';
-export { type Bound, instant, statement, type Statement } from './statement.js';
+export { type Bound, instant, statement, statements, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
 export { partitionsOf } from './partitions.js';
 export { RequestSweep, sweepRequests } from './request.sweep.js';

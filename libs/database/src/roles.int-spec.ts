@@ -69,7 +69,7 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.current_guids': 'SELECT',
   },
   deletion: {
-    'deletion.deletions': 'SELECT INSERT UPDATE DELETE',
+    'deletion.deletions': 'SELECT DELETE INSERT(user_id, subscription_id, requested, origin)',
     'deletion.deletion_id': 'nextval',
     'episode.episodes': 'SELECT DELETE',
     'episode.states': 'SELECT DELETE',
@@ -175,18 +175,18 @@ describe('the login of', () => {
        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
        WHERE p.prosecdef AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
     );
-    expect(definers).toEqual([
-      {
-        name: 'episode.count_states(uuid,bigint[],bigint)',
-        search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
-        granted: groups.subscription,
-      },
-      {
-        name: 'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)',
-        search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
-        granted: groups.subscription,
-      },
-    ]);
+    const owners = {
+      'deletion.claim(uuid,bigint)': groups.deletion,
+      'deletion.count_attempt(uuid,bigint)': groups.deletion,
+      'deletion.end_pending(uuid,bigint,text,text)': groups.deletion,
+      'deletion.make_due(bigint)': groups.deletion,
+      'deletion.take(integer,double precision)': groups.deletion,
+      'deletion.take_again(uuid[],bigint[],integer[])': groups.deletion,
+      'episode.count_states(uuid,bigint[],bigint)': groups.subscription,
+      'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)': groups.subscription,
+    };
+    const search = expect.stringContaining('search_path=pg_catalog, pg_temp') as string;
+    expect(definers).toEqual(Object.entries(owners).map(([name, granted]) => ({ name, search, granted })));
     expect(await Promise.all(Object.keys(rights).map((role) => outcome(role, merge)))).toEqual([
       'done',
       refused,

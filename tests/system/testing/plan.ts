@@ -55,6 +55,17 @@ export async function explain(
   }
 }
 
+/** The one statement that a function in SQL is, with the function's arguments as its parameters. */
+export async function inFunction(client: pg.Client, name: string): Promise<Statement> {
+  const { rows } = await client.query<{ body: string; names: string[] }>(
+    'SELECT prosrc AS body, proargnames[:pronargs] AS names FROM pg_proc WHERE oid = $1::regproc',
+    [name],
+  );
+  const { body, names } = rows[0] as (typeof rows)[number];
+  const text = names.reduce((sql, argument, index) => sql.replaceAll(argument, `$${index + 1}`), body);
+  return { name, text };
+}
+
 function read(top: Node): Plan {
   const nodes = [top];
   for (const node of nodes) nodes.push(...(node.Plans ?? []));
