@@ -53,10 +53,10 @@ export class EpisodeService {
       if (!verdicts) {
         const [all, values] = meant(userId, uploads, this.quotas);
         known = knownOf(await transaction.query(all, values));
-        verdicts = (await apply(known)) as Uploaded;
+        verdicts = (await apply(known)) as JsonText<Uploaded>;
       }
       await saveChanges(transaction, userId, known.changes());
-      return JsonText.of(verdicts);
+      return verdicts;
     });
   }
 

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { unknownMetadata, type Uploaded } from '#contracts';
+import { JsonText, unknownMetadata, type Uploaded } from '#contracts';
 import type { AnswerBudget } from './answer.budget.js';
 import { type FailedEntry, failedEntry, type Upload } from './episode-entry.rule.js';
-import { described, type EpisodeRow, merged, settled, shown } from './episode.rule.js';
+import { described, type EpisodeRow, merged, settled } from './episode.rule.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 
 /** An entry that was applied. */
@@ -34,7 +34,7 @@ export async function applyUploads(
   known: KnownEpisodes,
   entries: readonly (Upload | FailedEntry)[],
   budget: AnswerBudget,
-): Promise<Uploaded | undefined> {
+): Promise<JsonText<Uploaded> | undefined> {
   let index = 0;
   const outcomes: (Applied | FailedEntry)[] = [];
   for (const entry of entries) {
@@ -43,17 +43,10 @@ export async function applyUploads(
     if (outcomes.push('message' in outcome ? budget.fit(outcome) : outcome) % entriesPerTick === 0)
       await setImmediate();
   }
-  const success: Uploaded['success'] = [];
-  const failure: Uploaded['failure'] = [];
-  for (const outcome of outcomes) {
-    if ('message' in outcome) failure.push(outcome);
-    else {
-      const row = known.standing(outcome.id);
-      const episode = shown(row, row.statuses, outcome.subscription.currentGuid);
-      success.push({ ...episode, temporary_id: outcome.temporaryId });
-    }
-  }
-  return { success, failure };
+  const success = outcomes.filter((outcome): outcome is Applied => 'id' in outcome);
+  const failure = outcomes.filter((outcome): outcome is FailedEntry => 'message' in outcome);
+  const standing = success.map(({ id, temporaryId }) => ({ id: known.standing(id).id, temporaryId }));
+  return JsonText.from(budget.answer(standing, failure));
 }
 
 /**
