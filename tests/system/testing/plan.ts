@@ -11,7 +11,7 @@ export interface Plan {
   readonly indexes: ReadonlySet<string>;
   /** Tables that were read from end to end. */
   readonly sequential: ReadonlySet<string>;
-  /** Rows of `episodes` that were read, also those that turned out not to be wanted. */
+  /** Rows of `episodes` and `states` that were read, also those that turned out not to be wanted. */
   readonly episodesRead: number;
 }
 
@@ -72,7 +72,7 @@ function ownBuffers(node: Node): number {
 }
 
 function isScanOfEpisodes(node: Node): boolean {
-  return node['Relation Name'] === 'episodes' && node['Node Type'].endsWith('Scan');
+  return /^(episodes|states)$/.test(node['Relation Name'] ?? '') && node['Node Type'].endsWith('Scan');
 }
 
 function rowsRead(node: Node): number {
