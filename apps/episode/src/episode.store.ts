@@ -90,9 +90,10 @@ export const count = statement(
 export const list = listing('episode.list', {
   row: 's',
   columns: `s.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
-  from: `episode.states s JOIN episode.episodes e ON e.user_id = s.user_id AND e.id = s.id
-    LEFT JOIN subscription.current_guids g ON g.user_id = e.user_id AND g.subscription_id = e.subscription_id`,
   matching: 'episode.states s',
+  beside: `episode.episodes e
+    LEFT JOIN subscription.current_guids g ON g.user_id = $1 AND g.subscription_id = e.subscription_id
+    WHERE e.user_id = $1 AND e.id = s.id`,
   total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
 });
 

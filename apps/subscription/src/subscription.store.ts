@@ -141,7 +141,6 @@ export const list = listing('subscription.list', {
     coalesce(s.feed_url, r.feed_url) AS "feedUrl", coalesce(s.is_subscribed, r.is_subscribed) AS "isSubscribed",
     coalesce(s.subscription_changed, r.subscription_changed) AS "subscriptionChanged",
     CASE WHEN s.id IS NULL THEN r.deleted ELSE s.deleted END AS deleted`,
-  from: shownRows,
   matching: shownRows,
   where: '(s.id IS NULL OR seen.guid <> s.guid)',
 });

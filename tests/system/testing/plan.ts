@@ -13,7 +13,7 @@ export interface Plan {
   readonly sequential: ReadonlySet<string>;
   /** Pairs of rows that a join compared and that did not belong together. */
   readonly pairsTried: number;
-  /** Rows of `episodes` that were read, also those that turned out not to be wanted. */
+  /** Rows of `episodes` and `states` that were read, also those that turned out not to be wanted. */
   readonly episodesRead: number;
 }
 
@@ -87,7 +87,7 @@ function ownBuffers(node: Node): number {
 }
 
 function isScanOfEpisodes(node: Node): boolean {
-  return node['Relation Name'] === 'episodes' && node['Node Type'].endsWith('Scan');
+  return /^(episodes|states)$/.test(node['Relation Name'] ?? '') && node['Node Type'].endsWith('Scan');
 }
 
 function rowsRead(node: Node): number {
