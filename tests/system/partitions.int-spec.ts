@@ -60,6 +60,7 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
     'sync.read_clock': [user],
     'sync.lock_clock': [user],
     'subscription.save': [user, ...made.map((set) => JSON.stringify(set)), at],
+    'subscription.save_rows': [user, JSON.stringify(made[0])],
     'subscription.load': [user, [guid], [Buffer.from('00', 'hex')], 1, 10, 10],
     'subscription.absorb_names': [user, [2], [1], at],
     'subscription.absorb_states': [user, [2], [1], at, 10],
