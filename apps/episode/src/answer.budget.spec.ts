@@ -37,8 +37,8 @@ const entry = fc
 async function answer(entries: Parameters<typeof validateEntry>[0][], maxBytes: number) {
   const known = world([stored(1), stored(2), stored(3)]);
   const judged = entries.map(validateEntry);
-  const text = (await applyUploads(known, judged, new AnswerBudget(maxBytes, judged))) as JsonText<Uploaded>;
-  return { verdicts: text.parse(), changes: known.changes(), bytes: Buffer.byteLength(text.text) };
+  const answered = (await applyUploads(known, judged, new AnswerBudget(maxBytes, judged))) as JsonText<Uploaded>;
+  return { verdicts: answered.parse(), changes: known.changes(), bytes: Buffer.byteLength(answered.text) };
 }
 
 describe('an answer', () => {
