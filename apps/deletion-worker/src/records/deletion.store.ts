@@ -78,7 +78,11 @@ export const read = statement('deletion.read', 'SELECT status FROM deletion.dele
 const countAttempt = statement('deletion.count_attempt', 'SELECT attempts FROM deletion.count_attempt($1, $2)');
 
 /** $1 user: holds up all other writes of the user. */
-export const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
+export const lockClock = statement(
+  'sync.lock_clock',
+  // For the cascade: see the indexes of episode.episodes.
+  `SELECT sync.lock_clock($1), set_config('enable_bitmapscan', 'off', true)`,
+);
 
 /** $1 user, $2 deletion: locks a record and reads it as {@link Claimed}. */
 export const claim = statement(

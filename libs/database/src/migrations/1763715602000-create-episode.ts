@@ -96,10 +96,11 @@ const tables = (byUser: ByUser) => `
     WHERE episode_guid <> '';
   -- Each of these lists the rows that share something known in the order of ids, those without an episode_guid apart: of
   -- many that do, a look-up reads the first few. ("id + 0" has no other index, so that none of the others is taken for
-  -- it.) The first has all rows, so that those of one subscription are found by it as well. The others start with the
-  -- subscription, which is one user's, as a user_id takes twice its bytes. The date of one without is that of 1970.
+  -- it.) They start with the subscription, which is one user's, as a user_id takes twice its bytes. The first has all
+  -- rows, so that those of one subscription are found by it as well; who does that turns bitmap scans off, or Postgres may
+  -- read all keys of the user beside it to save a few rows. The date of one without is that of 1970.
   CREATE INDEX episodes_enclosure
-    ON episode.episodes (user_id, subscription_id, episode.enclosure_key(episode_guid = '', enclosure_url), (id + 0));
+    ON episode.episodes (subscription_id, episode.enclosure_key(episode_guid = '', enclosure_url), (id + 0));
   CREATE INDEX episodes_date_and_url
     ON episode.episodes (subscription_id, episode.pair_key(episode_guid = '', publish_date, episode_url), (id + 0))
     WHERE publish_date <> ${unknownDate} AND episode_url <> '';
@@ -212,7 +213,7 @@ const matchSubscriptions = `
   -- is told what it can't know: both sides may be large, and they are joined by hashing.
   CREATE FUNCTION episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
   RETURNS TABLE (absorbed bigint, survivor bigint)
-  LANGUAGE sql STABLE SET enable_nestloop = off SET enable_mergejoin = off SET jit = off SET work_mem = '64MB' AS $$
+  LANGUAGE sql STABLE SET enable_nestloop = off SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off SET work_mem = '64MB' AS $$
     WITH f AS MATERIALIZED (
       SELECT p.pair, e.id, k.rank, k.key
       FROM unnest(p_from) WITH ORDINALITY p (subscription_id, pair), episode.episodes e, episode.match_keys(e, false) k
@@ -249,7 +250,7 @@ const countStates = `
   -- Published to the subscription service: how many states subscriptions have, each counted no further than p_most.
   CREATE FUNCTION episode.count_states(p_user uuid, p_subscriptions bigint[], p_most bigint)
   RETURNS TABLE (subscription_id bigint, states bigint)
-  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_bitmapscan = off AS $$
     SELECT s.id, (
       SELECT count(*) FROM (
         SELECT FROM episode.episodes e WHERE e.user_id = p_user AND e.subscription_id = s.id LIMIT p_most

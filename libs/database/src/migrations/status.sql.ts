@@ -58,7 +58,7 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
   CREATE OR REPLACE FUNCTION episode.merge_subscriptions(
     p_user uuid, p_from bigint[], p_into bigint[], p_stamp timestamptz, p_aliases bigint
   ) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_bitmapscan = off SET jit = off AS $$
   DECLARE
     v_absorbed bigint[];
     v_survivors bigint[];
