@@ -9,7 +9,7 @@ import { encodeCursor } from '../../dist/apps/gateway/src/list/cursor.js';
 import { podcastGuid } from '../../dist/apps/subscription/src/podcast-guid.rule.js';
 import { urlKey } from '../../dist/apps/subscription/src/known-subscriptions.js';
 import * as subscriptions from '../../dist/apps/subscription/src/subscription.store.js';
-import { beginWrite, keepAnswer, markRequest } from '#database';
+import { beginWrite, keepAnswer } from '#database';
 import { Transactions } from './transactions.mjs';
 import { episodeAnswer, episodeItem, episodeRow, subscriptionItem, subscriptionRow } from './rows.mjs';
 
@@ -44,15 +44,15 @@ function list(path, { statements, name, item }) {
 const subscriptionQuotas = [10_000, 50_000];
 const episodeQuotas = [1_000_000, 2_000_000];
 
-/** A write under the user's clock: what it reads is sent with the lock, what it saves with its marker and the commit. */
+/** A write under the user's clock: what it reads is sent with the lock, what it saves with the commit. */
 function write(userId, reads, run, { smallAnswer = false } = {}) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {
-    const [begun, found] = await Promise.all([query(beginWrite, [userId, requestId]), query(...reads)]);
+    const [begun, found] = await Promise.all([query(beginWrite, [userId, requestId, null, true]), query(...reads)]);
     const { stamp } = begun.rows[0];
     const { reply, save } = await run(found.rows, stamp, query);
     const answer = [keepAnswer, [userId, requestId, stamp, JSON.stringify({ reply }), 16 * 1_024 * 1_024]];
-    await commit(...save, [markRequest, [userId, requestId, stamp, null]], ...(smallAnswer ? [answer] : []));
+    await commit(...save, ...(smallAnswer ? [answer] : []));
     return reply;
   });
 }
@@ -92,21 +92,17 @@ app.patch('/subscriptions/:guid', (request) => {
 app.post('/episodes', (request) => {
   const userId = userOf(request);
   const entries = request.body.episodes;
-  const sought = entries.map((entry, n) => ({
-    entry: n,
+  const sought = entries.map((entry) => ({
     syncId: entry.sync_id,
     podcastGuid: entry.podcast_guid,
     episodeGuid: entry.episode_guid,
-    title: entry.title,
-    publishDate: entry.publish_date,
-    enclosureUrl: entry.enclosure_url,
-    episodeUrl: entry.episode_url,
   }));
-  const reads = [episodes.load, [userId, JSON.stringify(sought), entries.length, ...episodeQuotas]];
+  const reads = [episodes.loadKnown, [userId, JSON.stringify(sought), ...episodeQuotas]];
   return write(userId, reads, (rows, stamp) => {
     const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));
-    const save = [[episodes.save, [userId, JSON.stringify(saved), '[]']]];
+    const byId = Object.fromEntries(saved.map((row) => [row.id, row]));
+    const save = [[episodes.settle, [userId, JSON.stringify(byId), Object.keys(byId)]]];
     return { reply: { success: saved.map((row, n) => episodeAnswer(row, entries[n])), failure: [] }, save };
   });
 });

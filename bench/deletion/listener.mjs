@@ -14,13 +14,19 @@ const subscribe = `
 /** Every tenth has a second sync_id. */
 const upload = `
   WITH clock AS (SELECT stamp FROM sync.begin_write($1, gen_random_uuid())), made AS (
-    INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title,
-      enclosure_url, episode_url, playback_position, playback_position_at, played_status, played_status_at)
-    SELECT $1, $2, stamp, '2020-01-01'::timestamptz + n * interval '1 hour', gen_random_uuid(), 'episode-' || n,
+    INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url,
+      episode_url)
+    SELECT $1, $2, '2020-01-01'::timestamptz + n * interval '1 hour', gen_random_uuid(), 'episode-' || n,
       'Episode ' || n || ': of this and that, and of what else there is to say',
       'https://media.podcast.example/audio/2020/episode-' || n || '.mp3?source=feed',
-      'https://podcast.example/2020/episodes/' || n, n % 3600, now(), n % 2 = 0, now()
-    FROM clock, generate_series($3::int, $4::int) n RETURNING id
+      'https://podcast.example/2020/episodes/' || n
+    FROM generate_series($3::int, $4::int) n RETURNING id
+  ), states AS (
+    INSERT INTO episode.states (user_id, id, changed, playback_position, playback_position_at, played_status, played_status_at)
+    SELECT $1, id, stamp, id % 3600, now(), id % 2 = 0, now() FROM made, clock
+  ), totals AS (
+    INSERT INTO episode.totals AS t (user_id, episodes) SELECT $1, count(*) FROM made
+    ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + excluded.episodes
   )
   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made WHERE id % 10 = 0`;
 

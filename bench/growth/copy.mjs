@@ -1,10 +1,30 @@
-import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from } from 'pg-copy-streams';
 
-const columns = `user_id, id, subscription_id, changed, publish_date, playback_position, playback_position_at, played_status,
-  played_status_at, sync_id, episode_guid, title, enclosure_url, episode_url`;
+/** The tables that are filled, and what of an episode goes into each. */
+const tables = {
+  episodes: [
+    'user_id',
+    'id',
+    'subscription_id',
+    'publish_date',
+    'sync_id',
+    'episode_guid',
+    'title',
+    'enclosure_url',
+    'episode_url',
+  ],
+  states: [
+    'user_id',
+    'id',
+    'changed',
+    'playback_position',
+    'playback_position_at',
+    'played_status',
+    'played_status_at',
+  ],
+};
 
 /** Episodes that are uploaded together, and so changed at the same time. */
 const together = 30;
@@ -26,8 +46,8 @@ export function sinceOf(states, share) {
 const chunkSize = 65_536;
 
 /**
- * Fills the table of episode states by COPY, without its other indexes and its triggers meanwhile: building and counting
- * afterwards is faster.
+ * Fills the tables of episodes and their states by COPY, without their other indexes meanwhile: building them afterwards is
+ * faster.
  *
  * @param owners users with as many `states`; those of a `descending` one changed last that were made first.
  * @param told is called with the number of rows so far.
@@ -35,31 +55,33 @@ const chunkSize = 65_536;
 export async function copyEpisodes(owner, owners, told) {
   const { rows: indexes } = await owner.query(
     `SELECT indexname AS name, indexdef AS definition FROM pg_indexes
-     WHERE schemaname = 'episode' AND tablename = 'episodes' AND indexname <> 'episodes_pkey'`,
+     WHERE schemaname = 'episode' AND tablename IN ('episodes', 'states') AND indexname NOT LIKE '%_pkey'`,
   );
   for (const { name } of indexes) await owner.query(`DROP INDEX episode.${name}`);
   const { rows } = await owner.query(`SELECT nextval('episode.episode_id')::int AS id`);
-  const lines = episodeLines(owners, rows[0].id, told);
-  await owner.query('ALTER TABLE episode.episodes DISABLE TRIGGER USER');
-  await pipeline(Readable.from(lines), owner.query(from(`COPY episode.episodes (${columns}) FROM STDIN`)));
-  await owner.query('ALTER TABLE episode.episodes ENABLE TRIGGER USER');
+  const copied = owners.reduce((sum, { states }) => sum + states, 0);
+  for (const [n, [table, columns]] of Object.entries(tables).entries()) {
+    const lines = episodeLines(owners, rows[0].id, columns, (done) => told(Math.round((n * copied + done) / 2)));
+    const copy = from(`COPY episode.${table} (${columns.join(', ')}) FROM STDIN`);
+    await pipeline(Readable.from(lines), owner.query(copy));
+  }
   await owner.query(
     `INSERT INTO episode.totals AS t (user_id, episodes) SELECT * FROM unnest($1::uuid[], $2::bigint[])
      ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + excluded.episodes`,
     [owners.map(({ id }) => id), owners.map(({ states }) => states)],
   );
-  const copied = owners.reduce((sum, { states }) => sum + states, 0);
   await owner.query(`SELECT setval('episode.episode_id', $1)`, [rows[0].id + copied]);
   await owner.query(`SET maintenance_work_mem = '512MB'`);
   return indexes;
 }
 
-function* episodeLines(owners, firstId, told) {
+function* episodeLines(owners, firstId, columns, told) {
   let id = firstId;
   let chunk = '';
   for (const user of owners)
     for (let n = 0; n < user.states; n += 1) {
-      chunk += episodeLine(user, id, n);
+      const row = episodeRow(user, id, n);
+      chunk += `${columns.map((column) => row[column]).join('\t')}\n`;
       id += 1;
       if (chunk.length < chunkSize) continue;
       yield chunk;
@@ -70,23 +92,24 @@ function* episodeLines(owners, firstId, told) {
   told(id - firstId);
 }
 
-function episodeLine({ id: userId, subscriptionIds, states, descending }, id, n) {
-  const [name, sync] = [randomUUID(), randomUUID()];
+function episodeRow({ id: userId, subscriptionIds, states, descending }, id, n) {
+  // The same name for both tables.
+  const name = `${userId.slice(0, 24)}${id.toString(16).padStart(12, '0')}`;
   const changed = stamp(Math.floor((descending ? states - 1 - n : n) / together));
-  return `${[
-    userId,
+  return {
+    user_id: userId,
     id,
-    subscriptionIds[n % subscriptionIds.length],
+    subscription_id: subscriptionIds[n % subscriptionIds.length],
     changed,
-    changed,
-    n % 3600,
-    changed,
-    n % 2 ? 't' : 'f',
-    changed,
-    sync,
-    name,
-    `Episode ${n}: of this and that, and of what else there is to say`,
-    `https://media.podcast.example/audio/2020/${name}.mp3?source=feed`,
-    `https://podcast.example/2020/episodes/${name}`,
-  ].join('\t')}\n`;
+    publish_date: changed,
+    playback_position: n % 3600,
+    playback_position_at: changed,
+    played_status: n % 2 ? 't' : 'f',
+    played_status_at: changed,
+    sync_id: name,
+    episode_guid: name,
+    title: `Episode ${n}: of this and that, and of what else there is to say`,
+    enclosure_url: `https://media.podcast.example/audio/2020/${name}.mp3?source=feed`,
+    episode_url: `https://podcast.example/2020/episodes/${name}`,
+  };
 }

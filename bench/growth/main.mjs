@@ -106,7 +106,7 @@ try {
     (name) => `subscription.${name}`,
   );
   const storage = [
-    ...(await bytesPer(system.owner, 'An episode state', ['episode.episodes', 'episode.sync_ids'])),
+    ...(await bytesPer(system.owner, 'An episode state', ['episode.episodes', 'episode.states', 'episode.sync_ids'])),
     ...(await bytesPer(system.owner, 'A subscription', subscriptionTables)),
   ];
   const times = rounds > 1 ? `, medians of ${rounds} rounds` : '';

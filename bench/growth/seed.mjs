@@ -18,14 +18,20 @@ const subscriptions = `
   SELECT user_id, array_agg(guid ORDER BY id) AS guids, array_agg(id ORDER BY id) AS ids FROM made GROUP BY user_id`;
 
 const episodes = `
-  INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url,
-    episode_url, playback_position, playback_position_at, played_status, played_status_at)
-  SELECT u, s, '2026-01-01', '2020-01-01'::timestamptz + n * interval '1 hour', sync_id, sync_id,
-    'Episode ' || n || ': of this and that, and of what else there is to say',
-    'https://media.podcast.example/audio/2020/' || sync_id || '.mp3?source=feed',
-    'https://podcast.example/2020/episodes/' || sync_id, n, '2020-01-01', n % 2 = 0, '2020-01-01'
-  FROM unnest($1::uuid[], $2::bigint[]) x (u, s), generate_series(1, $3::int) n,
-    LATERAL (SELECT gen_random_uuid() AS sync_id WHERE (u, n) IS NOT NULL) i`;
+  WITH made AS (
+    INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
+    SELECT u, s, '2020-01-01'::timestamptz + n * interval '1 hour', sync_id, sync_id,
+      'Episode ' || n || ': of this and that, and of what else there is to say',
+      'https://media.podcast.example/audio/2020/' || sync_id || '.mp3?source=feed',
+      'https://podcast.example/2020/episodes/' || sync_id
+    FROM unnest($1::uuid[], $2::bigint[]) x (u, s), generate_series(1, $3::int) n,
+      LATERAL (SELECT gen_random_uuid() AS sync_id WHERE (u, n) IS NOT NULL) i
+    RETURNING user_id, id
+  ), totals AS (
+    INSERT INTO episode.totals (user_id, episodes) SELECT user_id, count(*) FROM made GROUP BY user_id
+  )
+  INSERT INTO episode.states (user_id, id, changed, playback_position, playback_position_at, played_status, played_status_at)
+  SELECT user_id, id, '2026-01-01', id % 3600, '2020-01-01', id % 2 = 0, '2020-01-01' FROM made`;
 
 /** Users with subscriptions, and episodes of each one's first subscription. */
 export async function seedUsers(system, { users, subscribed, uploaded }) {

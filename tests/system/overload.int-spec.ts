@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
 import { deadlineMs, expectRefused } from './testing/fault.world.js';
+import { storedEpisodes } from '../../libs/database/testing/stored.episodes.js';
 
 const full = Boolean(process.env.TEST_FULL);
 
@@ -41,9 +42,12 @@ function expectServedOrRefused(answers: readonly DeviceAnswer<object>[]): Device
 async function big(device: Device, episodes: number): Promise<string> {
   const { body } = await subscribe(device, 'https://example.org/big');
   await database.query(
-    `INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-     SELECT s.user_id, s.id, s.changed, '2026-01-01', gen_random_uuid(), 'e' || n, 't' || n, 'https://example.org/' || n, 'https://example.org/' || n
-     FROM subscription.subscriptions s, generate_series(1, $2) n WHERE s.user_id = $1`,
+    storedEpisodes(
+      `INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
+       SELECT s.user_id, s.id, '2026-01-01', gen_random_uuid(), 'e' || n, 't' || n, 'https://example.org/' || n, 'https://example.org/' || n
+       FROM subscription.subscriptions s, generate_series(1, $2) n WHERE s.user_id = $1`,
+      "'2026-01-01'",
+    ),
     [device.user, episodes],
   );
   return body.success[0]!.guid;

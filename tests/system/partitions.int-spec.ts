@@ -1,21 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  applyMigrations,
-  beginWrite,
-  createDataSource,
-  keepAnswer,
-  markRequest,
-  readClock,
-  type Statement,
-  sweepRequests,
-} from '#database';
+import { applyMigrations, createDataSource, type Statement } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
-import * as deletions from '../../apps/deletion-worker/src/records/deletion.store.js';
-import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
-import * as episodes from '../../apps/episode/src/episode.store.js';
-import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
+import { isOfOneUser } from '../../libs/database/testing/one.user.js';
+import { namedStatements } from './testing/named.statements.js';
 import { planModes } from './testing/plan.js';
 
 const partitions = 5;
@@ -66,60 +55,60 @@ function valuesFor(user: string, deletion: number): Record<string, unknown[]> {
   });
   const made = [[subscription(1), subscription(2)], [[guid, 1, true, false]], [['00', 1]], [[1, randomUUID()]]];
   return {
-    'sync.begin_write': [user, request],
-    'sync.mark_request': [user, request, at, null],
+    'sync.begin_write': [user, request, null, true],
     'sync.keep_answer': [user, request, at, '{}', 1_000],
     'sync.read_clock': [user],
     'sync.lock_clock': [user],
     'subscription.save': [user, ...made.map((set) => JSON.stringify(set)), at],
+    'subscription.save_rows': [user, JSON.stringify(made[0])],
     'subscription.load': [user, [guid], [Buffer.from('00', 'hex')], 1, 10, 10],
     'subscription.absorb_names': [user, [2], [1], at],
     'subscription.absorb_states': [user, [2], [1], at, 10],
     'subscription.count_states': [user, [1, 2], 10],
     'subscription.by_guid': [user, guid],
     ...list('subscription.list'),
-    'episode.save': [user, JSON.stringify([episode]), JSON.stringify([[randomUUID(), 1]])],
+    'episode.add': [user, JSON.stringify([episode])],
+    'episode.describe': [user, JSON.stringify({ 1: episode }), [1]],
+    'episode.settle': [user, JSON.stringify({ 1: episode }), [1]],
+    'episode.add_aliases': [user, JSON.stringify([[randomUUID(), 1]])],
+    'episode.make_way': [user, [7], [1], [7]],
+    'episode.load_known': [user, JSON.stringify([{ ...entry, syncId }]), 10, 10],
     'episode.load': [user, JSON.stringify([{ ...entry, entry: 0, syncId }]), 1, 10, 10],
-    'episode.count_aliases': [user, 1],
+    'episode.count': [user, 1, 1],
     ...list('episode.list'),
-    'episode.merge_subscriptions': [user, [2], [1], at, 10],
     'deletion.find': [user, guid],
     'deletion.insert': [user, 1, at, '{}'],
     'deletion.mark': [user, 1, deletion, at],
+    'deletion.find_requested': [user, guid, at],
     'deletion.read': [user, deletion],
     'deletion.claim': [user, deletion],
-    'deletion.end': [user, deletion, 'FAILURE', 'cause', ['PENDING']],
+    'deletion.count_attempt': [user, deletion],
+    'deletion.end': [user, deletion, 'FAILURE', 'cause'],
     'deletion.cascade': [user, 1],
     'deletion.forget_tombstones': [user, 0],
     'deletion.forget_records': [user, 0],
   };
 }
-/** Those that look for what is due or old, whoever it is of. */
-const ofAllUsers = ['deletion.take', sweepRequests.name];
+/** Those that are about no user, or about all; what each does on a cluster is in docs/scaling.md. */
+const ofAllUsers = {
+  'sync.applied_migrations': 'which migrations the database has',
+  'sync.sweep_requests': 'removes what is old, whoever it is of',
+  'deletion.take': 'a relay takes what is due, whoever it is of',
+  'deletion.take_again': 'names the user of each record beside its id',
+  'deletion.pending': 'counts what waits, for metrics',
+  'deletion.list_pending': 'shows an operator what waits',
+  'deletion.list_failed': 'shows an operator what failed',
+  'deletion.retry': 'an operator knows the id of a record and not whose it is',
+  'deletion.find_pending': 'an operator knows the id of a record and not whose it is',
+  'deletion.find_by_id': 'an operator knows the id of a record and not whose it is',
+};
 
-/** Every statement that a store shows to others, and those of each write. */
-const exported: unknown[] = [subscriptions, episodes, deletions, deletionQuotas].flatMap((store) =>
-  Object.values(store),
-);
-const isStatement = (value: unknown): value is Statement =>
-  typeof value === 'object' && value !== null && 'text' in value;
-const statements = [
-  beginWrite,
-  markRequest,
-  keepAnswer,
-  readClock,
-  sweepRequests,
-  { name: 'episode.merge_subscriptions', text: 'SELECT episode.merge_subscriptions($1, $2, $3, $4, $5)' },
-  ...exported
-    .flatMap((value) => (typeof value === 'object' ? [value, ...Object.values(value ?? {})] : []))
-    .filter(isStatement),
-];
-const named = new Map(statements.map((statement) => [statement.name, statement]));
-
+let named: Map<string, Statement>;
 let database: TestDatabase;
 let client: pg.Client;
 
 beforeAll(async () => {
+  named = await namedStatements();
   database = await createDatabase();
   const dataSource = await createDataSource({ url: database.ownerUrl }).initialize();
   for (const _ of dataSource.migrations) await dataSource.undoLastMigration();
@@ -162,11 +151,37 @@ describe('on a database that is partitioned by user', () => {
     const user = randomUUID();
     const own = await partitionOf(user);
     const values = valuesFor(user, planModes.indexOf(mode) + 1);
-    expect([...named.keys()].toSorted()).toEqual([...Object.keys(values), ...ofAllUsers].toSorted());
+    expect([...named.keys()].toSorted()).toEqual([...Object.keys(values), ...Object.keys(ofAllUsers)].toSorted());
     for (const [name, some] of Object.entries(values)) {
       const tables = await touchedBy(named.get(name) as Statement, some, mode);
       const others = tables.filter((table) => !table.endsWith(`_${own}`));
       expect({ name, others, any: tables.length > 0 }).toEqual({ name, others: [], any: true });
     }
+  });
+});
+
+/** What a node of a cluster can be asked without asking the others. */
+describe('every statement but those of all users', () => {
+  const ofUsers = () => [...named.values()].filter(({ name }) => !(name in ofAllUsers));
+
+  it('says of each table that it names whose rows it means: user_id = $1', () => {
+    expect(ofUsers().filter(({ text }) => !isOfOneUser(text, '$1'))).toEqual([]);
+  });
+
+  it('calls a function that reads or writes tables for the same user', async () => {
+    const { rows } = await client.query<{ name: string; forUser: boolean }>(
+      `SELECT format('%s.%s', pronamespace::regnamespace, proname) AS name, proargnames[1] = 'p_user' AS "forUser" FROM pg_proc
+       WHERE provolatile <> 'i' AND pronamespace::regnamespace::text = ANY ($1)`,
+      [['sync', 'subscription', 'episode', 'deletion']],
+    );
+    const reading = new Map(rows.map(({ name, forUser }) => [name, forUser]));
+    expect(reading.get('sync.begin_write')).toBe(true);
+    const calls = ofUsers().flatMap(({ name, text }) =>
+      [...text.matchAll(/(?<!')\b((?:sync|subscription|episode|deletion)\.\w+)\(([^,)]*)/g)].map(
+        ([, called = '', first]) => ({ name, called, first }),
+      ),
+    );
+    const others = calls.filter(({ called, first }) => reading.has(called) && !(reading.get(called) && first === '$1'));
+    expect(others).toEqual([]);
   });
 });

@@ -1,20 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { storeSubscription } from '../../../libs/database/testing/stored.subscription.js';
+import { storedEpisodes } from '../../../libs/database/testing/stored.episodes.js';
 
-const insertEpisodes = `
-  WITH made AS (
-    INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-    SELECT $1, $2, $3, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example/' || n, 'https://p.example'
-    FROM (SELECT gen_random_uuid() AS n FROM generate_series(1, $4::int)) made_up RETURNING id
-  )
-  INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made`;
+const insertEpisodes = storedEpisodes(
+  `INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
+   SELECT $1, $2, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example/' || n, 'https://p.example'
+   FROM (SELECT gen_random_uuid() AS n FROM generate_series(1, $4::int)) made_up`,
+  '$3::timestamptz',
+  'INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made',
+);
 
 /** All rows of a user but the deletion records. */
 export interface StoredRows {
   subscriptions: Record<string, unknown>[];
   guids: unknown;
   episodes: Record<string, unknown>[] | null;
+  states: unknown;
   syncIds: unknown;
   /** The user's latest stamp. */
   clock: Date;
@@ -25,6 +27,7 @@ const selectEverything = `
     (SELECT json_agg(s ORDER BY s.id) FROM subscription.subscriptions s WHERE s.user_id = $1) AS subscriptions,
     (SELECT json_agg(g ORDER BY g.guid) FROM subscription.guids g WHERE g.user_id = $1) AS guids,
     (SELECT json_agg(e ORDER BY e.id) FROM episode.episodes e WHERE e.user_id = $1) AS episodes,
+    (SELECT json_agg(t ORDER BY t.id) FROM episode.states t WHERE t.user_id = $1) AS states,
     (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds",
     (SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1) AS clock`;
 

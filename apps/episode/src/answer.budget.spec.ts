@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Failure } from '#contracts';
+import { Failure, type JsonText, type Uploaded } from '#contracts';
 import { metadata, podcast, stored, syncId, world } from '../testing/known.world.js';
 import { AnswerBudget } from './answer.budget.js';
 import { validateEntry } from './episode-entry.rule.js';
@@ -37,8 +37,8 @@ const entry = fc
 async function answer(entries: Parameters<typeof validateEntry>[0][], maxBytes: number) {
   const known = world([stored(1), stored(2), stored(3)]);
   const judged = entries.map(validateEntry);
-  const verdicts = await applyUploads(known, judged, new AnswerBudget(maxBytes, judged));
-  return { verdicts, changes: known.changes(), bytes: Buffer.byteLength(JSON.stringify(verdicts)) };
+  const answered = (await applyUploads(known, judged, new AnswerBudget(maxBytes, judged))) as JsonText<Uploaded>;
+  return { verdicts: answered.parse(), changes: known.changes(), bytes: Buffer.byteLength(answered.text) };
 }
 
 describe('an answer', () => {
@@ -100,8 +100,8 @@ describe('an entry that rows which were not read could change', () => {
   ) => {
     const judged = entries.map((sent) => validateEntry({ podcastGuid: podcast, ...sent }));
     const known = world([row], [], [[0, rank, to]]);
-    const { failure } = await applyUploads(known, judged, new AnswerBudget(1_000_000, judged));
-    return failure.map(({ code }) => code);
+    const verdicts = await applyUploads(known, judged, new AnswerBudget(1_000_000, judged));
+    return verdicts?.parse().failure.map(({ code }) => code);
   };
 
   it.each([0, 1, 2, 3, 4] as const)('is refused where they are missing at rank %d', async (rank) => {

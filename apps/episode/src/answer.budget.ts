@@ -4,7 +4,9 @@ import { type EpisodeRow, shown } from './episode.rule.js';
 
 /** More bytes than any failure has beside what it repeats of its entry. */
 const failureBytes = 200;
-const envelopeBytes = '{"success":[],"failure":[]}'.length;
+/** The JSON of an answer, of the JSON of its items. */
+const envelope = (success = '', failure = '') => `{"success":[${success}],"failure":[${failure}]}`;
+const envelopeBytes = envelope().length;
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
@@ -16,8 +18,8 @@ const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
  */
 export class AnswerBudget {
   private freeBytes: number;
-  /** How large each episode's item is, and how many items show it. */
-  private readonly items = new Map<number, { bytes: number; shown: number }>();
+  /** Each episode as JSON, how large it is with a comma, and how many items show it. */
+  private readonly items = new Map<number, { text: string; bytes: number; shown: number }>();
 
   /** @throws Failure `invalid` where not even a failure of each entry has room. */
   constructor(maxBytes: number, entries: readonly (Upload | FailedEntry)[]) {
@@ -27,7 +29,8 @@ export class AnswerBudget {
 
   /** Reserves room to show an entry's row as it is about to be, unless there is none; says whether there was. */
   reserve(row: EpisodeRow, guid: string, absorbed: readonly EpisodeRow[] = []): boolean {
-    const bytes = bytesOf(shown(row, row.statuses, guid)) + 1;
+    const text = JSON.stringify(shown(row, row.statuses, guid));
+    const bytes = Buffer.byteLength(text) + 1;
     const before = [row, ...absorbed].map(({ id }) => this.items.get(id) ?? { bytes: 0, shown: 0 });
     const items = before.reduce((sum, item) => sum + item.shown, 1);
     const reserved = before.reduce((sum, item) => sum + item.bytes * item.shown, 0);
@@ -36,8 +39,20 @@ export class AnswerBudget {
     if (more > this.freeBytes) return false;
     this.freeBytes -= more;
     for (const { id } of absorbed) this.items.delete(id);
-    this.items.set(row.id, { bytes, shown: items });
+    this.items.set(row.id, { text, bytes, shown: items });
     return true;
+  }
+
+  /** The answer: each item in `success` shows its episode as the last entry that was about it left it. */
+  answer(
+    success: readonly { id: number; temporaryId: string | number | undefined }[],
+    failure: readonly FailedEntry[],
+  ): string {
+    const items = success.map(({ id, temporaryId }) => {
+      const { text } = this.items.get(id) as { text: string };
+      return temporaryId === undefined ? text : `${text.slice(0, -1)},"temporary_id":${JSON.stringify(temporaryId)}}`;
+    });
+    return envelope(items.join(','), failure.map((failed) => JSON.stringify(failed)).join(','));
   }
 
   /** A failure as there is room for it: whole, or without all that it repeats of its entry but the temporary_id. */

@@ -2,7 +2,7 @@ import { metadataNames, statusNames, unknownMetadata, wireNames } from '#contrac
 import { statement } from '#database';
 
 /**
- * What a client is shown of an episode `e`, under the names that the rules use.
+ * What a client is shown of an episode `e` with its state `s`, under the names that the rules use.
  *
  * @param time how a time is read.
  */
@@ -12,7 +12,7 @@ export const shownColumns = (time: (column: string) => string) => {
     return `${name === 'publishDate' ? time(column) : column} AS "${name}"`;
   });
   const statuses = statusNames.map((name) => {
-    const column = `e.${wireNames[name]}`;
+    const column = `s.${wireNames[name]}`;
     return `${column} AS "${name}", ${time(`${column}_at`)} AS "${name}At"`;
   });
   return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
@@ -21,9 +21,12 @@ export const shownColumns = (time: (column: string) => string) => {
 /** A time in JSON is printed in the zone of the session, unless it has none. */
 const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 
-/** All columns of an episode `e`, for {@link toRow} of the store. */
-export const rowColumns = `e.id, e.subscription_id AS "subscriptionId", e.minute_forms AS "minuteForms",
-           ${inUtc('e.changed')} AS changed, ${shownColumns(inUtc)}`;
+/** All columns of an episode `e` with its state `s`, for {@link toRow} of the store. */
+export const rowColumns = `e.id, e.subscription_id AS "subscriptionId", s.minute_forms AS "minuteForms",
+           ${inUtc('s.changed')} AS changed, ${shownColumns(inUtc)}`;
+
+/** The tables of {@link rowColumns}. */
+export const rowTables = 'episode.episodes e JOIN episode.states s ON s.user_id = e.user_id AND s.id = e.id';
 
 /** The most episodes that one upload reads, in rows and in bytes of JSON. */
 const mostRows = 2_000;
@@ -53,32 +56,92 @@ const lookUp = (rank: number, match: string, { entries = 'sought', most = mostAl
      FROM ${entries} x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes, row_number() OVER (ORDER BY e.id + 0) AS place, ${agrees} AS agrees
        FROM episode.episodes e
-       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND (e.episode_guid = '') = x.bare AND ${match}
+       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND ${match}
        ORDER BY e.id + 0 LIMIT ${most}
      ) f WHERE f.agrees OR f.place = ${most}`;
-const sameEnclosure = `sync.digest(e.enclosure_url) = sync.digest(x."enclosureUrl")`;
-const sameTitle = `e.title <> '' AND sync.digest(e.title) = sync.digest(x.title)`;
-const sameUrl = `e.episode_url <> '' AND sync.digest(e.episode_url) = sync.digest(x."episodeUrl")`;
-const sameDate = `e.publish_date <> '${unknownMetadata.publishDate}' AND e.publish_date = x."publishDate"`;
+const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', e.enclosure_url) = episode.enclosure_key(x.bare, x."enclosureUrl")`;
+const samePair = (ofRow: string, ofEntry: string) =>
+  `episode.pair_key(e.episode_guid = '', ${ofRow}) = episode.pair_key(x.bare, ${ofEntry})`;
+const hasDate = `e.publish_date <> '${unknownMetadata.publishDate}'`;
+const sameDateAndUrl = `${hasDate} AND e.episode_url <> ''
+         AND ${samePair('e.publish_date, e.episode_url', 'x."publishDate", x."episodeUrl"')}`;
+const sameDateAndTitle = `${hasDate} AND e.title <> ''
+         AND ${samePair('e.publish_date, e.title', 'x."publishDate", x.title')}`;
+const sameUrlAndTitle = `e.episode_url <> '' AND e.title <> ''
+         AND ${samePair('e.episode_url, e.title', 'x."episodeUrl", x.title')}`;
 const meets = `(x.bare OR x."episodeGuid" IS NULL)`;
+
+/** The live subscriptions of the guids that were sent, each looked up once. */
+const namedSubscriptions = `named_subscriptions AS MATERIALIZED (
+     SELECT n.guid AS "podcastGuid", n.subscription_id, n.current_guid
+     FROM (SELECT DISTINCT "podcastGuid" FROM sent) s CROSS JOIN LATERAL (
+       SELECT * FROM subscription.named_subscriptions n WHERE n.user_id = $1 AND n.guid = s."podcastGuid" AND n.live OFFSET 0
+     ) n
+   )`;
+const currentGuids = `
+     (SELECT json_agg(json_build_array("podcastGuid", json_build_object('id', subscription_id, 'currentGuid', current_guid)))
+      FROM named_subscriptions) AS subscriptions`;
+const room = (episodes: string, aliases: string) => `
+     (SELECT json_build_object('episodes', ${episodes} - coalesce(max(t.episodes), 0), 'aliases', ${aliases} - coalesce(max(t.sync_ids), 0))
+      FROM episode.totals t WHERE t.user_id = $1) AS room`;
+
+/**
+ * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads what most uploads are about: the episodes
+ * that the entries name by a sync_id, one probe each; where that is no episode's, by an alias; and by an episode_guid that
+ * the one so named does not have. None where they are too large for one upload. What is beyond these {@link load} reads.
+ */
+export const loadKnown = statement(
+  'episode.load_known',
+  `WITH sent AS MATERIALIZED (
+     SELECT * FROM json_to_recordset($2) AS e ("podcastGuid" uuid, "syncId" uuid, "episodeGuid" text)
+   ), ${namedSubscriptions}, entries AS MATERIALIZED (
+     SELECT s.*, n.subscription_id FROM sent s JOIN named_subscriptions n USING ("podcastGuid")
+   ), synced AS MATERIALIZED (
+     SELECT x.*, f.id, f.episode_guid FROM entries x LEFT JOIN LATERAL (
+       SELECT e.id, e.episode_guid FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
+     ) f ON true
+   ), aliases AS MATERIALIZED (
+     SELECT a.sync_id, a.episode_id FROM synced x CROSS JOIN LATERAL (
+       SELECT s.sync_id, s.episode_id FROM episode.sync_ids s WHERE s.user_id = $1 AND s.sync_id = x."syncId" LIMIT 1
+     ) a WHERE x.id IS NULL
+   ), found AS MATERIALIZED (
+     SELECT id FROM synced WHERE id IS NOT NULL
+     UNION SELECT episode_id FROM aliases
+     UNION SELECT f.id FROM synced x CROSS JOIN LATERAL (
+       SELECT e.id FROM episode.episodes e
+       WHERE e.user_id = $1 AND e.episode_guid <> ''
+         AND episode.guid_key(e.subscription_id, e.episode_guid) = episode.guid_key(x.subscription_id, x."episodeGuid")
+       LIMIT 1
+     ) f WHERE x."episodeGuid" <> coalesce(x.episode_guid, '')
+   ), rows AS MATERIALIZED (
+     SELECT e.* FROM found CROSS JOIN LATERAL (
+       SELECT ${rowColumns}, ${jsonBytes} AS bytes FROM ${rowTables} WHERE e.user_id = $1 AND e.id = found.id OFFSET 0
+     ) e
+   )
+   SELECT ${currentGuids},
+     (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
+     (SELECT CASE WHEN sum(bytes) > ${mostBytes} THEN 'none' ELSE 'named' END FROM rows) AS reach,
+     (SELECT json_agg(row_to_json(r)) FROM rows r WHERE (SELECT sum(bytes) FROM rows) <= ${mostBytes}) AS episodes,
+     ${room('$3', '$4')}`,
+);
 
 /**
  * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Reads the episodes that the
  * entries could mean, of which the rules choose in memory: `named` by its sync_id or an alias (rank 0), those with its
  * episode_guid (rank 1), and, for an entry without a known sync_id, those of the other ranks. Of one with a known sync_id
  * that brings an enclosure_url to an episode without, also those of rank 2 without an episode_guid: they are the same
- * (`brought`). Where all these are too many for one upload, `kept` takes the ones that are named, then the first of each look-up, then the second ones and so on;
- * `incomplete` lists the entries and ranks of which some were left out.
+ * (`brought`). Where all these are too many for one upload, `kept` takes the ones that are named, then the first of each
+ * look-up, then the second ones and so on; `incomplete` lists the entries and ranks of which some were left out.
  */
 export const load = statement(
   'episode.load',
-  `WITH entries AS MATERIALIZED (
-     SELECT e.*, n.subscription_id
-     FROM json_to_recordset($2) AS e (
+  `WITH sent AS MATERIALIZED (
+     SELECT * FROM json_to_recordset($2) AS e (
        entry integer, "podcastGuid" uuid, "syncId" uuid, "episodeGuid" text, title text, "publishDate" timestamptz,
        "enclosureUrl" text, "episodeUrl" text
      )
-     JOIN subscription.named_subscriptions n ON n.user_id = $1 AND n.guid = e."podcastGuid" AND n.live
+   ), ${namedSubscriptions}, entries AS MATERIALIZED (
+     SELECT s.*, n.subscription_id FROM sent s JOIN named_subscriptions n USING ("podcastGuid")
    ), aliases AS MATERIALIZED (
      SELECT x.entry, a.sync_id, a.episode_id
      FROM entries x CROSS JOIN LATERAL (
@@ -102,17 +165,18 @@ export const load = statement(
      UNION ALL SELECT x.entry, 1, f.id, f.bytes, 0, false
      FROM entries x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes FROM episode.episodes e
-       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND e.episode_guid <> ''
-         AND sync.sha256(e.episode_guid) = sync.sha256(x."episodeGuid") LIMIT 1
+       WHERE e.user_id = $1 AND e.episode_guid <> ''
+         AND episode.guid_key(e.subscription_id, e.episode_guid) = episode.guid_key(x.subscription_id, x."episodeGuid")
+       LIMIT 1
      ) f
      ${lookUp(2, `${meets} AND ${sameEnclosure}`)}
      ${lookUp(2, sameEnclosure, { entries: 'brought' })}
-     ${lookUp(3, `${meets} AND ${sameDate} AND ${sameUrl}`)}
-     ${lookUp(3, `${meets} AND ${sameDate} AND ${sameTitle}`)}
-     ${lookUp(3, `${meets} AND ${sameUrl} AND ${sameTitle}`)}
+     ${lookUp(3, `${meets} AND ${sameDateAndUrl}`)}
+     ${lookUp(3, `${meets} AND ${sameDateAndTitle}`)}
+     ${lookUp(3, `${meets} AND ${sameUrlAndTitle}`)}
      ${lookUp(4, `NOT x.bare AND x."episodeGuid" IS NOT NULL AND ${sameEnclosure}`, {
        most: mostOfAnEnclosure,
-       agrees: `coalesce(${sameDate} OR e.episode_url = x."episodeUrl" OR e.title = x.title, false)`,
+       agrees: `coalesce(e.publish_date = x."publishDate" OR e.episode_url = x."episodeUrl" OR e.title = x.title, false)`,
      })}
    ), kept AS MATERIALIZED (
      SELECT id FROM (
@@ -121,15 +185,12 @@ export const load = statement(
        WINDOW nearest AS (ORDER BY place, id)
      ) f WHERE bytes <= ${mostBytes} AND rows <= ${mostRows}
    )
-   SELECT
-     (SELECT json_agg(json_build_array(n."podcastGuid", json_build_object('id', n.subscription_id, 'currentGuid', s.guid)))
-      FROM (SELECT DISTINCT "podcastGuid", subscription_id FROM entries) n
-      JOIN subscription.current_guids s ON s.user_id = $1 AND s.subscription_id = n.subscription_id) AS subscriptions,
+   SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      (SELECT json_agg(row_to_json(r)) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
          SELECT ${rowColumns}
-         FROM episode.episodes e WHERE e.user_id = $1 AND e.id = kept.id OFFSET 0
+         FROM ${rowTables} WHERE e.user_id = $1 AND e.id = kept.id OFFSET 0
        ) e
      ) r) AS episodes,
      (SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
@@ -137,6 +198,6 @@ export const load = statement(
        FROM found f LEFT JOIN kept k USING (id) GROUP BY f.entry, f.rank
      ) i WHERE i.complete_to IS NOT NULL) AS incomplete,
      (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
-     (SELECT json_build_object('episodes', $4 - coalesce(max(t.episodes), 0), 'aliases', $5 - coalesce(max(t.sync_ids), 0))
-      FROM episode.totals t WHERE t.user_id = $1) AS room`,
+     'all' AS reach,
+     ${room('$4', '$5')}`,
 );

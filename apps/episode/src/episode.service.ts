@@ -12,7 +12,7 @@ import type { CallContext } from '#transport';
 import { AnswerBudget } from './answer.budget.js';
 import { validateEntry } from './episode-entry.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
-import { listChanged, meant, saveChanges, toLoaded } from './episode.store.js';
+import { listChanged, meant, named, saveChanges, toLoaded } from './episode.store.js';
 import { KnownEpisodes } from './known-episodes.js';
 import { applyUploads } from './upload.rule.js';
 
@@ -20,8 +20,8 @@ import { applyUploads } from './upload.rule.js';
  * The episode states of users. Invariants:
  * - a status only ever moves forward in its client's time, whatever the order of arrival;
  * - a row is stamped when what clients are shown of it changed, and only then;
- * - an upload of any size is a fixed number of statements, under the user's clock, and reads no more than so many
- *   episodes ({@link meant});
+ * - an upload of any size is a fixed number of statements, under the user's clock, one of them less where all of it is
+ *   known; and reads no more than so many episodes ({@link meant});
  * - its answer has no more bytes than asked for: what it has no room for is not applied.
  */
 @Injectable()
@@ -36,20 +36,27 @@ export class EpisodeService {
     const { userId, maxBytes = defaultAnswerBytes } = request;
     const judged = request.entries.map(validateEntry);
     const uploads = judged.filter((entry) => 'sent' in entry);
-    const budget = new AnswerBudget(maxBytes, judged);
+    const apply = (known: KnownEpisodes) => applyUploads(known, judged, new AnswerBudget(maxBytes, judged));
     const write = {
       userId,
       smallAnswer: false,
       requestId: context.requestId,
       fingerprint: context.fingerprint,
       remainingMs: () => context.remainingMs(),
-      reads: meant(userId, uploads, this.quotas),
+      reads: named(userId, uploads, this.quotas),
     };
     return this.database.write(write, async (transaction) => {
-      const known = new KnownEpisodes(toLoaded(transaction.found), transaction.stamp, context.arrivedMs);
-      const verdicts = await applyUploads(known, judged, budget);
+      const knownOf = (found: typeof transaction.found) =>
+        new KnownEpisodes(toLoaded(found), transaction.stamp, context.arrivedMs);
+      let known = knownOf(transaction.found);
+      let verdicts = known.isShort ? undefined : await apply(known);
+      if (!verdicts) {
+        const [all, values] = meant(userId, uploads, this.quotas);
+        known = knownOf(await transaction.query(all, values));
+        verdicts = (await apply(known)) as JsonText<Uploaded>;
+      }
       await saveChanges(transaction, userId, known.changes());
-      return JsonText.of(verdicts);
+      return verdicts;
     });
   }
 

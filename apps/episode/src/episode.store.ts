@@ -8,23 +8,25 @@ import {
   statusNames,
   wireNames,
 } from '#contracts';
-import { type Bound, type Database, listing, listPage, statement, type Transaction } from '#database';
+import { type Bound, type Database, listing, listPage, type Statement, statement, type Transaction } from '#database';
 import type { Upload } from './episode-entry.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { load, shownColumns } from './episode.load.js';
+import { load, loadKnown, shownColumns } from './episode.load.js';
 import { type EpisodeRow, type Metadata, shown } from './episode.rule.js';
 import type { Changes, Loaded } from './known-episodes.js';
 
-export { load };
+export { load, loadKnown };
 
 /**
- * $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change. Runs before {@link save},
- * so that no row takes an episode_guid that another one still has.
+ * $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change. Runs before the others, so
+ * that no row takes an episode_guid that another one still has.
  */
-const makeWay = statement(
+export const makeWay = statement(
   'episode.make_way',
   `WITH gone AS (
      DELETE FROM episode.episodes WHERE user_id = $1 AND id = ANY ($2::bigint[])
+   ), states AS (
+     DELETE FROM episode.states WHERE user_id = $1 AND id = ANY ($2::bigint[])
    ), aliases AS (
      UPDATE episode.sync_ids s SET episode_id = a.survivor
      FROM unnest($2::bigint[], $3::bigint[]) a (absorbed, survivor)
@@ -33,36 +35,65 @@ const makeWay = statement(
    UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND id = ANY ($4::bigint[])`,
 );
 
-const changeable = ['subscription_id', 'changed', 'minute_forms']
-  .concat(metadataNames.map((name) => wireNames[name]))
-  .concat(statusNames.flatMap((name) => [wireNames[name], `${wireNames[name]}_at`]));
-const columns = ['id', 'sync_id', ...changeable].join(', ');
-
-export const save = statement(
-  'episode.save',
-  `WITH rows AS (
-     INSERT INTO episode.episodes (user_id, ${columns})
-     SELECT $1, ${columns} FROM json_populate_recordset(NULL::episode.episodes, $2)
-     ON CONFLICT (user_id, id) DO UPDATE SET ${changeable.map((column) => `${column} = excluded.${column}`).join(', ')}
+const describing = metadataNames.map((name) => wireNames[name]);
+const identity = ['id', 'subscription_id', 'sync_id', ...describing].join(', ');
+const changing = [
+  'changed',
+  'minute_forms',
+  ...statusNames.flatMap((name) => [wireNames[name], `${wireNames[name]}_at`]),
+];
+const state = ['id', ...changing].join(', ');
+/**
+ * Sets columns of rows that there are. Each row takes its values out of one object by its id: a join may go through all
+ * values for each row, or through all rows of the user, as Postgres knows neither how many values come nor of whom.
+ */
+const update = (table: string, columns: readonly string[]) => `
+   UPDATE episode.${table} t
+   SET (${columns.join(', ')}) = (
+     SELECT ${columns.map((column) => `r.${column}`).join(', ')}
+     FROM jsonb_populate_record(NULL::episode.${table}, $2::jsonb -> t.id::text) r
    )
-   INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
-   SELECT $1, (a ->> 0)::uuid, (a ->> 1)::bigint FROM json_array_elements($3) a
+   WHERE t.user_id = $1 AND t.id = ANY ($3::bigint[])`;
+
+/** $1 user, $2 new episodes with their states. */
+export const add = statement(
+  'episode.add',
+  `WITH made AS (
+     INSERT INTO episode.episodes (user_id, ${identity})
+     SELECT $1, ${identity} FROM json_populate_recordset(NULL::episode.episodes, $2)
+   )
+   INSERT INTO episode.states (user_id, ${state})
+   SELECT $1, ${state} FROM json_populate_recordset(NULL::episode.states, $2)`,
+);
+
+/** $1 user, $2 known episodes that are described in another way, by their ids, $3 these ids. */
+export const describe = statement('episode.describe', update('episodes', describing));
+
+/** $1 user, $2 states that changed, by their ids, $3 these ids. */
+export const settle = statement('episode.settle', update('states', changing));
+
+/** $1 user, $2 further sync_ids and the episodes that they name. */
+export const addAliases = statement(
+  'episode.add_aliases',
+  `INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
+   SELECT $1, (a ->> 0)::uuid, (a ->> 1)::bigint FROM json_array_elements($2) a
    ON CONFLICT (user_id, sync_id) DO UPDATE SET episode_id = excluded.episode_id`,
 );
 
-/** $1 user, $2 how many aliases were added. */
-export const countAliases = statement(
-  'episode.count_aliases',
-  `INSERT INTO episode.totals AS t (user_id, sync_ids) VALUES ($1, $2)
-   ON CONFLICT (user_id) DO UPDATE SET sync_ids = t.sync_ids + excluded.sync_ids`,
+/** $1 user, $2 how many more episodes there are, or fewer, $3 how many more aliases. */
+export const count = statement(
+  'episode.count',
+  `INSERT INTO episode.totals AS t (user_id, episodes, sync_ids) VALUES ($1, greatest($2::bigint, 0), $3::bigint)
+   ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + $2, sync_ids = t.sync_ids + $3`,
 );
 
 export const list = listing('episode.list', {
-  row: 'e',
-  columns: `e.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
-  from: `episode.episodes e
-    LEFT JOIN subscription.current_guids g ON g.user_id = e.user_id AND g.subscription_id = e.subscription_id`,
-  matching: 'episode.episodes e',
+  row: 's',
+  columns: `s.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
+  matching: 'episode.states s',
+  beside: `episode.episodes e
+    LEFT JOIN subscription.current_guids g ON g.user_id = $1 AND g.subscription_id = e.subscription_id
+    WHERE e.user_id = $1 AND e.id = s.id`,
   total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
 });
 
@@ -71,7 +102,17 @@ export type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteFo
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
 type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & { episodes: LoadedRow[] | null };
 
-/** The statement that reads the episodes which entries could mean; {@link toLoaded} takes what it answers. */
+/** The statement that reads the episodes which entries name; {@link toLoaded} takes what it answers. */
+export function named(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
+  const entries = uploads.map(({ podcastGuid, syncId, metadata: { episodeGuid } }) => ({
+    podcastGuid,
+    syncId,
+    episodeGuid,
+  }));
+  return [loadKnown, [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES]];
+}
+
+/** The statement that reads all episodes which entries could mean; {@link toLoaded} takes what it answers. */
 export function meant(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
   const entries = uploads.map(({ podcastGuid, syncId, metadata }, entry) => ({
     entry,
@@ -87,6 +128,7 @@ export function toLoaded([found]: readonly Found[]): Loaded {
   return {
     subscriptions: found?.subscriptions ?? [],
     aliases: found?.aliases ?? [],
+    reach: found?.reach ?? 'all',
     incomplete: found?.incomplete ?? [],
     episodes: (found?.episodes ?? []).map(toRow),
     newIds: found?.newIds ?? [],
@@ -96,15 +138,27 @@ export function toLoaded([found]: readonly Found[]): Loaded {
 
 /** Writes what an upload changed, with the commit; before it, where episodes are merged or change their guid. */
 export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
-  const { rows, renamed, aliases, addedAliases, absorbed } = changes;
+  const { rows, made, described, settled, renamed, aliases, addedAliases, absorbed, removed } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {
     const [gone, survivors] = [absorbed.map(({ from }) => from), absorbed.map(({ into }) => into)];
     await transaction.query(makeWay, [userId, gone, survivors, renamed]);
   }
-  if (rows.length > 0 || aliases.length > 0) {
-    transaction.last(save, [userId, JSON.stringify(rows.map(toColumns)), JSON.stringify(aliases)]);
-  }
-  if (addedAliases > 0) transaction.last(countAliases, [userId, addedAliases]);
+  const written = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
+  if (made.size > 0)
+    transaction.last(add, [
+      userId,
+      JSON.stringify(written(made).map((row) => ({ ...identityColumns(row), ...stateColumns(row) }))),
+    ]);
+  const last = (query: Statement, ids: ReadonlySet<number>, columns: (row: EpisodeRow) => object) => {
+    if (ids.size === 0) return;
+    const byId = Object.fromEntries(written(ids).map((row) => [row.id, columns(row)]));
+    transaction.last(query, [userId, JSON.stringify(byId), [...ids]]);
+  };
+  last(describe, described, identityColumns);
+  last(settle, settled, stateColumns);
+  if (aliases.length > 0) transaction.last(addAliases, [userId, JSON.stringify(aliases)]);
+  const more = made.size - removed;
+  if (more !== 0 || addedAliases > 0) transaction.last(count, [userId, more, addedAliases]);
 }
 
 export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listEpisodes>> {
@@ -156,11 +210,17 @@ export function toRow(loaded: LoadedRow): EpisodeRow {
   };
 }
 
-/** A row by the names of its columns. */
-export function toColumns(row: EpisodeRow): Record<string, unknown> {
-  const { id, subscriptionId, syncId, changed, statuses } = row;
-  const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId, changed };
+/** What identifies and describes a row, by the names of its columns. */
+export function identityColumns(row: EpisodeRow): Record<string, unknown> {
+  const { id, subscriptionId, syncId } = row;
+  const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId };
   for (const name of metadataNames) values[wireNames[name]] = row[name];
+  return values;
+}
+
+/** What changes of a row, by the names of its columns. */
+export function stateColumns({ id, changed, statuses }: EpisodeRow): Record<string, unknown> {
+  const values: Record<string, unknown> = { id, changed };
   let minuteForms = 0;
   for (const [bit, name] of statusNames.entries()) {
     const status = statuses[name];

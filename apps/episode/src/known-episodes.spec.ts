@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { elsewhere, metadata, podcast, stored, syncId, upload, world } from '../testing/known.world.js';
+import type { EpisodeRow } from './episode.rule.js';
+import { elsewhere, metadata, nothing, podcast, stored, syncId, upload, world } from '../testing/known.world.js';
 
 const number = fc.integer({ min: 1, max: 4 });
 const time = fc.integer({ min: 0, max: 59 }).map((minute) => `2026-02-01T10:${String(minute).padStart(2, '0')}:00Z`);
@@ -87,7 +88,7 @@ it('changes nothing when the same batch comes again', () => {
       upload(first, ...entries);
       const second = world(first.changes().rows);
       upload(second, ...entries);
-      expect(second.changes()).toEqual({ rows: [], renamed: [], aliases: [], addedAliases: 0, absorbed: [] });
+      expect(second.changes()).toEqual(nothing);
     }),
   );
 });
@@ -118,3 +119,42 @@ it('takes no state away and makes none older by entries that bring none, whateve
     }),
   );
 });
+
+it('has, of the episodes that entries name, the outcome that it has of all, or is short', () => {
+  const before = [
+    stored(1, { enclosureUrl: '' }),
+    stored(2),
+    stored(3, { subscriptionId: 20 }),
+    stored(4, { episodeGuid: '' }),
+  ];
+  let enough = 0;
+  fc.assert(
+    fc.property(fc.array(entry, { minLength: 1, maxLength: 6 }), (entries) => {
+      const all = world(before);
+      const few = world(named(before, entries), [], [], { episodes: 1_000, aliases: 1_000 }, 'named');
+      const [outcome, expected] = [few, all].map((known) => upload(known, ...entries));
+      if (few.isShort) return;
+      enough += 1;
+      expect(outcome).toEqual(expected);
+      expect(few.changes()).toEqual(all.changes());
+    }),
+    { numRuns: process.env.TEST_FULL ? 20_000 : 1_000 },
+  );
+  expect(enough).toBeGreaterThan(100);
+});
+
+type Entry = typeof entry extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** The episodes that entries name by their sync_id or their episode_guid. */
+function named(episodes: EpisodeRow[], entries: Entry[]): EpisodeRow[] {
+  const subscriptions: Record<string, number> = { [podcast]: 10, [elsewhere]: 20 };
+  return episodes.filter((row) =>
+    entries.some(
+      (sent) =>
+        sent.syncId === row.syncId ||
+        (sent.episodeGuid !== '' &&
+          sent.episodeGuid === row.episodeGuid &&
+          subscriptions[sent.podcastGuid] === row.subscriptionId),
+    ),
+  );
+}

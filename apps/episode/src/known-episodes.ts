@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { unknownMetadata } from '#contracts';
+import { metadataNames, unknownMetadata } from '#contracts';
 import { type EpisodeRow, type Identity, looksAlike, type Metadata, type SentMetadata } from './episode.rule.js';
 import { MatchIndex, type Rank } from './match.rule.js';
 
@@ -15,6 +15,8 @@ export interface NamedSubscription {
  * by its sync_id), only those with ids up to `completeTo` were read for certain.
  */
 export interface Loaded {
+  /** Which episodes were read: none, as they are too large; those that entries name; all that they could mean. */
+  reach: 'none' | 'named' | 'all';
   subscriptions: [guid: string, NamedSubscription][];
   episodes: EpisodeRow[];
   aliases: [syncId: string, episodeId: number][];
@@ -27,25 +29,32 @@ export interface Loaded {
 /** What an upload changes, for the statements that write it. */
 export interface Changes {
   rows: EpisodeRow[];
+  /** Of the rows the new ones, those that are described in another way, and those whose state changed; by id. */
+  made: ReadonlySet<number>;
+  described: ReadonlySet<number>;
+  settled: ReadonlySet<number>;
   /** Stored rows whose episode_guid changes. */
   renamed: number[];
   aliases: [syncId: string, episodeId: number][];
   /** How many of the aliases are new. */
   addedAliases: number;
   absorbed: { from: number; into: number }[];
+  /** How many of the absorbed were stored. */
+  removed: number;
 }
 
 /**
  * The episodes that one upload is about and what it has changed so far: an identity map and a unit of work. Invariants:
  * - a sync_id names one episode of the user for ever;
  * - no two episodes of a subscription have the same episode_guid;
- * - where an episode that was not read could be the answer to a look-up, the answer is `'unread'`.
+ * - where an episode that was not read could be the answer to a look-up, the answer is `'unread'`; where others can be
+ *   read, it `isShort` from then on, and nothing that it said counts.
  */
 export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;
   private readonly stored: ReadonlyMap<number, EpisodeRow>;
   private readonly rows = new Map<number, EpisodeRow>();
-  private readonly index = new MatchIndex();
+  private readonly index: MatchIndex;
   private readonly bySync = new Map<string, number>();
   private readonly completeTo: Map<string, number>;
   private readonly dirty = new Set<number>();
@@ -54,6 +63,7 @@ export class KnownEpisodes {
   private addedAliases = 0;
   /** Of each absorbed episode the one that it became part of. */
   private readonly survivors = new Map<number, number>();
+  private short: boolean;
 
   constructor(
     private readonly loaded: Loaded,
@@ -61,6 +71,8 @@ export class KnownEpisodes {
     /** When the request arrived, in milliseconds since 1970, which bounds the times of statuses. */
     readonly arrivedMs: number,
   ) {
+    this.short = loaded.reach === 'none';
+    this.index = new MatchIndex(loaded.reach === 'all' ? 4 : 1);
     this.subscriptions = new Map(loaded.subscriptions);
     this.storedAliases = new Set(loaded.aliases.map(([syncId]) => syncId));
     this.stored = new Map(loaded.episodes.map((row) => [row.id, row]));
@@ -73,6 +85,11 @@ export class KnownEpisodes {
     return this.subscriptions.get(guid);
   }
 
+  /** Whether what an entry means depends on episodes that were not read and can be. */
+  get isShort(): boolean {
+    return this.short;
+  }
+
   /** The episode that a sync_id names; or `'unread'`. */
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
     const id = this.bySync.get(syncId);
@@ -83,6 +100,7 @@ export class KnownEpisodes {
   /** The surest match of what an entry describes, of equally sure ones the lowest row id; or `'unread'`. */
   match(subscriptionId: number, sought: Identity, entry: number): EpisodeRow | undefined | 'unread' {
     const best = this.index.find(subscriptionId, sought);
+    if (!best && this.loaded.reach !== 'all') return this.unread();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
       // A surer match, or one as sure with a lower id, may be among the episodes that were not read.
@@ -102,6 +120,7 @@ export class KnownEpisodes {
     const named = this.index.find(row.subscriptionId, { ...unknownMetadata, episodeGuid });
     if (!named && episodeGuid !== '' && this.completeTo.has(`${entry} 1`)) return 'unread';
     const isNew = row.enclosureUrl === '' && enclosureUrl !== undefined;
+    if (isNew && this.loaded.reach !== 'all') return this.unread();
     if (isNew && this.completeTo.has(`${entry} 2`)) return 'unread';
     const bare = isNew ? this.index.bare(row.subscriptionId, enclosureUrl) : [];
     const ids = named ? [named.id, ...bare] : bare;
@@ -161,13 +180,25 @@ export class KnownEpisodes {
       const before = this.stored.get(id)?.episodeGuid ?? '';
       return before !== '' && before !== episodeGuid;
     });
+    const known = rows.filter(({ id }) => this.stored.has(id));
+    const differs = (isOther: (before: EpisodeRow, row: EpisodeRow) => boolean) =>
+      new Set(known.filter((row) => isOther(this.stored.get(row.id) as EpisodeRow, row)).map(({ id }) => id));
     return {
       rows,
+      made: new Set(rows.map(({ id }) => id).filter((id) => !this.stored.has(id))),
+      described: differs((before, row) => metadataNames.some((name) => before[name] !== row[name])),
+      settled: differs((before, row) => before.changed !== row.changed || before.statuses !== row.statuses),
       renamed: renamed.map((row) => row.id),
       aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.survivorOf(id)]),
       addedAliases: this.addedAliases,
       absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.survivorOf(id) })),
+      removed: [...this.survivors.keys()].filter((id) => this.stored.has(id)).length,
     };
+  }
+
+  private unread(): 'unread' {
+    this.short = true;
+    return 'unread';
   }
 
   private storeAlias(syncId: string, id: number): boolean {

@@ -28,8 +28,9 @@ const [withGuid, withoutGuid] = ['with guid', 'without guid'] as const;
  * with one as well.
  *
  * @param found of the one that may be found, else of the one that is sought.
+ * @param least how sure a match has to be.
  */
-export function matchKeys(episode: Identity, found: boolean): MatchKey[] {
+export function matchKeys(episode: Identity, found: boolean, least: Rank = 4): MatchKey[] {
   const { episodeGuid, title, enclosureUrl, episodeUrl } = episode;
   const date = episode.publishDate === unknownMetadata.publishDate ? '' : episode.publishDate;
   const hasGuid = episodeGuid !== '';
@@ -39,6 +40,7 @@ export function matchKeys(episode: Identity, found: boolean): MatchKey[] {
     if (text !== '' && other !== '') keys.push({ rank, kind, texts: [text, other ?? ''] });
   };
   add(1, 'guid', episodeGuid);
+  if (least === 1) return keys;
   const sought = [hasGuid ? withGuid : withoutGuid];
   for (const partner of found ? [withoutGuid, ...(hasGuid ? [] : [withGuid])] : sought) {
     add(2, `${partner} enclosure`, enclosureUrl);
@@ -75,10 +77,13 @@ export class MatchIndex {
   private readonly numbers = new Map<string, number>();
   private readonly buckets = new Map<string, Bucket>();
 
+  /** @param least how sure the matches have to be that it finds: 1, by the episode_guid alone, or 4, all. */
+  constructor(private readonly least: 1 | 4 = 4) {}
+
   /** The rank and the row id of the surest match; of matches as sure, of the one with the lowest id. */
   find(subscriptionId: number, sought: Identity): { rank: Rank; id: number } | undefined {
     let best: { rank: Rank; id: number } | undefined;
-    for (const key of matchKeys(sought, false)) {
+    for (const key of matchKeys(sought, false, this.least)) {
       if (best && best.rank < key.rank) break;
       const id = this.lowest(this.printed(subscriptionId, key));
       if (id !== undefined && (!best || id < best.id)) best = { rank: key.rank, id };
@@ -125,7 +130,7 @@ export class MatchIndex {
   }
 
   private keysOf(row: Indexed): string[] {
-    return matchKeys(row, true).map((key) => this.printed(row.subscriptionId, key));
+    return matchKeys(row, true, this.least).map((key) => this.printed(row.subscriptionId, key));
   }
 
   private printed(subscriptionId: number, { kind, texts: [a, b] }: MatchKey): string {

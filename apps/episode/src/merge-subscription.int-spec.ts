@@ -8,9 +8,9 @@ import { description, feed, seconds } from '../testing/generated.episodes.js';
 import { metadata, syncId } from '../testing/known.world.js';
 import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceWorld } from '../testing/service.world.js';
-import { rowColumns } from './episode.load.js';
+import { rowColumns, rowTables } from './episode.load.js';
 import { type EpisodeRow, merged, newer } from './episode.rule.js';
-import { type LoadedRow, toColumns, toRow } from './episode.store.js';
+import { type LoadedRow, identityColumns, stateColumns, toRow } from './episode.store.js';
 import { matchKeys } from './match.rule.js';
 
 /**
@@ -41,11 +41,16 @@ const one = (id: number, subscriptionId: number, differing: Partial<EpisodeRow> 
 
 /** Episodes as a parameter of type json, which json_populate_recordset makes rows of. */
 const asJson = (episodes: readonly EpisodeRow[], userId = freshUser()) =>
-  JSON.stringify(episodes.map((episode) => ({ user_id: userId, ...toColumns(episode) })));
+  JSON.stringify(episodes.map((row) => ({ user_id: userId, ...identityColumns(row), ...stateColumns(row) })));
 
 async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<void> {
   await world.owner.query(
-    'INSERT INTO episode.episodes SELECT * FROM json_populate_recordset(NULL::episode.episodes, $1)',
+    `WITH episodes AS (INSERT INTO episode.episodes SELECT * FROM json_populate_recordset(NULL::episode.episodes, $1)),
+     totals AS (
+       INSERT INTO episode.totals (user_id, episodes)
+       SELECT user_id, count(*) FROM json_populate_recordset(NULL::episode.episodes, $1) GROUP BY user_id
+     )
+     INSERT INTO episode.states SELECT * FROM json_populate_recordset(NULL::episode.states, $1)`,
     [asJson(episodes, userId)],
   );
 }
@@ -55,7 +60,7 @@ async function merge(userId: string, pairs: readonly (readonly [number, number])
   const sides = [pairs.map(([going]) => going), pairs.map(([, staying]) => staying)];
   await world.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [userId, ...sides, stamp]);
   const { rows } = await world.owner.query<{ row: LoadedRow }>(
-    `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM episode.episodes e WHERE e.user_id = $1 ORDER BY e.id) r`,
+    `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM ${rowTables} WHERE e.user_id = $1 ORDER BY e.id) r`,
     [userId],
   );
   return rows.map(({ row }) => toRow(row));

@@ -6,6 +6,7 @@ import { contentOf, freshUser } from '#testing';
 import { metadata } from '../testing/known.world.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { storedEpisodes } from '../../../libs/database/testing/stored.episodes.js';
 
 /** What 250 entries can cost against the worst feeds that a user could have stored before. */
 
@@ -30,13 +31,16 @@ async function feedOf(columns: Record<'guid' | 'title' | 'date' | 'enclosure' | 
   const subscription = await world.subscription(userId, podcastGuid);
   const { guid, title, date, enclosure, url } = columns;
   await world.owner.query(
-    `INSERT INTO episode.episodes (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-     SELECT $1::uuid, $2::bigint, '2026-01-01', '2025-01-01'::timestamptz + (${date}) * interval '1 minute', md5($1::uuid::text || n)::uuid,
-       ${guid}, ${title}, ${enclosure}, ${url}
-     FROM generate_series(1, ${stored}) n`,
+    storedEpisodes(
+      `INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
+       SELECT $1::uuid, $2::bigint, '2025-01-01'::timestamptz + (${date}) * interval '1 minute', md5($1::uuid::text || n)::uuid,
+         ${guid}, ${title}, ${enclosure}, ${url}
+       FROM generate_series(1, ${stored}) n`,
+      "'2026-01-01'",
+    ),
     [userId, subscription],
   );
-  await world.owner.query('ANALYZE episode.episodes');
+  await world.owner.query('ANALYZE episode.episodes, episode.states');
   return { userId, podcastGuid };
 }
 

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { unknownMetadata, type Uploaded } from '#contracts';
+import { JsonText, unknownMetadata, type Uploaded } from '#contracts';
 import type { AnswerBudget } from './answer.budget.js';
 import { type FailedEntry, failedEntry, type Upload } from './episode-entry.rule.js';
-import { described, type EpisodeRow, merged, settled, shown } from './episode.rule.js';
+import { described, type EpisodeRow, merged, settled } from './episode.rule.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 
 /** An entry that was applied. */
@@ -26,30 +26,27 @@ const noIdentifier = 'An episode_guid or an enclosure_url is needed where the sy
 /** Entries that are applied in one tick of the event loop: with texts at their limits, 250 would hold it too long. */
 const entriesPerTick = 25;
 
-/** Applies a batch in order. Each item in `success` shows the episode as the whole batch leaves it. */
+/**
+ * Applies a batch in order. Each item in `success` shows the episode as the whole batch leaves it. `undefined` where that
+ * takes episodes that were not read.
+ */
 export async function applyUploads(
   known: KnownEpisodes,
   entries: readonly (Upload | FailedEntry)[],
   budget: AnswerBudget,
-): Promise<Uploaded> {
+): Promise<JsonText<Uploaded> | undefined> {
   let index = 0;
   const outcomes: (Applied | FailedEntry)[] = [];
   for (const entry of entries) {
     const outcome = 'sent' in entry ? applyUpload(known, entry, index++, budget) : entry;
+    if (known.isShort) return undefined;
     if (outcomes.push('message' in outcome ? budget.fit(outcome) : outcome) % entriesPerTick === 0)
       await setImmediate();
   }
-  const success: Uploaded['success'] = [];
-  const failure: Uploaded['failure'] = [];
-  for (const outcome of outcomes) {
-    if ('message' in outcome) failure.push(outcome);
-    else {
-      const row = known.standing(outcome.id);
-      const episode = shown(row, row.statuses, outcome.subscription.currentGuid);
-      success.push({ ...episode, temporary_id: outcome.temporaryId });
-    }
-  }
-  return { success, failure };
+  const success = outcomes.filter((outcome): outcome is Applied => 'id' in outcome);
+  const failure = outcomes.filter((outcome): outcome is FailedEntry => 'message' in outcome);
+  const standing = success.map(({ id, temporaryId }) => ({ id: known.standing(id).id, temporaryId }));
+  return JsonText.from(budget.answer(standing, failure));
 }
 
 /**

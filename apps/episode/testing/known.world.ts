@@ -2,7 +2,7 @@ import { defaultAnswerBytes, type EpisodeEntry } from '#contracts';
 import { validateEntry } from '../src/episode-entry.rule.js';
 import { AnswerBudget } from '../src/answer.budget.js';
 import type { EpisodeRow, Identity } from '../src/episode.rule.js';
-import { KnownEpisodes, type Loaded } from '../src/known-episodes.js';
+import { type Changes, KnownEpisodes, type Loaded } from '../src/known-episodes.js';
 import { type Applied, applyUpload } from '../src/upload.rule.js';
 
 /** A stamp before every other, and the stamp of the write. */
@@ -47,6 +47,7 @@ export function world(
   aliases: Loaded['aliases'] = [],
   incomplete: Loaded['incomplete'] = [],
   room: Loaded['room'] = { episodes: 1_000, aliases: 1_000 },
+  reach: Loaded['reach'] = 'all',
 ): KnownEpisodes {
   return new KnownEpisodes(
     {
@@ -58,6 +59,7 @@ export function world(
       episodes: structuredClone(episodes),
       aliases,
       incomplete,
+      reach,
       newIds: Array.from({ length: 50 }, (_, index) => 100 + index),
       room: { ...room },
     },
@@ -77,6 +79,19 @@ export function upload(known: KnownEpisodes, ...entries: NonNullable<EpisodeEntr
 function idOf(known: KnownEpisodes, { id }: Applied): number {
   return known.standing(id).id;
 }
+
+/** What an upload changes that changes nothing. */
+export const nothing: Changes = {
+  rows: [],
+  made: new Set(),
+  described: new Set(),
+  settled: new Set(),
+  renamed: [],
+  aliases: [],
+  addedAliases: 0,
+  absorbed: [],
+  removed: 0,
+};
 
 /** A row as the upload leaves it; `undefined` when nothing of it is written. */
 export function changedRow(known: KnownEpisodes, id: number): EpisodeRow | undefined {

@@ -80,7 +80,8 @@ export class SubscriptionService {
     if (newFeedUrl !== undefined && faultInHttpUrl(newFeedUrl) !== undefined) throw new Failure('invalid');
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
-    const reads = named(userId, { guids, urls, newRows: 0, quotas: this.quotas });
+    const quotas = newGuid === undefined && newFeedUrl === undefined ? undefined : this.quotas;
+    const reads = named(userId, { guids, urls, newRows: 0, quotas });
     const write = { userId, smallAnswer: true, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp, context.arrivedMs);

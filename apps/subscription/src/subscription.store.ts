@@ -13,7 +13,7 @@ const columns = `
 const left = (limit: string, table: string, where = 'true') =>
   `${limit} - (SELECT count(*) FROM (SELECT FROM subscription.${table} WHERE user_id = $1 AND ${where} LIMIT ${limit}) n)`;
 
-/** $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 quota of live ones, $6 quota of all else. */
+/** $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 quota of live ones, $6 quota of all else; null where nothing can be added. */
 export const load = statement(
   'subscription.load',
   `WITH g AS (
@@ -38,13 +38,13 @@ export const load = statement(
        WHERE s.user_id = $1 AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
      ) r) AS rows,
      (SELECT json_agg(nextval('subscription.subscription_id')) FROM generate_series(1, $4)) AS "newIds",
-     json_build_object(
+     CASE WHEN $5::bigint IS NOT NULL THEN json_build_object(
        'live', ${left('$5', 'subscriptions', 'merged_into IS NULL AND deleted IS NULL')},
        'pointers', ${left('$6', 'subscriptions', 'merged_into IS NOT NULL')},
        'guidChanges', ${left('$6', 'former_guids')},
        'guids', ${left('$6', 'guids')},
        'urls', ${left('$6', 'feed_urls')}
-     ) AS left,
+     ) END AS left,
      ${instant('clock_timestamp()')} AS now`,
 );
 
@@ -74,9 +74,8 @@ export const absorbStates = statement(
   'SELECT episode.merge_subscriptions($1, $2::bigint[], $3::bigint[], $4, $5)',
 );
 
-export const save = statement(
-  'subscription.save',
-  `WITH rows AS (
+/** $1 user, $2 rows. */
+const savedRows = `
      INSERT INTO subscription.subscriptions AS s (
        user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, guid_changed, declared_guids,
        deletion_id, deleted, merged_into, merged_at, changed
@@ -95,7 +94,15 @@ export const save = statement(
        guid_changed = excluded.guid_changed, declared_guids = excluded.declared_guids,
        deletion_id = CASE WHEN excluded.deletion_id IS NOT NULL THEN s.deletion_id END,
        deleted = excluded.deleted, merged_into = excluded.merged_into, merged_at = excluded.merged_at,
-       changed = excluded.changed
+       changed = excluded.changed`;
+
+/** $1 user, $2 rows: all that most writes to a known subscription change. */
+export const saveRows = statement('subscription.save_rows', savedRows);
+
+/** $1 user, $2 rows, $3 guids, $4 URLs, $5 former guids, $6 stamp. */
+export const save = statement(
+  'subscription.save',
+  `WITH rows AS (${savedRows}
    ), guids AS (
      INSERT INTO subscription.guids (user_id, guid, subscription_id, sent, derived, attached)
      SELECT $1, (g ->> 0)::uuid, (g ->> 1)::bigint, (g ->> 2)::boolean, (g ->> 3)::boolean, $6 FROM json_array_elements($3) g
@@ -141,7 +148,6 @@ export const list = listing('subscription.list', {
     coalesce(s.feed_url, r.feed_url) AS "feedUrl", coalesce(s.is_subscribed, r.is_subscribed) AS "isSubscribed",
     coalesce(s.subscription_changed, r.subscription_changed) AS "subscriptionChanged",
     CASE WHEN s.id IS NULL THEN r.deleted ELSE s.deleted END AS deleted`,
-  from: shownRows,
   matching: shownRows,
   where: '(s.id IS NULL OR seen.guid <> s.guid)',
 });
@@ -166,13 +172,15 @@ interface Names {
   guids: string[];
   urls: string[];
   newRows: number;
-  quotas: SubscriptionQuotas;
+  /** Not counted for a write that adds none. */
+  quotas: SubscriptionQuotas | undefined;
 }
 
 /** The statement that reads everything that the guids and URLs of a write name; {@link toLoaded} reads its answer. */
 export function named(userId: string, { guids, urls, newRows, quotas }: Names): Bound<Found> {
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
-  return [load, [userId, guids, keys, newRows, quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES]];
+  const limits = quotas ? [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES] : [null, null];
+  return [load, [userId, guids, keys, newRows, ...limits]];
 }
 
 export function toLoaded([found]: readonly Found[]): Loaded {
@@ -208,8 +216,10 @@ export async function saveChanges(
     const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
     await transaction.query(absorbStates, [userId, ...ids, transaction.stamp, quotas.QUOTA_SYNC_ID_ALIASES]);
   }
-  const sets = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
-  transaction.last(save, [userId, ...sets.map((set) => JSON.stringify(set)), transaction.stamp]);
+  const [rows, ...names] = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
+  const values = [userId, JSON.stringify(rows)];
+  if (names.every((set) => set.length === 0)) transaction.last(saveRows, values);
+  else transaction.last(save, [...values, ...names.map((set) => JSON.stringify(set)), transaction.stamp]);
   if (merges.length === 0) return;
   // Afterwards, as a survivor may be new.
   const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];

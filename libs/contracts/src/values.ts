@@ -18,6 +18,7 @@ export function faultInText(text: string, limit: number): string | undefined {
  */
 export function keptTitle(sent: string): string {
   const title = sent.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
+  if (Buffer.byteLength(title) <= textLimits.title) return title;
   // encodeInto writes as many whole characters as the buffer has room for.
   const { read } = new TextEncoder().encodeInto(title, new Uint8Array(textLimits.title));
   return title.slice(0, read).trimEnd();

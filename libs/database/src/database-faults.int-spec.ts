@@ -166,7 +166,7 @@ describe('availability', () => {
     availability.onChange((isAvailable) => changes.push(isAvailable));
     const [backend] = await database.read<{ pid: number }>(backendPid, []);
     process.kill(Number(backend?.pid), 'SIGTERM');
-    const slow = statement('test.slow', 'SELECT pg_sleep(60)');
+    const slow = statement('test.hang', 'SELECT pg_sleep(60)');
     const tooLong = database.inTransaction(countdown(budgetMs), (session) => session.query(slow, []));
     await expect(tooLong).rejects.toMatchObject({ code: 'unavailable' });
     await eventually(() => write());

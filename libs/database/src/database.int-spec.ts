@@ -9,9 +9,9 @@ import { statement } from './statement.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const [aFingerprint, another] = ['0a'.repeat(32), '0b'.repeat(32)];
-const addEffect = statement('test.add', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
+const addEffect = statement('test.add_stamp', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
 const readEffects = statement(
-  'test.read',
+  'test.read_clock_and_effects',
   `SELECT coalesce((SELECT stamp FROM sync.user_clock WHERE user_id = $1), 'epoch') AS clock,
      (SELECT json_agg(to_char(stamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) FROM public.effects
       WHERE user_id = $1) AS stamps`,

@@ -37,16 +37,11 @@ export interface Transaction<Found extends object = object> {
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
 }
 
-/** $1 user, $2 request. */
+/** $1 user, $2 request, $3 fingerprint or null, $4 whether anything may change: what every write begins with. */
 export const beginWrite = statement(
   'sync.begin_write',
-  `SELECT stamp, previous, repeated, encode(fingerprint, 'hex') AS fingerprint, answer FROM sync.begin_write($1, $2)`,
-);
-
-/** $1 user, $2 request, $3 stamp, $4 fingerprint or null: what every write ends with. */
-export const markRequest = statement(
-  'sync.mark_request',
-  `INSERT INTO sync.request (user_id, request_id, stamp, fingerprint) VALUES ($1, $2, $3, decode($4, 'hex'))`,
+  `SELECT stamp, repeated, encode(fingerprint, 'hex') AS fingerprint, answer
+   FROM sync.begin_write($1, $2, decode($3, 'hex'), $4)`,
 );
 
 /** $1 user, $2 request, $3 stamp, $4 answer, $5 the most bytes that all answers of the user may have. */
@@ -54,12 +49,9 @@ export const keepAnswer = statement('sync.keep_answer', 'SELECT sync.keep_answer
 
 const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 
-const restoreClock = statement('sync.restore_clock', 'UPDATE sync.user_clock SET stamp = $2 WHERE user_id = $1');
-
 /** `fingerprint` and `answer` are those of the first time, where it is `repeated`. */
 interface Begun {
   stamp: string;
-  previous: string;
   repeated: boolean;
   fingerprint: string | null;
   answer: Answer | null;
@@ -145,29 +137,27 @@ export class Database {
       return await this.once(write, run);
     } catch (error) {
       if (!(error instanceof Failure) || !keptFailures.has(error.code)) throw error;
-      return this.once<Reply, Found>({ ...write, reads: undefined }, async () => new Failed(error.code));
+      return this.once<Reply, Found>({ ...write, reads: undefined }, async () => new Failed(error.code), false);
     }
   }
 
   private async once<Reply, Found extends object>(
     write: Write<Found>,
     run: (transaction: Transaction<Found>) => Promise<Reply | Failed>,
+    changes = true,
   ): Promise<Reply> {
     const { userId, requestId, fingerprint = null, reads } = write;
     const begin = async (session: Session) => {
-      const locked = session.query<Begun>(beginWrite, [userId, requestId]);
+      const locked = session.query<Begun>(beginWrite, [userId, requestId, fingerprint, changes]);
       const [[begun], found] = await Promise.all([locked, reads ? session.query<Found>(reads[0], reads[1]) : []]);
-      const { stamp, previous, repeated, answer, ...first } = begun as Begun;
+      const { stamp, repeated, answer, ...first } = begun as Begun;
       if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
       if (answer) return answered<Reply>(answer);
       const last: Bound[] = [];
       const { query } = session;
       const reply = await run({ stamp, repeated, found, query, last: (...bound) => void last.push(bound) });
       if (!repeated) {
-        const failed = reply instanceof Failed;
-        if (failed) last.push([restoreClock, [userId, previous]]);
-        last.push([markRequest, [userId, requestId, stamp, fingerprint]]);
-        if (write.smallAnswer || failed || fingerprint !== null)
+        if (write.smallAnswer || reply instanceof Failed || fingerprint !== null)
           last.push([keepAnswer, [userId, requestId, stamp, stored(reply), this.answerBytes]]);
         await session.commit(...last);
       }

@@ -1,12 +1,12 @@
 export { type Availability } from './availability.js';
 export { createDataSource, type DatabaseOptions } from './data-source.js';
-export { beginWrite, Database, keepAnswer, markRequest, type Transaction, type Write } from './database.js';
+export { beginWrite, Database, keepAnswer, type Transaction, type Write } from './database.js';
 export { databaseConfig, quota, syncIdQuota } from './database.config.js';
 export { type FaultKind, faultKind, rootCauseOf } from './fault.rule.js';
 export { groups, ensureGroups, ensureLogin } from './roles.js';
 export { type Session } from './session.js';
 export { countdown } from './user.queue.js';
-export { type Bound, instant, statement, type Statement } from './statement.js';
+export { type Bound, instant, statement, statements, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
 export { partitionsOf } from './partitions.js';
 export { RequestSweep, sweepRequests } from './request.sweep.js';

@@ -20,10 +20,10 @@ interface ListParts {
   readonly row: string;
   /** The columns of an item, with the row's `id`. */
   readonly columns: string;
-  /** The tables of the columns. */
-  readonly from: string;
-  /** Those of them that decide which rows match. */
+  /** The tables that decide which rows match. */
   readonly matching: string;
+  /** Further tables of the columns, and how one row of them is found for `row`: what follows FROM. Default: none. */
+  readonly beside?: string;
   /** A further condition on the rows that changed. Default: none. */
   readonly where?: string;
   /** A query for the number of the user's rows, where it is kept and need not be counted. */
@@ -35,46 +35,46 @@ export const readClock = statement('sync.read_clock', `SELECT coalesce(${clockOf
 
 /** Makes the statements of a list. Each reads clock, total and rows from one snapshot. */
 export function listing(name: string, parts: ListParts): Listing {
-  const { row, columns, from, matching, where = 'true' } = parts;
+  const { row, columns, matching, beside, where = 'true' } = parts;
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
   const match = matchBy(`${row}.changed`);
   const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
   const clock = `coalesce(${clockOf}, 'epoch') AS clock`;
+  // OFFSET 0 makes it one look-up for each row, however many rows Postgres expects: it can't know how large a page is.
+  const each = (rows: string, alias: string, found: string) =>
+    `SELECT found.* FROM (${rows}) ${alias} CROSS JOIN LATERAL (${found} OFFSET 0) found`;
+  // Rows are read once, with all columns, and what is beside them is found for each.
+  const items = (rest: string) =>
+    beside === undefined
+      ? `SELECT ${columns} FROM ${matching} ${rest}`
+      : each(`SELECT ${row}.* FROM ${matching} ${rest}`, row, `SELECT ${columns} FROM ${beside}`);
+  // greatest(changed) equals `changed`, but is in no index. So Postgres walks ids in their order; by the index on
+  // `changed` it might read all matches again, and sort them, for every page.
+  const walked = matchBy(`greatest(${row}.changed)`);
   const page = (beyond: string, direction: string) => `
-    WITH page AS (
-      SELECT ${columns} FROM ${from}
-      WHERE ${match} AND ${row}.id ${beyond} $4
-      ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5
-    )
+    WITH page AS (${items(`
+      WHERE ${walked} AND ${row}.id ${beyond} $4 ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5`)})
     SELECT head.*, page.*
     FROM (SELECT ${clock}, coalesce($6::bigint, (${total}), 0) AS total) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
-  // Selects ids first and joins the columns to them, so that Postgres sorts nothing but ids.
-  const items = (ids: string) => `
-    SELECT item.* FROM (${ids}) match
-    CROSS JOIN LATERAL (
-      SELECT ${columns} FROM ${from} WHERE ${row}.user_id = $1 AND ${row}.id = match.id OFFSET 0
-    ) item`;
   // By the index on `changed`: a few matches cost little, however many rows the user has. No row changed later than the
-  // clock, so nothing is searched where the clock has not advanced beyond $2.
+  // clock, so nothing is searched where the clock has not advanced beyond $2. Of all matches
+  // nothing but ids is read and sorted, which the index has.
+  const ids = 'SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4';
   const changed = `
     WITH head AS MATERIALIZED (
       SELECT ${clock}
     ), matches AS MATERIALIZED (
       SELECT ${row}.id FROM ${matching} WHERE (SELECT clock FROM head) > $2 AND ${match}
-    ), page AS (${items('SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4')})
+    ), page AS (${each(ids, 'match', items(`WHERE ${row}.user_id = $1 AND ${row}.id = match.id`))})
     SELECT head.*, matched.*, page.*
     FROM head
     CROSS JOIN (SELECT count(*) AS total, min(id) AS "firstMatch", max(id) AS "lastMatch" FROM matches) matched
     LEFT JOIN page ON true
     ORDER BY page.id`;
-  // greatest(changed) equals `changed`, but is in no index. So Postgres walks the ids of the range in their order; by
-  // the index on `changed` it might read all matches again, and sort them, for every page.
-  const walked = matchBy(`greatest(${row}.changed)`);
   const changedPage = (beyond: string, direction: string) => `
     WITH page AS (${items(`
-      SELECT ${row}.id FROM ${matching}
       WHERE ${walked} AND ${row}.id ${beyond} $4 AND ${row}.id BETWEEN $5 AND $6
       ORDER BY ${row}.id ${direction} LIMIT $3`)})
     SELECT head.*, page.* FROM (SELECT ${clock}) head LEFT JOIN page ON true ORDER BY page.id ${direction}`;

@@ -47,8 +47,8 @@ const makeSubscription = `INSERT INTO subscription.subscriptions
   (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
   VALUES ('${userId}', 'https://u.example', gen_random_uuid(), true, 'epoch', 'epoch', 'epoch')`;
 const makeEpisode = `INSERT INTO episode.episodes
-  (user_id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-  VALUES ('${userId}', 1, 'epoch', 'epoch', gen_random_uuid(), '', '', 'https://u.example', 'https://u.example')`;
+  (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
+  VALUES ('${userId}', 1, 'epoch', gen_random_uuid(), '', '', 'https://u.example', 'https://u.example')`;
 const makeDeletion = `INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ('${userId}', 1, 'epoch')`;
 /** What each login may do with the rows of which table, view and sequence. */
 const rights: Record<string, Record<string, string>> = {
@@ -61,18 +61,20 @@ const rights: Record<string, Record<string, string>> = {
   },
   episode: {
     'episode.episodes': 'SELECT INSERT UPDATE DELETE',
+    'episode.states': 'SELECT INSERT UPDATE DELETE',
     'episode.sync_ids': 'SELECT INSERT UPDATE DELETE',
-    'episode.totals': 'SELECT INSERT UPDATE(sync_ids)',
+    'episode.totals': 'SELECT INSERT UPDATE',
     'episode.episode_id': 'nextval',
     'subscription.named_subscriptions': 'SELECT',
     'subscription.current_guids': 'SELECT',
   },
   deletion: {
-    'deletion.deletions': 'SELECT INSERT UPDATE DELETE',
+    'deletion.deletions': 'SELECT DELETE INSERT(user_id, subscription_id, requested, origin)',
     'deletion.deletion_id': 'nextval',
     'episode.episodes': 'SELECT DELETE',
+    'episode.states': 'SELECT DELETE',
     'episode.sync_ids': 'SELECT DELETE',
-    'episode.totals': 'SELECT UPDATE(sync_ids)',
+    'episode.totals': 'SELECT UPDATE',
     'subscription.subscriptions':
       'SELECT DELETE UPDATE(is_subscribed, subscription_changed, is_subscribed_at, deletion_id, deleted, changed)',
     'subscription.guids': 'SELECT DELETE',
@@ -173,24 +175,18 @@ describe('the login of', () => {
        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
        WHERE p.prosecdef AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
     );
-    expect(definers).toEqual([
-      // Functions of triggers can be called by nobody.
-      ...['episode.count_added()', 'episode.count_removed()'].map((name) => ({
-        name,
-        search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
-        granted: null,
-      })),
-      {
-        name: 'episode.count_states(uuid,bigint[],bigint)',
-        search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
-        granted: groups.subscription,
-      },
-      {
-        name: 'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)',
-        search: expect.stringContaining('search_path=pg_catalog, pg_temp'),
-        granted: groups.subscription,
-      },
-    ]);
+    const owners = {
+      'deletion.claim(uuid,bigint)': groups.deletion,
+      'deletion.count_attempt(uuid,bigint)': groups.deletion,
+      'deletion.end_pending(uuid,bigint,text,text)': groups.deletion,
+      'deletion.make_due(bigint)': groups.deletion,
+      'deletion.take(integer,double precision)': groups.deletion,
+      'deletion.take_again(uuid[],bigint[],integer[])': groups.deletion,
+      'episode.count_states(uuid,bigint[],bigint)': groups.subscription,
+      'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)': groups.subscription,
+    };
+    const search = expect.stringContaining('search_path=pg_catalog, pg_temp') as string;
+    expect(definers).toEqual(Object.entries(owners).map(([name, granted]) => ({ name, search, granted })));
     expect(await Promise.all(Object.keys(rights).map((role) => outcome(role, merge)))).toEqual([
       'done',
       refused,

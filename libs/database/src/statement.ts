@@ -13,9 +13,16 @@ export type Bound<Row extends object = object> = readonly [query: Statement, val
   readonly row?: Row;
 };
 
-/** @param name `<service>.<what it does>`, unique in the process. */
+const made = new Map<string, Statement>();
+/** Every statement that this process has made, by its name. */
+export const statements: ReadonlyMap<string, Statement> = made;
+
+/** @param name `<service>.<what it does>`, unique in the process: a connection keeps one text for a name. */
 export function statement(name: string, text: string): Statement {
-  return Object.freeze({ name, text });
+  if ((made.get(name)?.text ?? text) !== text) throw new Error(`two statements are named ${name}`);
+  const query = Object.freeze({ name, text });
+  made.set(name, query);
+  return query;
 }
 
 /** SQL that reads a time as rules compare clients' times: UTC with microseconds (`ClientTime` of the contracts). */

@@ -11,7 +11,7 @@ import { RequestSweep } from './request.sweep.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const limit = 10_000;
-const addEffect = statement('test.add', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
+const addEffect = statement('test.add_stamp', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
 
 let testDatabase: TestDatabase;
 let owner: pg.Client;

@@ -23,13 +23,16 @@ export async function relationsOf(owner: DataSource): Promise<Relation[]> {
 const refusals = ['42501', '55000', '42809'];
 
 /**
- * What a login may do with the rows of a relation, found out by trying: `SELECT INSERT UPDATE(a, b)`; empty for nothing.
+ * What a login may do with the rows of a relation, found out by trying: `SELECT INSERT DELETE UPDATE(a, b)`; empty for
+ * nothing.
  *
  * @param outcome tries a statement. @returns its SQLSTATE, or something else when there was no error.
  */
 export async function allowedOn(relation: Relation, outcome: (sql: string) => Promise<string>): Promise<string> {
   const { name, columns, isSequence } = relation;
   const may = async (sql: string) => !refusals.includes(await outcome(sql));
+  const insert = (some: readonly string[]) =>
+    `INSERT INTO ${name} (${some.join(', ')}) VALUES (${some.map(() => 'DEFAULT').join(', ')})`;
   const tries: [right: string, sql: string][] = isSequence
     ? [
         ['nextval', `SELECT nextval('${name}')`],
@@ -38,18 +41,24 @@ export async function allowedOn(relation: Relation, outcome: (sql: string) => Pr
       ]
     : [
         ['SELECT', `SELECT * FROM ${name} LIMIT 0`],
-        ['INSERT', `INSERT INTO ${name} DEFAULT VALUES`],
+        ['INSERT', insert(columns)],
         ['UPDATE', `UPDATE ${name} SET ${columns.map((column) => `${column} = DEFAULT`).join(', ')} WHERE false`],
         ['DELETE', `DELETE FROM ${name} WHERE false`],
         ['TRUNCATE', `TRUNCATE ${name}`],
       ];
   const allowed: string[] = [];
   for (const [right, sql] of tries) if (await may(sql)) allowed.push(right);
-  if (!isSequence && !allowed.includes('UPDATE')) {
+  const byColumn: [right: string, sql: (column: string) => string][] = isSequence
+    ? []
+    : [
+        ['INSERT', (column) => insert([column])],
+        ['UPDATE', (column) => `UPDATE ${name} SET ${column} = DEFAULT WHERE false`],
+      ];
+  for (const [right, sql] of byColumn) {
+    if (allowed.includes(right)) continue;
     const some: string[] = [];
-    for (const column of columns)
-      if (await may(`UPDATE ${name} SET ${column} = DEFAULT WHERE false`)) some.push(column);
-    if (some.length > 0) allowed.push(`UPDATE(${some.join(', ')})`);
+    for (const column of columns) if (await may(sql(column))) some.push(column);
+    if (some.length > 0) allowed.push(`${right}(${some.join(', ')})`);
   }
   return allowed.join(' ');
 }

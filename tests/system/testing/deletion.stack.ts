@@ -137,8 +137,9 @@ export class DeletionStack {
         (SELECT count(*)::int FROM episode.sync_ids i WHERE NOT EXISTS (
           SELECT FROM episode.episodes e WHERE e.user_id = i.user_id AND e.id = i.episode_id)) AS "syncIds",
         (SELECT count(*)::int FROM episode.totals t
+         FULL JOIN (SELECT user_id, count(*) AS states FROM episode.states GROUP BY user_id) s USING (user_id)
          FULL JOIN (SELECT user_id, count(*) AS episodes FROM episode.episodes GROUP BY user_id) c USING (user_id)
-         WHERE coalesce(t.episodes, 0) <> coalesce(c.episodes, 0)) AS miscounted`);
+         WHERE coalesce(t.episodes, 0) <> coalesce(c.episodes, 0) OR coalesce(s.states, 0) <> coalesce(c.episodes, 0)) AS miscounted`);
     return rows[0] as { episodes: number; syncIds: number; miscounted: number };
   }
 

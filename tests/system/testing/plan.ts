@@ -11,7 +11,9 @@ export interface Plan {
   readonly indexes: ReadonlySet<string>;
   /** Tables that were read from end to end. */
   readonly sequential: ReadonlySet<string>;
-  /** Rows of `episodes` that were read, also those that turned out not to be wanted. */
+  /** Pairs of rows that a join compared and that did not belong together. */
+  readonly pairsTried: number;
+  /** Rows of `episodes` and `states` that were read, also those that turned out not to be wanted. */
   readonly episodesRead: number;
 }
 
@@ -26,6 +28,7 @@ interface Node {
   readonly 'Actual Rows': number;
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Join Filter'?: number;
   readonly 'Shared Hit Blocks': number;
   readonly 'Shared Read Blocks': number;
   readonly Plans?: readonly Node[];
@@ -52,6 +55,17 @@ export async function explain(
   }
 }
 
+/** The one statement that a function in SQL is, with the function's arguments as its parameters. */
+export async function inFunction(client: pg.Client, name: string): Promise<Statement> {
+  const { rows } = await client.query<{ body: string; names: string[] }>(
+    'SELECT prosrc AS body, proargnames[:pronargs] AS names FROM pg_proc WHERE oid = $1::regproc',
+    [name],
+  );
+  const { body, names } = rows[0] as (typeof rows)[number];
+  const text = names.reduce((sql, argument, index) => sql.replaceAll(argument, `$${index + 1}`), body);
+  return { name, text };
+}
+
 function read(top: Node): Plan {
   const nodes = [top];
   for (const node of nodes) nodes.push(...(node.Plans ?? []));
@@ -60,6 +74,7 @@ function read(top: Node): Plan {
     rows: top['Actual Rows'],
     buffers: nodes.reduce((sum, node) => sum + ownBuffers(node), 0),
     indexes: names(nodes.map((node) => node['Index Name'])),
+    pairsTried: nodes.reduce((sum, node) => sum + (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops'], 0),
     episodesRead: nodes.filter(isScanOfEpisodes).reduce((sum, node) => sum + rowsRead(node), 0),
     sequential: names(nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])),
   };
@@ -72,7 +87,7 @@ function ownBuffers(node: Node): number {
 }
 
 function isScanOfEpisodes(node: Node): boolean {
-  return node['Relation Name'] === 'episodes' && node['Node Type'].endsWith('Scan');
+  return /^(episodes|states)$/.test(node['Relation Name'] ?? '') && node['Node Type'].endsWith('Scan');
 }
 
 function rowsRead(node: Node): number {

@@ -25,13 +25,21 @@ const subscriptions = `
 
 /** 100 are changed at a time; the later ones have the higher ids, or with $4 the lower. */
 const episodes = `
-  INSERT INTO episode.episodes (user_id, id, subscription_id, changed, publish_date, sync_id, episode_guid, title, enclosure_url,
-    episode_url, playback_position, playback_position_at)
-  SELECT u, nextval('episode.episode_id'), s + n % 100,
-    '2025-01-01'::timestamptz + ((CASE WHEN $4 THEN states - n ELSE n - 1 END) / 100) * interval '1 second',
-    '2020-01-01'::timestamptz + n * interval '1 minute', md5(u::text || n)::uuid, 'episode-' || n, 'Title ' || n,
-    'https://media.example/' || n || '.mp3', 'https://podcast.example/' || n, n, '2025-01-01'
-  FROM unnest($1::uuid[], $2::bigint[], $3::int[]) x (u, s, states), generate_series(1, states) n`;
+  WITH sought AS MATERIALIZED (
+    SELECT u, nextval('episode.episode_id') AS id, s, n, states
+    FROM unnest($1::uuid[], $2::bigint[], $3::int[]) x (u, s, states), generate_series(1, states) n
+  ), made AS (
+    INSERT INTO episode.episodes (user_id, id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
+    SELECT u, id, s + n % 100, '2020-01-01'::timestamptz + n * interval '1 minute', md5(u::text || n)::uuid, 'episode-' || n,
+      'Title ' || n, 'https://media.example/' || n || '.mp3', 'https://podcast.example/' || n
+    FROM sought
+  ), totals AS (
+    INSERT INTO episode.totals (user_id, episodes) SELECT u, count(*) FROM sought GROUP BY u
+  )
+  INSERT INTO episode.states (user_id, id, changed, playback_position, playback_position_at)
+  SELECT u, id, '2025-01-01'::timestamptz + ((CASE WHEN $4 THEN states - n ELSE n - 1 END) / 100) * interval '1 second', n,
+    '2025-01-01'
+  FROM sought`;
 
 /** What is beside it in a database that serves: a plan for an almost empty table says nothing. */
 const beside = `
@@ -69,7 +77,7 @@ export async function seedEpisodes(
   const subscriptionOf = new Map(rows.map((row) => [row.user_id, row.id]));
   const { rows: indexes } = await owner.query<{ name: string; definition: string }>(
     `SELECT indexname AS name, indexdef AS definition FROM pg_indexes
-     WHERE schemaname = 'episode' AND tablename = 'episodes' AND indexname <> 'episodes_pkey'`,
+     WHERE schemaname = 'episode' AND tablename IN ('episodes', 'states') AND indexname NOT LIKE '%_pkey'`,
   );
   for (const { name } of indexes) await owner.query(`DROP INDEX episode.${name}`);
   for (const descending of [false, true]) {

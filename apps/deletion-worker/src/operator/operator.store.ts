@@ -31,10 +31,7 @@ const listFailed = statement(
   `SELECT ${columns} FROM deletion.deletions d WHERE d.status = 'FAILURE' ORDER BY d.finished DESC, d.id DESC LIMIT $1`,
 );
 
-const retry = statement(
-  'deletion.retry',
-  "UPDATE deletion.deletions d SET sent_at = NULL WHERE d.id = $1 AND d.status = 'PENDING' RETURNING d.id",
-);
+const retry = statement('deletion.retry', 'SELECT id FROM deletion.make_due($1)');
 
 /** By an index of PENDING records alone: quick, however many have ended. */
 const findPending = statement(

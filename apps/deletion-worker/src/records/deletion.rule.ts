@@ -3,7 +3,7 @@ import type { FaultKind } from '#database';
 
 /**
  * Which state may follow which: PENDING is the first, SUCCESS and FAILURE are final (docs/interface.md,
- * "Deletion"). Triggers of the table enforce the same.
+ * "Deletion"). The table's rights, its checks and the functions that change it enforce the same.
  */
 export const transitions = {
   PENDING: ['SUCCESS', 'FAILURE'],
@@ -17,12 +17,6 @@ export type Ending =
 
 /** What a worker does with a record: `leave` it as it is, end it in SUCCESS with the cascade, or end it in FAILURE. */
 export type Step = 'leave' | Ending;
-
-/** The states from which a record may become `status`. The statement that ends records changes no others. */
-export function statesBefore(status: DeletionStatus): DeletionStatus[] {
-  const states = Object.keys(transitions) as DeletionStatus[];
-  return states.filter((state) => (transitions[state] as readonly DeletionStatus[]).includes(status));
-}
 
 /** Whether a record in this state never changes again. */
 export function isFinal(status: DeletionStatus): boolean {

@@ -3,19 +3,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DeletionStatus, deletionStatuses } from '#contracts';
 import pg from 'pg';
 import { createDatabase, type TestDatabase } from '#testing';
-import { statesBefore } from './deletion.rule.js';
+import { isFinal } from './deletion.rule.js';
 
 let database: TestDatabase;
+/** As the worker's login. */
 let worker: pg.Client;
+let owner: pg.Client;
 let userId: string;
 
 beforeAll(async () => {
   database = await createDatabase();
   worker = new pg.Client({ connectionString: database.urls.deletion });
-  await worker.connect();
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await Promise.all([worker.connect(), owner.connect()]);
 });
 afterAll(async () => {
-  await worker.end();
+  await Promise.all([worker.end(), owner.end()]);
   await database.drop();
 });
 beforeEach(() => {
@@ -30,56 +33,100 @@ async function begin(subscriptionId = 1): Promise<string> {
   return (rows[0] as { id: string }).id;
 }
 
-/** All that goes with a state. */
-const fields: Record<DeletionStatus, string> = {
-  PENDING: "status = 'PENDING', finished = NULL, cause = NULL",
-  SUCCESS: "status = 'SUCCESS', finished = now(), cause = NULL",
-  FAILURE: "status = 'FAILURE', finished = now(), cause = 'why'",
-};
+const end = (id: string, status: DeletionStatus) =>
+  worker.query('SELECT age FROM deletion.end_pending($1, $2, $3, $4)', [
+    userId,
+    id,
+    status,
+    status === 'FAILURE' ? 'why' : null,
+  ]);
 
-const change = (id: string, assignments: string) =>
-  worker.query(`UPDATE deletion.deletions SET ${assignments} WHERE user_id = '${userId}' AND id = ${id}`);
+/** A record that the worker has brought into a state. */
+async function recordIn(status: DeletionStatus): Promise<string> {
+  const id = await begin();
+  if (status !== 'PENDING') await end(id, status);
+  return id;
+}
+
+async function stored(id: string): Promise<Record<string, unknown>> {
+  const { rows } = await owner.query('SELECT * FROM deletion.deletions WHERE user_id = $1 AND id = $2', [userId, id]);
+  return rows[0] as Record<string, unknown>;
+}
+
+/** Every function that changes a record, with arguments that mean this one. */
+const changes: Record<string, (id: string) => [sql: string, values: unknown[]]> = {
+  'end_pending in SUCCESS': (id) => ["deletion.end_pending($1, $2, 'SUCCESS', NULL)", [userId, id]],
+  'end_pending in FAILURE': (id) => ["deletion.end_pending($1, $2, 'FAILURE', 'another')", [userId, id]],
+  'end_pending in PENDING': (id) => ["deletion.end_pending($1, $2, 'PENDING', NULL)", [userId, id]],
+  count_attempt: (id) => ['deletion.count_attempt($1, $2)', [userId, id]],
+  claim: (id) => ['deletion.claim($1, $2)', [userId, id]],
+  make_due: (id) => ['deletion.make_due($1)', [id]],
+  take: () => ['deletion.take(1000, -1000000)', []],
+  take_again: (id) => ['deletion.take_again(ARRAY[$1::uuid], ARRAY[$2::bigint], ARRAY[0])', [userId, id]],
+};
+const call = ([sql, values]: [string, unknown[]]) => worker.query(`SELECT * FROM ${sql}`, values);
 
 describe('the table of deletions', () => {
-  // What stays PENDING is no transition: its job is sent, its attempts are counted.
-  const allowed = (from: DeletionStatus, to: DeletionStatus) =>
-    statesBefore(to).includes(from) || (from === 'PENDING' && to === 'PENDING');
-  const pairs = deletionStatuses.flatMap((from) => deletionStatuses.map((to) => ({ from, to })));
-
-  async function become({ from, to }: (typeof pairs)[number]): Promise<{ id: string; changed: Promise<unknown> }> {
+  it.each(['SUCCESS', 'FAILURE'] as const)('lets PENDING become %s, once', async (status) => {
     const id = await begin();
-    if (from !== 'PENDING') await change(id, fields[from]);
-    return { id, changed: change(id, fields[to]) };
-  }
+    expect((await end(id, status)).rows).toEqual([{ age: expect.any(Number) as number }]);
+    expect(await stored(id)).toMatchObject({ status, finished: expect.any(Date) as Date });
+    expect((await end(id, status)).rows).toEqual([]);
+  });
 
-  it.each(pairs.filter(({ from, to }) => allowed(from, to)))(
-    'lets $from become $to, as the worker does',
-    async (pair) => {
-      const { changed } = await become(pair);
-      expect(await changed).toMatchObject({ rowCount: 1 });
+  it('lets no PENDING record end in PENDING', async () => {
+    await expect(end(await begin(), 'PENDING')).rejects.toThrow('deletions_finished_when_final');
+  });
+
+  const finals = deletionStatuses.filter(isFinal);
+  it.each(finals.flatMap((status) => Object.keys(changes).map((name) => ({ status, name }))))(
+    'keeps every field of what ended in $status, whatever the worker calls: $name',
+    async ({ status, name }) => {
+      const id = await recordIn(status);
+      const before = await stored(id);
+      await call((changes[name] as (typeof changes)[string])(id));
+      expect(await stored(id)).toEqual(before);
     },
   );
 
-  it.each(pairs.filter(({ from, to }) => !allowed(from, to)))('never lets $from become $to', async (pair) => {
-    const { id, changed } = await become(pair);
-    await expect(changed).rejects.toThrow(`deletion ${id} ended in ${pair.from}`);
-  });
-
-  it.each(['SUCCESS', 'FAILURE'] as const)('keeps every field of what ended in %s', async (status) => {
-    const id = await begin();
-    await change(id, fields[status]);
-    const all = ['attempts = 9', 'send = 9', 'sent_at = now()', "cause = 'another'", 'subscription_id = 2', 'id = id'];
-    for (const assignment of all) await expect(change(id, assignment)).rejects.toThrow(`ended in ${status}`);
-  });
-
-  it.each(['SUCCESS', 'FAILURE'])('lets no record start as %s', async (status) => {
-    const started = worker.query(
-      `INSERT INTO deletion.deletions (user_id, subscription_id, requested, status, finished, cause)
-       VALUES ($1, 1, now(), $2, now(), $3)`,
-      [userId, status, status === 'FAILURE' ? 'why' : null],
+  it('has no function that this test does not call', async () => {
+    const { rows } = await owner.query<{ name: string }>(
+      "SELECT DISTINCT proname AS name FROM pg_proc WHERE pronamespace = 'deletion'::regnamespace",
     );
-    await expect(started).rejects.toThrow(`can not start as ${status}`);
+    const called = new Set(Object.keys(changes).map((name) => name.split(' ')[0]));
+    expect(rows.map(({ name }) => name).toSorted()).toEqual([...called].toSorted());
   });
+
+  const columns = ['status', 'attempts', 'send', 'sent_at', 'cause', 'finished', 'requested', 'subscription_id', 'id'];
+  it.each(columns)('lets the worker update no %s and lock no row, of no record', async (column) => {
+    await begin();
+    const where = `WHERE user_id = '${userId}'`;
+    for (const sql of [
+      `UPDATE deletion.deletions SET ${column} = ${column} ${where}`,
+      `SELECT FROM deletion.deletions ${where} FOR UPDATE`,
+    ])
+      await expect(worker.query(sql)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it.each([...deletionStatuses, 'DONE'])('lets the worker say of no record that it starts as %s', async (status) => {
+    const started = worker.query(
+      'INSERT INTO deletion.deletions (user_id, subscription_id, requested, status) VALUES ($1, 1, now(), $2)',
+      [userId, status],
+    );
+    await expect(started).rejects.toMatchObject({ code: '42501' });
+    expect(await stored(await begin())).toMatchObject({ status: 'PENDING', finished: null, cause: null, send: 0 });
+  });
+
+  it('lets the worker choose no id, so that none is used again', async () => {
+    const chosen = worker.query(
+      'INSERT INTO deletion.deletions (user_id, id, subscription_id, requested) VALUES ($1, 1, 1, now())',
+      [userId],
+    );
+    await expect(chosen).rejects.toMatchObject({ code: '42501' });
+  });
+
+  const change = (id: string, assignments: string) =>
+    owner.query(`UPDATE deletion.deletions SET ${assignments} WHERE user_id = '${userId}' AND id = ${id}`);
 
   it.each(["'DONE'", "'pending'", "''", 'NULL'])('knows no state %s', async (value) => {
     const id = await begin();
@@ -101,8 +148,8 @@ describe('the table of deletions', () => {
     // Its part in a partition has a name that Postgres made.
     await expect(begin()).rejects.toThrow(/"deletions_(one_pending|\d+_user_id_subscription_id_idx)"/);
     await begin(2);
-    await change(first, fields.FAILURE);
-    await change(await begin(), fields.FAILURE);
+    await end(first, 'FAILURE');
+    await end(await begin(), 'FAILURE');
     await begin();
   });
 });

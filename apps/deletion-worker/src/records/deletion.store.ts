@@ -1,6 +1,6 @@
 import type { DeletionStatus } from '#contracts';
 import { type Database, instant, type Session, type Statement, statement, type Transaction } from '#database';
-import { type Ending, statesBefore } from './deletion.rule.js';
+import type { Ending } from './deletion.rule.js';
 
 /** A subscription, and its PENDING deletion; `overtaken` where a later write has won against that. */
 export interface Named {
@@ -66,47 +66,28 @@ export const mark = statement(
    WHERE user_id = $1 AND id = $2`,
 );
 
-/** How old a record is, in seconds; never below 0, although the user's clock may be ahead of the database's. */
-const age = 'greatest(extract(epoch FROM clock_timestamp() - d.requested), 0)::float8 AS age';
-
 /**
- * The only statement that ends a record; it takes the deletion off its subscription's row. $3 final state, $4 cause, $5
- * the states from which it may be reached.
+ * The only statement that ends a record, if it is PENDING; it takes the deletion off its subscription's row. $1 user, $2
+ * deletion, $3 final state, $4 cause. The database's functions are the only ones that may update or lock records.
  */
-export const end = statement(
-  'deletion.end',
-  `WITH ended AS (
-     UPDATE deletion.deletions d SET status = $3, cause = $4, finished = clock_timestamp()
-     WHERE d.user_id = $1 AND d.id = $2 AND d.status = ANY ($5)
-     RETURNING d.id, d.subscription_id, ${age}
-   ), freed AS (
-     UPDATE subscription.subscriptions s SET deletion_id = NULL FROM ended e
-     WHERE s.user_id = $1 AND s.id = e.subscription_id AND s.deletion_id = e.id
-   )
-   SELECT age FROM ended`,
-);
+export const end = statement('deletion.end', 'SELECT age FROM deletion.end_pending($1, $2, $3, $4)');
 
 /** $1 user, $2 deletion. */
 export const read = statement('deletion.read', 'SELECT status FROM deletion.deletions WHERE user_id = $1 AND id = $2');
 
-const countAttempt = statement(
-  'deletion.count_attempt',
-  `UPDATE deletion.deletions SET attempts = attempts + 1
-   WHERE user_id = $1 AND id = $2 AND status = 'PENDING' RETURNING attempts`,
-);
+const countAttempt = statement('deletion.count_attempt', 'SELECT attempts FROM deletion.count_attempt($1, $2)');
 
 /** $1 user: holds up all other writes of the user. */
-export const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
+export const lockClock = statement(
+  'sync.lock_clock',
+  // For the cascade: see the indexes of episode.episodes.
+  `SELECT sync.lock_clock($1), set_config('enable_bitmapscan', 'off', true)`,
+);
 
 /** $1 user, $2 deletion: locks a record and reads it as {@link Claimed}. */
 export const claim = statement(
   'deletion.claim',
-  `SELECT d.status, d.subscription_id AS "subscriptionId",
-     coalesce(s.deleted IS NULL AND s.merged_into IS NULL AND s.deletion_id = d.id, false) AS stands, ${age}
-   FROM deletion.deletions d
-   LEFT JOIN subscription.subscriptions s ON s.user_id = d.user_id AND s.id = d.subscription_id
-   WHERE d.user_id = $1 AND d.id = $2
-   FOR UPDATE OF d`,
+  'SELECT status, subscription_id AS "subscriptionId", stands, age FROM deletion.claim($1, $2)',
 );
 
 /** $1 user, $2 subscription: deletes its episodes and makes it a tombstone, under one stamp. */
@@ -115,11 +96,15 @@ export const cascade = statement(
   `WITH clock AS (SELECT sync.advance_clock($1) AS stamp),
    episodes AS (
      DELETE FROM episode.episodes WHERE user_id = $1 AND subscription_id = $2 RETURNING id
+   ), states AS (
+     DELETE FROM episode.states s USING episodes e WHERE s.user_id = $1 AND s.id = e.id
    ), sync_ids AS (
      DELETE FROM episode.sync_ids s USING episodes e WHERE s.user_id = $1 AND s.episode_id = e.id RETURNING s.sync_id
    ), total AS (
-     UPDATE episode.totals t SET sync_ids = greatest(t.sync_ids - gone.sync_ids, 0)
-     FROM (SELECT count(*) AS sync_ids FROM sync_ids) gone WHERE t.user_id = $1 AND gone.sync_ids > 0
+     UPDATE episode.totals t
+     SET episodes = t.episodes - gone.episodes, sync_ids = greatest(t.sync_ids - gone.sync_ids, 0)
+     FROM (SELECT (SELECT count(*) FROM episodes) AS episodes, (SELECT count(*) FROM sync_ids) AS sync_ids) gone
+     WHERE t.user_id = $1 AND gone.episodes > 0
    )
    UPDATE subscription.subscriptions s
    SET is_subscribed = false, subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
@@ -134,37 +119,17 @@ const findRequested = statement(
    WHERE n.user_id = $1 AND n.guid = $2`,
 );
 
+const taken = 'user_id AS "userId", id AS "deletionId", send, fresh, origin';
+
 /**
  * $1 how many at most, $2 milliseconds: takes PENDING records that have no `sent_at`, or one longer ago than that. One
  * without was never sent, or an operator wants it sent again: it gets the number of a new job. Rows that another relay
  * is taking just now are left to that relay.
  */
-export const take = statement(
-  'deletion.take',
-  `WITH due AS (
-     SELECT user_id, id, sent_at IS NULL AS fresh FROM deletion.deletions
-     WHERE status = 'PENDING' AND coalesce(sent_at, '-infinity') < now() - $2 * interval '1 millisecond'
-     ORDER BY coalesce(sent_at, '-infinity'), id LIMIT $1
-     FOR UPDATE SKIP LOCKED
-   )
-   UPDATE deletion.deletions d SET sent_at = now(), send = d.send + due.fresh::int
-   FROM due WHERE d.user_id = due.user_id AND d.id = due.id
-   RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, due.fresh, d.origin`,
-);
+export const take = statement('deletion.take', `SELECT ${taken} FROM deletion.take($1, $2)`);
 
 /** Numbers new jobs for lost ones. A record that is locked is being ended just now: its job was not lost after all. */
-const takeAgain = statement(
-  'deletion.take_again',
-  `WITH lost AS (
-     SELECT d.user_id, d.id FROM deletion.deletions d
-     JOIN unnest($1::uuid[], $2::bigint[], $3::integer[]) s (user_id, id, send) ON d.user_id = s.user_id AND d.id = s.id
-     WHERE d.send = s.send AND d.status = 'PENDING'
-     FOR UPDATE OF d SKIP LOCKED
-   )
-   UPDATE deletion.deletions d SET send = d.send + 1
-   FROM lost WHERE d.user_id = lost.user_id AND d.id = lost.id
-   RETURNING d.user_id AS "userId", d.id AS "deletionId", d.send, true AS fresh, d.origin`,
-);
+const takeAgain = statement('deletion.take_again', `SELECT ${taken} FROM deletion.take_again($1, $2, $3)`);
 
 /** Adds a PENDING record. @returns its id. */
 export async function insertDeletion(
@@ -191,7 +156,7 @@ export async function findRequestedDeletion(
 
 /** What ends a deletion and reads its age in seconds. It changes and reads nothing where that has ended already. */
 export function endOf(userId: string, deletionId: number, ending: Ending): [Statement, unknown[]] {
-  return [end, [userId, deletionId, ending.status, ending.cause, statesBefore(ending.status)]];
+  return [end, [userId, deletionId, ending.status, ending.cause]];
 }
 
 /** Ends a deletion in a transaction of its own. @returns its age in seconds, none if it had ended already. */

@@ -5,6 +5,7 @@ import { FeedUrlEntity } from './feed-url.entity.js';
 import { FormerGuidEntity } from './former-guid.entity.js';
 import { GuidEntity } from './guid.entity.js';
 import { RequestEntity } from './request.entity.js';
+import { StateEntity } from './state.entity.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import { SyncIdEntity } from './sync-id.entity.js';
 import { TotalEntity } from './total.entity.js';
@@ -18,6 +19,7 @@ export const entities = [
   FormerGuidEntity,
   GuidEntity,
   RequestEntity,
+  StateEntity,
   SubscriptionEntity,
   SyncIdEntity,
   TotalEntity,

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** How many episodes a user has, which triggers of `episode.episodes` keep, and how many further sync_ids. */
+/** How many episodes a user has, and how many further sync_ids, kept by the statements that add or remove some. */
 @Entity({ schema: 'episode', name: 'totals' })
 @Check('totals_are_no_debts', 'episodes >= 0 AND sync_ids >= 0')
 export class TotalEntity {

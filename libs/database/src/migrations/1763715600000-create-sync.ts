@@ -63,39 +63,50 @@ export class CreateSync1763715600000 implements MigrationInterface {
         RETURN v_stamp;
       END $$;
 
-      -- Advances a locked clock: the time of the database in milliseconds, always later than the stamp before.
-      CREATE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
+      -- The time of the database in milliseconds, always later than the stamp before.
+      CREATE FUNCTION sync.next_stamp(p_stamp timestamptz) RETURNS timestamptz
       LANGUAGE sql AS $$
-        UPDATE sync.user_clock c
-        SET stamp = greatest(date_trunc('milliseconds', clock_timestamp()), c.stamp + interval '1 millisecond')
-        WHERE c.user_id = p_user
-        RETURNING c.stamp
+        SELECT greatest(date_trunc('milliseconds', clock_timestamp()), p_stamp + interval '1 millisecond')
       $$;
 
-      -- Begins a write: locks the clock. A request that was marked within the hour gets its first stamp, what its key
-      -- stood for and its answer, if that is kept, and nothing else happens; any other gets a new stamp. Each statement
-      -- in here sees what was committed before the lock was had.
+      -- Locks and advances a clock that there is.
+      CREATE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
+      LANGUAGE sql AS $$
+        UPDATE sync.user_clock c SET stamp = sync.next_stamp(c.stamp) WHERE c.user_id = p_user RETURNING c.stamp
+      $$;
+
+      -- Begins a write: locks the clock, gives it a new stamp unless p_advance is false, and marks the request. One that
+      -- was marked within the hour gets its first stamp, what its key stood for and its answer, if that is kept; the write
+      -- is rolled back then. Each statement in here sees what was committed before the lock was had.
       CREATE FUNCTION sync.begin_write(
-        p_user uuid, p_request uuid,
-        OUT stamp timestamptz, OUT previous timestamptz, OUT repeated boolean, OUT fingerprint bytea, OUT answer json
+        p_user uuid, p_request uuid, p_fingerprint bytea DEFAULT NULL, p_advance boolean DEFAULT true,
+        OUT stamp timestamptz, OUT repeated boolean, OUT fingerprint bytea, OUT answer json
       )
       LANGUAGE plpgsql AS $$
+      DECLARE
+        v_stamp timestamptz;
       BEGIN
-        previous := sync.lock_clock(p_user);
-        SELECT r.stamp, r.fingerprint, r.created_at > now() - interval '1 hour' INTO stamp, fingerprint, repeated
-        FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
-        IF NOT FOUND THEN
-          repeated := false;
-        ELSIF NOT repeated THEN
-          -- The sweep has not come by yet.
+        LOOP
+          UPDATE sync.user_clock c SET stamp = CASE WHEN p_advance THEN sync.next_stamp(c.stamp) ELSE c.stamp END
+          WHERE c.user_id = p_user RETURNING c.stamp INTO v_stamp;
+          EXIT WHEN FOUND;
+          INSERT INTO sync.user_clock (user_id, stamp) VALUES (p_user, 'epoch') ON CONFLICT (user_id) DO NOTHING;
+        END LOOP;
+        LOOP
+          INSERT INTO sync.request (user_id, request_id, stamp, fingerprint)
+          VALUES (p_user, p_request, v_stamp, p_fingerprint)
+          ON CONFLICT (user_id, request_id) DO NOTHING;
+          repeated := NOT FOUND;
+          stamp := v_stamp;
+          EXIT WHEN NOT repeated;
+          SELECT r.stamp, r.fingerprint, a.answer INTO stamp, fingerprint, answer
+          FROM sync.request r LEFT JOIN sync.answer a ON a.user_id = r.user_id AND a.request_id = r.request_id
+          WHERE r.user_id = p_user AND r.request_id = p_request AND r.created_at > now() - interval '1 hour';
+          EXIT WHEN FOUND;
+          -- The sweep has not come by yet, or just now.
           DELETE FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
           DELETE FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
-        END IF;
-        IF repeated THEN
-          SELECT a.answer INTO answer FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
-        ELSE
-          stamp := sync.advance_clock(p_user);
-        END IF;
+        END LOOP;
       END $$;
 
       -- Keeps the answer of a write under a locked clock, where p_limit, in bytes, has room for all answers of the user.
@@ -147,24 +158,17 @@ export class CreateSync1763715600000 implements MigrationInterface {
       BEGIN
         RETURN pg_catalog.sha256(convert_to(p_text, 'UTF8'));
       END $$;
-
-      -- Its first 64 bits: they find candidates, whose full text decides.
-      CREATE FUNCTION sync.digest(p_text text) RETURNS bytea
-      LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
-      BEGIN
-        RETURN substr(pg_catalog.sha256(convert_to(p_text, 'UTF8')), 1, 8);
-      END $$;
     `);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      DROP FUNCTION sync.digest(text);
       DROP FUNCTION sync.sha256(text);
       DROP FUNCTION sync.keep_answer(uuid, uuid, timestamptz, text, bigint);
       DROP FUNCTION sync.evict_answers(uuid, bigint, integer);
-      DROP FUNCTION sync.begin_write(uuid, uuid);
+      DROP FUNCTION sync.begin_write(uuid, uuid, bytea, boolean);
       DROP FUNCTION sync.advance_clock(uuid);
+      DROP FUNCTION sync.next_stamp(timestamptz);
       DROP FUNCTION sync.lock_clock(uuid);
       DROP TABLE sync.answer;
       DROP TABLE sync.request;

@@ -32,34 +32,112 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
       CREATE UNIQUE INDEX deletions_one_pending ON deletion.deletions (user_id, subscription_id) WHERE status = 'PENDING';
       -- What the relays look for, of all users; as small as what is PENDING, whatever has ended.
       CREATE INDEX deletions_due ON deletion.deletions (coalesce(sent_at, '-infinity'), id) WHERE status = 'PENDING';
-      GRANT SELECT, INSERT, UPDATE, DELETE ON deletion.deletions TO podcast_sync_deletion_group;
-
-      -- The same transitions as in the worker's deletion.rule: a record starts as PENDING, and a final state stays.
-      CREATE FUNCTION deletion.start_pending() RETURNS trigger
-      LANGUAGE plpgsql AS $$
-      BEGIN
-        RAISE EXCEPTION 'a deletion can not start as %', NEW.status USING ERRCODE = 'integrity_constraint_violation';
-      END $$;
-      CREATE TRIGGER deletions_start_pending BEFORE INSERT ON deletion.deletions
-        FOR EACH ROW WHEN (NEW.status <> 'PENDING') EXECUTE FUNCTION deletion.start_pending();
-
-      CREATE FUNCTION deletion.keep_final() RETURNS trigger
-      LANGUAGE plpgsql AS $$
-      BEGIN
-        RAISE EXCEPTION 'deletion % ended in %', OLD.id, OLD.status USING ERRCODE = 'integrity_constraint_violation';
-      END $$;
-      CREATE TRIGGER deletions_keep_final BEFORE UPDATE ON deletion.deletions
-        FOR EACH ROW WHEN (OLD.status <> 'PENDING') EXECUTE FUNCTION deletion.keep_final();
+      -- A record starts as PENDING, by the default of what a request can't set. What has ended may be removed, and nothing
+      -- else of it changes: there is no right to update, and the functions below find PENDING records only.
+      GRANT SELECT, INSERT (user_id, subscription_id, requested, origin), DELETE
+        ON deletion.deletions TO podcast_sync_deletion_group;
     `);
+    for (const { signature, definition } of functions)
+      await runner.query(`
+        CREATE FUNCTION ${signature} ${definition};
+        REVOKE EXECUTE ON FUNCTION ${signature} FROM PUBLIC;
+        GRANT EXECUTE ON FUNCTION ${signature} TO podcast_sync_deletion_group;
+      `);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
+      ${functions.map(({ signature }) => `DROP FUNCTION ${signature};`).join('\n      ')}
       DROP TABLE deletion.deletions;
-      DROP FUNCTION deletion.keep_final();
-      DROP FUNCTION deletion.start_pending();
       DROP SEQUENCE deletion.deletion_id;
       DROP SCHEMA deletion;
     `);
   }
 }
+
+const definer = 'LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
+
+/** Said so, a record is found by its key, and never by passing over an index of all that are PENDING. */
+const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
+
+/** The only ways to change or lock a record. Statements of the worker (deletion.store.ts, operator.store.ts) call them. */
+const functions = [
+  {
+    // Ends a record, takes the deletion off its subscription's row and says how old it is, in seconds; never below 0,
+    // although the user's clock may be ahead of the database's.
+    signature: 'deletion.end_pending(p_user uuid, p_id bigint, p_status text, p_cause text)',
+    definition: `RETURNS TABLE (age double precision) ${definer} AS $$
+      WITH ended AS (
+        UPDATE deletion.deletions d SET status = p_status, cause = p_cause, finished = statement_timestamp()
+        WHERE d.user_id = p_user AND d.id = p_id AND ${isPending}
+        RETURNING d.id, d.subscription_id, d.requested
+      ), freed AS (
+        UPDATE subscription.subscriptions s SET deletion_id = NULL FROM ended e
+        WHERE s.user_id = p_user AND s.id = e.subscription_id AND s.deletion_id = e.id
+      )
+      SELECT greatest(extract(epoch FROM clock_timestamp() - e.requested), 0)::double precision FROM ended e
+    $$`,
+  },
+  {
+    // Counts one more failed attempt.
+    signature: 'deletion.count_attempt(p_user uuid, p_id bigint)',
+    definition: `RETURNS TABLE (attempts integer) ${definer} AS $$
+      UPDATE deletion.deletions d SET attempts = d.attempts + 1
+      WHERE d.user_id = p_user AND d.id = p_id AND ${isPending} RETURNING d.attempts
+    $$`,
+  },
+  {
+    // Locks a record, whatever has become of it, which takes the right to update; "stands" says whether its
+    // subscription's row still is what the request was for.
+    signature: 'deletion.claim(p_user uuid, p_id bigint)',
+    definition: `RETURNS TABLE (status text, subscription_id bigint, stands boolean, age double precision) ${definer} AS $$
+      SELECT d.status, d.subscription_id,
+        coalesce(s.deleted IS NULL AND s.merged_into IS NULL AND s.deletion_id = d.id, false),
+        greatest(extract(epoch FROM clock_timestamp() - d.requested), 0)::double precision
+      FROM deletion.deletions d
+      LEFT JOIN subscription.subscriptions s ON s.user_id = p_user AND s.id = d.subscription_id
+      WHERE d.user_id = p_user AND d.id = p_id
+      FOR UPDATE OF d
+    $$`,
+  },
+  {
+    // Takes records that have no sent_at, or one longer ago than p_resend_after_ms. One without was never sent, or an
+    // operator wants it sent again: it gets the number of a new job. Rows that another relay is taking just now are left
+    // to that relay. What it changes it has locked as PENDING, and finds by the key: by the index of PENDING records it
+    // would read all of them.
+    signature: 'deletion.take(p_limit integer, p_resend_after_ms double precision)',
+    definition: `RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json) ${definer} AS $$
+      WITH due AS (
+        SELECT d.user_id, d.id, d.sent_at IS NULL AS fresh FROM deletion.deletions d
+        WHERE d.status = 'PENDING' AND coalesce(d.sent_at, '-infinity') < now() - p_resend_after_ms * interval '1 millisecond'
+        ORDER BY coalesce(d.sent_at, '-infinity'), d.id LIMIT p_limit
+        FOR UPDATE SKIP LOCKED
+      )
+      UPDATE deletion.deletions d SET sent_at = now(), send = d.send + due.fresh::integer
+      FROM due WHERE d.user_id = due.user_id AND d.id = due.id
+      RETURNING d.user_id, d.id, d.send, due.fresh, d.origin
+    $$`,
+  },
+  {
+    // Numbers new jobs for lost ones. A record that is locked is being ended just now: its job was not lost after all.
+    signature: 'deletion.take_again(p_users uuid[], p_ids bigint[], p_sends integer[])',
+    definition: `RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json) ${definer} AS $$
+      WITH lost AS (
+        SELECT d.user_id, d.id FROM deletion.deletions d
+        JOIN unnest(p_users, p_ids, p_sends) s (user_id, id, send) ON d.user_id = s.user_id AND d.id = s.id
+        WHERE d.send = s.send AND d.status = 'PENDING'
+        FOR UPDATE OF d SKIP LOCKED
+      )
+      UPDATE deletion.deletions d SET send = d.send + 1
+      FROM lost WHERE d.user_id = lost.user_id AND d.id = lost.id
+      RETURNING d.user_id, d.id, d.send, true, d.origin
+    $$`,
+  },
+  {
+    // Makes a record due, for an operator, who knows its id alone.
+    signature: 'deletion.make_due(p_id bigint)',
+    definition: `RETURNS TABLE (id bigint) ${definer} AS $$
+      UPDATE deletion.deletions d SET sent_at = NULL WHERE d.id = p_id AND d.status = 'PENDING' RETURNING d.id
+    $$`,
+  },
+] as const;

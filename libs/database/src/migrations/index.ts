@@ -2,7 +2,6 @@ import { CreateSync1763715600000 } from './1763715600000-create-sync.js';
 import { CreateSubscription1763715601000 } from './1763715601000-create-subscription.js';
 import { CreateEpisode1763715602000 } from './1763715602000-create-episode.js';
 import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js';
-import { CountEpisodes1763715604000 } from './1763715604000-count-episodes.js';
 
 /** In order; one that was released is never edited. */
 export const migrations = [
@@ -10,5 +9,4 @@ export const migrations = [
   CreateSubscription1763715601000,
   CreateEpisode1763715602000,
   CreateDeletion1763715603000,
-  CountEpisodes1763715604000,
 ];

@@ -22,7 +22,7 @@ export interface StatusColumn {
 /** The constraint that a status has both a value and a time, or neither. */
 export function wholeStatuses(statuses: readonly StatusColumn[]): string {
   const whole = statuses.map(({ column }) => `(${column} IS NULL) = (${column}_at IS NULL)`);
-  return `CONSTRAINT episodes_status_is_whole CHECK (${whole.join(' AND ')})`;
+  return `CONSTRAINT states_status_is_whole CHECK (${whole.join(' AND ')})`;
 }
 
 const descriptions = Object.keys(described) as (keyof typeof described)[];
@@ -38,12 +38,12 @@ function firstKnown(column: keyof typeof described): string {
 export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
   const parts = statuses.map(({ column, type }, index) => {
     const [bit, isFlag] = [1 << index, type === 'boolean'];
-    const stored = `ROW(e.${column}${isFlag ? '::int' : ''}, e.${column}_at, e.minute_forms & ${bit} <> 0)`;
+    const stored = `ROW(s.${column}${isFlag ? '::int' : ''}, s.${column}_at, s.minute_forms & ${bit} <> 0)`;
     const [value, at] = [`(n.${column}).value${isFlag ? ' = 1' : ''}`, `(n.${column}).at`];
     return {
       newest: `episode.newest(${stored}::episode.status ORDER BY g.place, e.id) AS ${column}`,
       change: `${column} = ${value}, ${column}_at = ${at}`,
-      before: `e.${column}, e.${column}_at`,
+      before: `s.${column}, s.${column}_at`,
       after: `${value}, ${at}`,
       minuteForm: `${bit} * coalesce((n.${column}).minute, false)::int`,
     };
@@ -58,11 +58,12 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
   CREATE OR REPLACE FUNCTION episode.merge_subscriptions(
     p_user uuid, p_from bigint[], p_into bigint[], p_stamp timestamptz, p_aliases bigint
   ) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_bitmapscan = off SET jit = off AS $$
   DECLARE
     v_absorbed bigint[];
     v_survivors bigint[];
     v_added bigint;
+    v_gone bigint;
   BEGIN
     SELECT array_agg(m.absorbed), array_agg(m.survivor) INTO v_absorbed, v_survivors
     FROM episode.match_subscriptions(p_user, p_from, p_into) m;
@@ -77,14 +78,8 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
     ORDER BY e.id
     LIMIT greatest(p_aliases - coalesce((SELECT t.sync_ids FROM episode.totals t WHERE t.user_id = p_user), 0), 0);
     GET DIAGNOSTICS v_added = ROW_COUNT;
-    UPDATE episode.totals t SET sync_ids = t.sync_ids + v_added WHERE t.user_id = p_user AND v_added > 0;
 
-    UPDATE episode.episodes e
-    SET changed = p_stamp,
-      ${descriptions.map((column) => `${column} = n.${column}`).join(', ')},
-      ${all('change')},
-      minute_forms = ${all('minuteForm', ' + ')}
-    FROM (
+    WITH n AS MATERIALIZED (
       SELECT g.survivor,
         ${descriptions.map(firstKnown).join(',\n        ')},
         ${all('newest')}
@@ -94,15 +89,34 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
         SELECT DISTINCT s.survivor, s.survivor, 0 FROM unnest(v_survivors) s (survivor)
       ) g
       JOIN episode.episodes e ON e.user_id = p_user AND e.id = g.id
+      JOIN episode.states s ON s.user_id = p_user AND s.id = g.id
       GROUP BY g.survivor
-    ) n
-    WHERE e.user_id = p_user AND e.id = n.survivor
-      AND (${descriptions.map((column) => `e.${column}`).join(', ')}, ${all('before')})
-      IS DISTINCT FROM (${descriptions.map((column) => `n.${column}`).join(', ')}, ${all('after')});
+    ), completed AS (
+      UPDATE episode.episodes e SET ${descriptions.map((column) => `${column} = n.${column}`).join(', ')}
+      FROM n
+      WHERE e.user_id = p_user AND e.id = n.survivor AND (${descriptions.map((column) => `e.${column}`).join(', ')})
+        IS DISTINCT FROM (${descriptions.map((column) => `n.${column}`).join(', ')})
+      RETURNING e.id
+    )
+    UPDATE episode.states s
+    SET changed = p_stamp,
+      ${all('change')},
+      minute_forms = ${all('minuteForm', ' + ')}
+    FROM n LEFT JOIN completed c ON c.id = n.survivor
+    WHERE s.user_id = p_user AND s.id = n.survivor
+      AND (c.id IS NOT NULL OR (${all('before')}) IS DISTINCT FROM (${all('after')}));
 
+    DELETE FROM episode.states s USING unnest(v_absorbed) a (id) WHERE s.user_id = p_user AND s.id = a.id;
     DELETE FROM episode.episodes e USING unnest(v_absorbed) a (id) WHERE e.user_id = p_user AND e.id = a.id;
-    UPDATE episode.episodes e SET subscription_id = p.survivor, changed = p_stamp
-    FROM unnest(p_from, p_into) p (merged, survivor) WHERE e.user_id = p_user AND e.subscription_id = p.merged;
+    GET DIAGNOSTICS v_gone = ROW_COUNT;
+    UPDATE episode.totals t SET episodes = t.episodes - v_gone, sync_ids = t.sync_ids + v_added
+    WHERE t.user_id = p_user AND (v_gone, v_added) <> (0, 0);
+    WITH moved AS (
+      UPDATE episode.episodes e SET subscription_id = p.survivor
+      FROM unnest(p_from, p_into) p (merged, survivor) WHERE e.user_id = p_user AND e.subscription_id = p.merged
+      RETURNING e.id
+    )
+    UPDATE episode.states s SET changed = p_stamp FROM moved WHERE s.user_id = p_user AND s.id = moved.id;
   END $$;
   REVOKE EXECUTE ON FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint) FROM PUBLIC;
   GRANT EXECUTE ON FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint) TO podcast_sync_subscription_group;

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, type TestDatabase } from '#testing';
+import { isOfOneUser, tablesOfUsers } from '../../testing/one.user.js';
 
 /** Tables that hold nothing of a user: what they have is on every node. */
 const tablesOfNobody = {
@@ -11,6 +12,13 @@ const tablesOfNobody = {
 const indexesOfAll = {
   'sync.request_created_at': 'old markers of all users are removed by age',
   'deletion.deletions_due': 'the relays look for what is due of all users',
+};
+
+/** Functions that are about all users; what each does on a cluster is in docs/scaling.md. */
+const functionsOfAll = {
+  'deletion.make_due': 'an operator knows the id of a record and not whose it is',
+  'deletion.take': 'a relay takes what is due, whoever it is of',
+  'deletion.take_again': 'names the user of each record beside its id',
 };
 
 /** Every key, unique index and foreign key, and the columns it has on each side. */
@@ -70,9 +78,10 @@ describe('tables can be distributed by user', () => {
     expect(foreign.filter((key) => key.columns[0] !== 'user_id' || key.referenced[0] !== 'user_id')).toEqual([]);
   });
 
-  it('every other index starts with user_id, except those that look for all users', async () => {
+  it('every other index starts with user_id or with the subscription of one user, except those that look for all', async () => {
     const other = (await read<Index>(indexes)).filter(({ unique }) => !unique);
-    const without = other.filter(({ columns }) => columns[0] !== 'user_id').map(({ name }) => name);
+    const ofOne = (first = '') => ['user_id', 'subscription_id'].includes(first);
+    const without = other.filter(({ columns }) => !ofOne(columns[0])).map(({ name }) => name);
     expect(without.toSorted()).toEqual(Object.keys(indexesOfAll).toSorted());
   });
 
@@ -82,5 +91,24 @@ describe('tables can be distributed by user', () => {
         SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'user_id' AND a.attnotnull) AS owned
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND n.nspname = ANY ($1)`);
     expect(tables.filter(({ owned }) => !owned).map(({ table }) => table)).toEqual(Object.keys(tablesOfNobody));
+  });
+
+  it('no table has a trigger but those of its foreign keys', async () => {
+    const triggers = await read(`
+      SELECT t.tgrelid::regclass::text AS "table", t.tgname AS name FROM pg_trigger t
+      JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE NOT t.tgisinternal AND n.nspname = ANY ($1)`);
+    expect(triggers).toEqual([]);
+  });
+
+  it('every function is for one user, whom it names first and says of each table, except those for all users', async () => {
+    const functions = await read<{ name: string; body: string; first: string }>(`
+      SELECT format('%s.%s', n.nspname, p.proname) AS name, p.prosrc AS body,
+        format('%s %s', p.proargnames[1], p.proargtypes[0]::regtype) AS first
+      FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = ANY ($1)`);
+    expect(functions.map(({ name }) => name)).toContain('episode.merge_subscriptions');
+    const touching = functions.filter(({ body }) => tablesOfUsers(body).length > 0);
+    const others = touching.filter(({ body, first }) => first !== 'p_user uuid' || !isOfOneUser(body, 'p_user'));
+    expect(others.map(({ name }) => name).toSorted()).toEqual(Object.keys(functionsOfAll));
   });
 });
