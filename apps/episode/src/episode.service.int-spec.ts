@@ -181,6 +181,18 @@ describe('an upload', () => {
     expect((await list()).map((episode) => episode.episode_guid)).toEqual(['episode-2', 'episode-1']);
   });
 
+  it('makes a new episode for a guid that an earlier entry of the batch took away from the one that had it', async () => {
+    await put({ ...metadata(1), episodeGuid: '', syncId: syncId(1) }, { episodeGuid: 'episode-2', syncId: syncId(2) });
+    const [, renamed, made] = await put(
+      { episodeGuid: 'episode-2', syncId: syncId(1) },
+      { episodeGuid: 'episode-3', syncId: syncId(1) },
+      { episodeGuid: 'episode-2', title: 'Another one' },
+    );
+    expect(renamed).toMatchObject({ episode_guid: 'episode-3', sync_id: syncId(1) });
+    expect(made).toMatchObject({ episode_guid: 'episode-2', title: 'Another one' });
+    expect((await page()).total).toBe(2);
+  });
+
   it('merges the episode of a sync_id with the one of an episode_guid, whose sync_id stays an alias', async () => {
     await put(
       { ...metadata(1), syncId: syncId(1), playedStatus: { value: true, timestamp: ten } },

@@ -13,7 +13,10 @@ const columns = `
 const left = (limit: string, table: string, where = 'true') =>
   `${limit} - (SELECT count(*) FROM (SELECT FROM subscription.${table} WHERE user_id = $1 AND ${where} LIMIT ${limit}) n)`;
 
-/** $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 quota of live ones, $6 quota of all else; null where nothing can be added. */
+/**
+ * $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 quota of live ones, $6 quota of all else. Without
+ * quotas nothing is counted: for a write that adds nothing.
+ */
 export const load = statement(
   'subscription.load',
   `WITH g AS (
@@ -74,7 +77,7 @@ export const absorbStates = statement(
   'SELECT episode.merge_subscriptions($1, $2::bigint[], $3::bigint[], $4, $5)',
 );
 
-/** $1 user, $2 rows. */
+/** What {@link saveRows} does alone, and {@link save} with the names. */
 const savedRows = `
      INSERT INTO subscription.subscriptions AS s (
        user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, guid_changed, declared_guids,

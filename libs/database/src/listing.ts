@@ -59,8 +59,7 @@ export function listing(name: string, parts: ListParts): Listing {
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
   // By the index on `changed`: a few matches cost little, however many rows the user has. No row changed later than the
-  // clock, so nothing is searched where the clock has not advanced beyond $2. Of all matches
-  // nothing but ids is read and sorted, which the index has.
+  // clock, so nothing is searched where the clock has not advanced beyond $2. Of all matches nothing but ids is sorted.
   const ids = 'SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4';
   const changed = `
     WITH head AS MATERIALIZED (

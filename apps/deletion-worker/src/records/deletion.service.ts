@@ -35,7 +35,8 @@ export const cascadeLimitMs = 60_000;
 
 /**
  * The lifecycle of deletions. Invariants:
- * - a record goes from PENDING to SUCCESS or FAILURE and stays there (deletion.rule, and the functions of the database that alone update records);
+ * - a record goes from PENDING to SUCCESS or FAILURE and stays there (deletion.rule, and the functions of the database
+ *   that alone update records);
  * - a subscription has at most one PENDING record (a unique index of the table);
  * - the cascade and SUCCESS are one transaction under the user's clock; whatever interrupts it leaves PENDING;
  * - a user has no more tombstones and ended records than the quotas allow: each deletion removes the oldest ones, and

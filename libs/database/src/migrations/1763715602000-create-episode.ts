@@ -104,8 +104,6 @@ const tables = (byUser: ByUser) => `
   CREATE INDEX episodes_date_and_url
     ON episode.episodes (subscription_id, episode.pair_key(episode_guid = '', publish_date, episode_url), (id + 0))
     WHERE publish_date <> ${unknownDate} AND episode_url <> '';
-  -- Not left to the one before: 30 entries that are found by date and title only among 10,000 episodes of one date take
-  -- 3 ms with it and 1,300 ms without.
   CREATE INDEX episodes_date_and_title
     ON episode.episodes (subscription_id, episode.pair_key(episode_guid = '', publish_date, title), (id + 0))
     WHERE publish_date <> ${unknownDate} AND title <> '';
