@@ -5,7 +5,7 @@ import { eventually } from '#testing';
 /** Indexes that Postgres leaves aside while tables are as small as here, and what shows instead that they are used. */
 const ofLargeTables = {
   'episode.episodes_date_and_title':
-    'few episodes of one date are found by episodes_date_and_url as well: tests/system/query-plans.int-spec.ts',
+    'the few episodes of a subscription are found by episodes_enclosure as well: tests/system/query-plans.int-spec.ts',
 };
 
 /** Indexes that keep nothing unique and that nobody has looked into, in none of their partitions. */
