@@ -1,14 +1,29 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 
 const conditions = ['podcast-sync', 'node'];
 
-/** With full counts, and with what is slow by nature: fault walks, large data, measurements. */
+/**
+ * What `npm test` leaves out: full counts, and what is slow by nature, such as fault walks, large data and measurements. A
+ * file that does the same either way is not run again.
+ */
 const full = Boolean(process.env.TEST_FULL);
 
 /** Two busy loops beside the run, with `BUSY=1`. */
 const busy = 'libs/testing/src/busy.setup.ts';
 
-const sources = '{apps,libs,tests,bench,k8s}/**/*';
+const folders = ['apps', 'libs', 'tests', 'bench', 'k8s', 'e2e'];
+const sources = `{${folders.join()}}/**/*`;
+
+/** The files of a kind that this run is of: all, or those that do more with full counts. */
+function specs(kind: 'spec' | 'int-spec' | 'e2e-spec'): string[] {
+  if (!full) return [`${sources}.${kind}.ts`];
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+  );
+  return files.filter((file) => file.endsWith(`.${kind}.ts`) && readFileSync(file, 'utf8').includes('TEST_FULL'));
+}
 
 /** Tests on the servers of a run, several files side by side: most of their time goes by in other processes. */
 const onServers = {
@@ -27,7 +42,7 @@ const projects: TestProjectConfiguration[] = [
     test: {
       name: 'unit',
       sequence: { groupOrder: 0 },
-      include: [`${sources}.spec.ts`],
+      include: specs('spec'),
       isolate: false,
       maxWorkers: 2,
       globalSetup: [busy],
@@ -40,14 +55,14 @@ const projects: TestProjectConfiguration[] = [
       ...onServers,
       name: 'int',
       sequence: { groupOrder: 1 },
-      include: [`${sources}.int-spec.ts`, ...(full ? [`${sources}.full-spec.ts`] : [])],
+      include: [...specs('int-spec'), ...(full ? ['{apps,libs,tests,bench}/**/*.full-spec.ts'] : [])],
     },
   },
   {
     test: {
       name: 'e2e',
       sequence: { groupOrder: 2 },
-      include: ['e2e/**/*.e2e-spec.ts', ...(full ? ['e2e/**/*.full-spec.ts'] : [])],
+      include: [...specs('e2e-spec'), ...(full ? ['e2e/**/*.full-spec.ts'] : [])],
       isolate: false,
       maxWorkers: full ? 1 : 2,
       globalSetup: [busy, 'libs/testing/src/stack.setup.ts'],
@@ -58,6 +73,24 @@ const projects: TestProjectConfiguration[] = [
   { test: { name: 'after', sequence: { groupOrder: 3 }, include: ['libs/**/*.after-spec.ts'] } },
   { test: { name: 'k8s', sequence: { groupOrder: 4 }, include: ['k8s/**/*.k8s-spec.ts'] } },
   { test: { ...onServers, name: 'release', sequence: { groupOrder: 5 }, include: ['tests/**/*.release-spec.ts'] } },
+  {
+    test: {
+      ...onServers,
+      name: 'browser',
+      sequence: { groupOrder: 7 },
+      include: ['{apps,tests}/**/*.browser-spec.ts'],
+    },
+  },
+  {
+    test: {
+      ...onServers,
+      name: 'clients',
+      sequence: { groupOrder: 8 },
+      include: ['tests/**/*.clients-spec.ts'],
+      // Each file has two replicas of everything.
+      maxWorkers: 1,
+    },
+  },
   { test: { name: 'docker', sequence: { groupOrder: 6 }, include: ['tests/**/*.docker-spec.ts'] } },
 ];
 

@@ -10,19 +10,27 @@ const folder = 'dist/programs';
 
 const programs = {
   gateway: 'gateway/src/main',
+  gpodder: 'gpodder/src/main',
+  import: 'gpodder/src/import/main',
   subscription: 'subscription/src/main',
   episode: 'episode/src/main',
   'deletion-worker': 'deletion-worker/src/main',
   deletions: 'deletion-worker/src/operator/command.line',
+  erase: 'deletion-worker/src/operator/erase',
+  account: 'account/src/main',
+  accounts: 'account/src/operator/main',
+  load: 'load/src/main',
+  login: 'login/src/main',
   migrate: 'migrate/src/main',
+  dump: 'dump/src/main',
   standalone: 'standalone/src/main',
-  token: 'standalone/src/token',
+  token: 'account/src/operator/token',
   keys: 'standalone/src/keys',
   secrets: 'standalone/src/secrets',
 };
 
 /** Packages that find files of theirs on disk, and so stay there. */
-const onDisk = [/^@bull-board\//, /^swagger-ui-dist/];
+const onDisk = [/^@bull-board\//, /^swagger-ui-dist/, /^@node-rs\/argon2/];
 
 /** Parts that Nest, TypeORM and others load only where they are installed; said by no other code than this. */
 const expected = new Set(['UNRESOLVED_IMPORT', 'EVAL']);

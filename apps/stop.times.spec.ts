@@ -8,7 +8,7 @@ import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.j
 import { gatewayConfig } from './gateway/src/gateway.config.js';
 import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.js';
 
-const servers = ['gateway', 'subscription', 'episode', 'deletion-worker'];
+const servers = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'];
 
 interface Deployment {
   kind: string;

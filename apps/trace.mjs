@@ -33,8 +33,8 @@ const unseen = {
     .filter((path) => statSync(path).isFile()),
 };
 
-/** What operators run beside the worker, in its container. */
-const tools = program === 'deletion-worker' ? ['deletions'] : [];
+/** What operators run beside an app, in its container. */
+const tools = { 'deletion-worker': ['deletions', 'erase'], account: ['accounts'] }[program] ?? [];
 
 const { fileList } = await nodeFileTrace([entry, ...tools.map((tool) => `dist/programs/${tool}.js`)], {
   ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path),

@@ -4,6 +4,13 @@ import { cpus, loadavg, platform, release, totalmem } from 'node:os';
 /** What happens meanwhile goes to standard error: the tables alone are on standard output. */
 export const say = (line) => process.stderr.write(`${line}\n`);
 
+/** When and where it was measured. */
+export function machine() {
+  const load = loadavg()[0].toFixed(1);
+  const hardware = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
+  return `${new Date().toISOString().slice(0, 16)}Z, ${hardware}, ${platform()} ${release()}, load at the start ${load}`;
+}
+
 /** When and where it was measured, and with what. */
 export async function circumstances(owner, packages = []) {
   const { rows } = await owner.query('SHOW server_version');
@@ -13,9 +20,7 @@ export async function circumstances(owner, packages = []) {
     `Postgres ${rows[0].server_version}`,
     ...packages.map((name) => `${name} ${manifest(name).version}`),
   ];
-  const load = loadavg()[0].toFixed(1);
-  const machine = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${platform()} ${release()}`;
-  return `${new Date().toISOString().slice(0, 16)}Z, ${machine}, load at the start ${load}\n${versions.join(', ')}\n`;
+  return `${machine()}\n${versions.join(', ')}\n`;
 }
 
 /** A table in Markdown; all but the first column are numbers. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { removePostgres, removeRedis, startPostgres, TokenIssuer } from '#embedded';
 import pg from 'pg';
@@ -12,9 +12,9 @@ const thisCheckout = fileURLToPath(new URL('..', import.meta.url));
 
 /**
  * The whole built system on a Postgres that survives a crash, as one that serves does; of this checkout or another. All
- * is gone after `stop`.
+ * is gone after `stop`. `environment` has variables for its apps.
  */
-export async function startSystem(say, { replicas = 1, checkout = thisCheckout } = {}) {
+export async function startSystem(say, { replicas = 1, checkout = thisCheckout, environment = {} } = {}) {
   // Where it is since programs are bundles, and where it was before.
   const standalone = ['dist/programs/standalone.js', 'dist/apps/standalone/src/main.js']
     .map((path) => join(checkout, path))
@@ -45,13 +45,13 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout }
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, interrupted);
   try {
     say('Starting the system ...');
-    apps = await startApps(standalone, data, postgres.url, replicas);
+    apps = await startApps(standalone, data, postgres.url, replicas, environment);
     const client = new Client(apps.baseUrl, await TokenIssuer.open(join(data, 'keys')));
     /** Stops the apps and starts as many of each service on the same data; tokens stay good. */
     const restart = async (count) => {
       await apps.stop();
-      apps = await startApps(standalone, data, postgres.url, count);
-      Object.assign(client, { baseUrl: apps.baseUrl, pid: apps.pid });
+      apps = await startApps(standalone, data, postgres.url, count, environment);
+      Object.assign(client, { baseUrl: apps.baseUrl, syncUrl: apps.syncUrl, pid: apps.pid });
     };
     const { url: postgresUrl, pid: postgresPid } = postgres;
     const owner = await connect();
@@ -60,7 +60,7 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout }
       await owner.query(`ALTER SYSTEM SET ${setting}`);
     await owner.query('SELECT pg_reload_conf()');
     const servers = { owner, clock: await connect(), postgresUrl, postgresPid };
-    return Object.assign(client, servers, { pid: apps.pid, restart, stop });
+    return Object.assign(client, servers, { data, pid: apps.pid, syncUrl: apps.syncUrl, restart, stop });
   } catch (error) {
     await stop();
     throw error;
@@ -68,9 +68,12 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout }
 }
 
 /** Redis and all apps, as children of one process. */
-async function startApps(standalone, data, postgresUrl, replicas) {
-  const child = fork(standalone, ['--data', data, '--port', '0', '--replicas', String(replicas)], {
-    env: { ...process.env, POSTGRES_URL: postgresUrl, LOG_LEVEL: 'warn' },
+async function startApps(standalone, data, postgresUrl, replicas, environment) {
+  // A checkout of before has fewer apps.
+  const has = (app) => existsSync(join(dirname(standalone), `${app}.js`));
+  const others = ['account', 'gpodder'].flatMap((app) => (has(app) ? [`--${app}-port`, '0'] : []));
+  const child = fork(standalone, ['--data', data, '--port', '0', '--replicas', String(replicas), ...others], {
+    env: { ...process.env, ...environment, POSTGRES_URL: postgresUrl, LOG_LEVEL: 'warn' },
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
@@ -81,7 +84,8 @@ async function startApps(standalone, data, postgresUrl, replicas) {
   };
   const message = await Promise.race([once(child, 'message').then(([said]) => said), ended.then(() => undefined)]);
   if (!message) throw new Error('the system did not start');
-  return { pid: child.pid, baseUrl: message.facts.baseUrl, stop };
+  const { baseUrl, syncUrl } = message.facts;
+  return { pid: child.pid, baseUrl, syncUrl, stop };
 }
 
 /** The API as clients call it. */

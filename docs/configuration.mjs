@@ -5,10 +5,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 const apps = {
   standalone: (await import('../dist/apps/standalone/src/standalone.options.js')).standaloneConfig,
   gateway: (await import('../dist/apps/gateway/src/gateway.config.js')).gatewayConfig,
+  gpodder: (await import('../dist/apps/gpodder/src/gpodder.config.js')).gpodderConfig,
   subscription: (await import('../dist/apps/subscription/src/subscription.config.js')).subscriptionConfig,
   episode: (await import('../dist/apps/episode/src/episode.config.js')).episodeConfig,
   'deletion-worker': (await import('../dist/apps/deletion-worker/src/deletion-worker.config.js')).deletionWorkerConfig,
+  account: (await import('../dist/apps/account/src/account.config.js')).accountConfig,
+  load: (await import('../dist/apps/load/src/load.config.js')).loadProgramConfig,
   migrate: (await import('../dist/apps/migrate/src/migrate.config.js')).migrateConfig,
+  dump: (await import('../dist/apps/dump/src/dump.config.js')).dumpConfig,
+  import: (await import('../dist/apps/gpodder/src/import/import.config.js')).importConfig,
 };
 const page = new URL('configuration.md', import.meta.url);
 
@@ -19,9 +24,9 @@ function fallback(schema) {
   return data === undefined ? '' : `\`${data}\``;
 }
 
-/** Whether a variable is another one with the prefix `QUEUE_`, which the description of its app speaks of. */
+/** Whether a variable is another one with a prefix that the description of its app speaks of. */
 function isPrefixed(name, { shape }) {
-  return name.startsWith('QUEUE_') && name.slice('QUEUE_'.length) in shape;
+  return ['QUEUE_', 'EVENTS_'].some((prefix) => name.startsWith(prefix) && name.slice(prefix.length) in shape);
 }
 
 const sections = Object.entries(apps).map(([app, schema]) => {

@@ -3,7 +3,7 @@ import { exportJWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { expectError, send } from './http.js';
 import { newGuid } from './samples.js';
-import { token } from './stack.js';
+import { baseUrl, token } from './stack.js';
 import { User } from './user.js';
 
 const guid = newGuid();
@@ -24,6 +24,36 @@ describe('a missing credential is 401', () => {
     const answer = await send(method, path);
     expectError(answer, 401);
     expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/);
+  });
+});
+
+describe('a 401 says where tokens come from', () => {
+  const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource"`;
+
+  test.each<[string, Record<string, string>, string]>([
+    ['without a credential', {}, `Bearer ${metadata}`],
+    ['with one that is none', { authorization: 'Bearer abc' }, `Bearer ${metadata}, error="invalid_token"`],
+  ])('%s', async (_, headers, challenge) => {
+    expect((await send('GET', '/subscriptions', { headers })).headers.get('www-authenticate')).toBe(challenge);
+  });
+
+  test('with one that lacks the scope, which it names', async () => {
+    const reader = await token({ scope: 'read:subscriptions' });
+    const { headers } = await send('POST', '/subscriptions', { token: reader, body: { subscriptions: [] } });
+    const wanted = 'error="insufficient_scope", scope="write:subscriptions"';
+    expect(headers.get('www-authenticate')).toBe(`Bearer ${metadata}, ${wanted}`);
+  });
+
+  test('and the document there, which any web page may read, names the API and its scopes', async () => {
+    const { status, body, headers } = await send('GET', '/.well-known/oauth-protected-resource', {
+      headers: { origin: 'https://stranger.example' },
+    });
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([200, '*']);
+    expect(body).toMatchObject({
+      resource: baseUrl,
+      scopes_supported: ['read:subscriptions', 'write:subscriptions'],
+      bearer_methods_supported: ['header'],
+    });
   });
 });
 

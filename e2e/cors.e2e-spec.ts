@@ -47,7 +47,14 @@ describe('an answer to a web page', () => {
     const { headers } = await (await User.fresh()).get('/subscriptions', { origin });
     expect(headers.get('access-control-allow-origin')).toBe(origin);
     expect(list(headers.get('access-control-expose-headers'))).toEqual(
-      expect.arrayContaining(['etag', 'ignored-parameters', 'retry-after', 'sync-timestamp', 'x-request-id']),
+      expect.arrayContaining([
+        'etag',
+        'ignored-parameters',
+        'retry-after',
+        'sync-timestamp',
+        'www-authenticate',
+        'x-request-id',
+      ]),
     );
   });
 

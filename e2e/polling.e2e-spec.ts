@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { EpisodePage, SubscriptionPage } from './interface.js';
 import { episode, feed, newGuid, numbers } from './samples.js';
-import { full } from './stack.js';
 import { User } from './user.js';
+
+const full = Boolean(process.env.TEST_FULL);
 
 const writers = 8;
 const writesEach = full ? 60 : 8;

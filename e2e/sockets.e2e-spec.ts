@@ -149,7 +149,7 @@ describe('requests that are sent before their answers', () => {
   const line = 'GET /openapi.json HTTP/1.1\r\nHost: a.example\r\n';
 
   test('are answered in order, a few at a time', async () => {
-    const { headers } = await exchange(`${`${line}\r\n`.repeat(9)}${line}Connection: close\r\n\r\n`);
+    const { headers } = await exchange(`${`${line}\r\n`.repeat(3)}${line}Connection: close\r\n\r\n`);
     expect(headers).toMatch(/^HTTP\/1\.1 200 /);
   });
 

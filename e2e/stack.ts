@@ -12,9 +12,6 @@ const signingKey = JSON.parse(readFileSync(join(stack.keys, 'signing-key.json'),
 /** Where the system is reached, without a slash at the end. */
 export const baseUrl = stack.baseUrl;
 
-/** Whether this run is to use the full counts. */
-export const full = Boolean(process.env.TEST_FULL);
-
 /** What a token says; what is not given is as it should be. */
 export interface Claims {
   sub?: string;

@@ -93,8 +93,8 @@ describe.runIf(inject('stack').launched)('one system on one machine', () => {
     const ann = await newUser();
     await ann.subscribe(first);
     const ofFirst = first.processes();
-    // The supervisor, four apps, Redis and Postgres with its own processes.
-    expect(ofFirst.length).toBeGreaterThan(7);
+    // The supervisor, six apps, Redis and Postgres with its own processes.
+    expect(ofFirst.length).toBeGreaterThan(9);
     first.signal('SIGTERM');
     expect(await first.ended).toBe(0);
     expect(running(ofFirst)).toEqual([]);
@@ -136,7 +136,19 @@ describe.runIf(inject('stack').launched)('one system on one machine', () => {
     'under npm start, stops in order on %s',
     async (_case, signal, group) => {
       shareFetchedPrograms(join(root, 'data'));
-      const args = ['start', '--ignore-scripts', '--', '--port', '0', '--data', join(root, 'data')];
+      const args = [
+        'start',
+        '--ignore-scripts',
+        '--',
+        '--port',
+        '0',
+        '--account-port',
+        '0',
+        '--gpodder-port',
+        '0',
+        '--data',
+        join(root, 'data'),
+      ];
       const npm = spawn('npm', args, { cwd: repository, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
       let output = '';
       for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { failureCodes } from '#contracts';
-import { AppStack, type Device, eventually } from '#testing';
+import { type AppProcess, AppStack, type Device, eventually } from '#testing';
 import { expressionProblems, type Metrics, readMetrics } from './testing/expression.check.js';
 
 interface Rule {
@@ -23,7 +23,7 @@ const rules = spec.groups.flatMap((group) => group.rules);
 const { panels } = JSON.parse(read(`${folder}/dashboards/podcast-sync.json`)) as { panels: Panel[] };
 const targets = panels.flatMap(({ title, targets: all = [] }) => all.map((target) => ({ title, ...target })));
 
-const apps = ['gateway', 'subscription', 'episode', 'deletion-worker'] as const;
+const apps = ['gateway', 'subscription', 'episode', 'deletion-worker', 'account', 'gpodder'] as const;
 /** What a scrape adds to every metric, by prometheus.yml as by service-monitor.yaml. */
 const scraped = { job: ['podcast-sync-ops'], app: apps, instance: [] };
 
@@ -33,8 +33,11 @@ let metrics: Metrics;
 
 beforeAll(async () => {
   stack = await AppStack.open();
-  const processes = await stack.start(apps, { OPS_PORT: '0' });
+  const processes = await stack.start(apps, { OPS_PORT: '0', EVENTS: 'on' });
   await someTraffic(await stack.device(processes[0]!));
+  const [accounts, gpodder] = processes.slice(-2);
+  await someTokenRequest(accounts!);
+  await someUpload(gpodder!);
   texts = await Promise.all(
     processes.map(async ({ facts }) => (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text()),
   );
@@ -54,6 +57,25 @@ async function someTraffic(device: Device): Promise<void> {
   await eventually(async () =>
     expect((await device.send('GET', `/deletions/${accepted.deletion_id}`)).body).toMatchObject({ status: 'SUCCESS' }),
   );
+}
+
+/** One of an app that nobody knows. */
+async function someTokenRequest({ facts }: AppProcess): Promise<void> {
+  const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'nobody', refresh_token: 'none' });
+  await fetch(`http://127.0.0.1:${String(facts['port'])}/token`, { method: 'POST', body });
+}
+
+/** One whose entry can't be used, of somebody with an app password. */
+async function someUpload({ facts }: AppProcess): Promise<void> {
+  const { name, password } = await stack.appPassword();
+  const headers = { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
+  const path = `/api/2/episodes/${name}.json`;
+  const answer = await fetch(`http://127.0.0.1:${String(facts['port'])}${path}`, {
+    method: 'POST',
+    headers,
+    body: '[1]',
+  });
+  expect(answer.status).toBe(200);
 }
 
 describe('alerts and dashboard', () => {

@@ -6,11 +6,12 @@ import { AttackedSystem } from './attacked.system.js';
 import { Attacker } from './attacker.js';
 import { bodyAttacks } from './body.attacks.js';
 import { connectionAttacks } from './connection.attacks.js';
+import { gpodderAttacks } from './gpodder.attacks.js';
 import { headAttacks } from './head.attacks.js';
 import { loadAttacks } from './load.attacks.js';
 import { Neighbour, type Polls } from './neighbour.js';
 
-const attacks = [...bodyAttacks, ...headAttacks, ...connectionAttacks, ...loadAttacks];
+const attacks = [...bodyAttacks, ...headAttacks, ...connectionAttacks, ...loadAttacks, ...gpodderAttacks];
 /** Those to run, by a part of their names. */
 const only = new RegExp(process.env.ATTACK ?? '');
 
@@ -44,7 +45,9 @@ describe.runIf(process.platform === 'linux')(
     // Once more where it was out of bounds: on a machine that others share, both rows are told.
     it.each(chosen)('%s', { retry: 1 }, async (_name, attack) => {
       await system.complete();
-      const attacker = new Attacker(system.port, await system.device());
+      const attacker = gpodderAttacks.includes(attack)
+        ? new Attacker(system.gpodderPort, await system.gpodderClient())
+        : new Attacker(system.port, await system.device());
       const run = await attack.prepare(attacker);
       await system.watch();
       const polls = await neighbour.beside(quiet, system.baseUrl, async () => {
@@ -54,7 +57,7 @@ describe.runIf(process.platform === 'linux')(
       const processes = await system.report();
       const outcome = { attack: attack.name, statuses: attacker.statuses, polls, processes };
       outcomes.push(outcome);
-      expect(problems(outcome, idle)).toEqual([]);
+      expect(problems(outcome, idle).join('; ')).toBe('');
     });
   },
 );

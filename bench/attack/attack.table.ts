@@ -51,7 +51,7 @@ export function table(outcomes: readonly Outcome[], idle: Polls): string {
       processes.map(({ peakBytes }) => (peakBytes === undefined ? '-' : megabytes(peakBytes))).join(' '),
     ];
   });
-  const order = 'gateway subscription episode deletion-worker';
+  const order = 'gateway subscription episode deletion-worker account gpodder';
   const head = ['', 'attack', 'answers', 'failed polls', 'p50 / p99 / max ms', 'event loops ms', 'CPU ms', 'peak MiB'];
   const widths = head.map((name, column) => Math.max(...[head, ...rows].map((row) => (row[column] ?? name).length)));
   const line = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ');

@@ -3,12 +3,19 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { V1Deployment } from '@kubernetes/client-node';
-import { type App, type AppProcess, AppStack, type Device, eventually, repository } from '#testing';
+import { type App, type AppProcess, AppStack, Device, eventually, repository } from '#testing';
 import { parseAllDocuments } from 'yaml';
 import { bytesOf } from '../../k8s/testing/memory.check.js';
 
 /** The processes, in the order of the table's columns. */
-export const apps = ['gateway', 'subscription', 'episode', 'deletion-worker'] as const satisfies App[];
+export const apps = [
+  'gateway',
+  'subscription',
+  'episode',
+  'deletion-worker',
+  'account',
+  'gpodder',
+] as const satisfies App[];
 
 /** What a process was like while it was watched. */
 export interface ProcessReport {
@@ -47,7 +54,7 @@ export class AttackedSystem {
 
   static async open(): Promise<AttackedSystem> {
     const monitors = mkdtempSync(join(tmpdir(), 'podcast-sync-monitors-'));
-    const system = new AttackedSystem(await AppStack.open(), monitors);
+    const system = new AttackedSystem(await AppStack.open({ environment: { AUTH_APP_PASSWORDS: 'on' } }), monitors);
     await system.complete();
     return system;
   }
@@ -65,6 +72,17 @@ export class AttackedSystem {
     return this.stack.device(this.processes.get('gateway') as AppProcess);
   }
 
+  /** Where the gpodder API is. */
+  get gpodderPort(): number {
+    return Number(this.processes.get('gpodder')?.facts['port']);
+  }
+
+  /** A client of the gpodder API, of somebody new; its user is a name. */
+  async gpodderClient(): Promise<Device> {
+    const { name, password } = await this.stack.appPassword();
+    return new Device(`http://127.0.0.1:${this.gpodderPort}`, password, name);
+  }
+
   /** Starts anew what has ended, or has grown so far that the next attack would not show; waits until all is well. */
   async complete(): Promise<void> {
     await eventually(
@@ -80,7 +98,7 @@ export class AttackedSystem {
     );
   }
 
-  private async renew(app: App): Promise<void> {
+  private async renew(app: (typeof apps)[number]): Promise<void> {
     const { nodeOptions, limitBytes } = this.containers.get(app) as Container;
     const before = this.processes.get(app);
     if (before && (memory(before.pid, 'VmRSS') ?? 0) > (limitBytes * 3) / 4) await before.kill();

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { makeAppPassword } from '#runtime';
 import { type Attack, same } from './attack.js';
 
 /** Nearly the bytes that a head may have. */
@@ -35,6 +36,12 @@ const strangers: readonly Attack[] = [
       attacker.flood(5_000, 64, (n) =>
         attacker.bytes({ target: '/episodes', token: resigned(attacker.device.token, n) }),
       ),
+  },
+  same('an app password with a wrong letter', 5_000, { target: '/episodes', token: `pst_${repeated('A', 28)}` }, 64),
+  {
+    name: '5,000 x an app password that there is not',
+    prepare: (attacker) => () =>
+      attacker.flood(5_000, 64, () => attacker.bytes({ target: '/episodes', token: makeAppPassword().secret })),
   },
   same(
     'the description of the API, compressed, no token',

@@ -6,9 +6,10 @@ import Fastify from 'fastify';
 import * as deletions from '../../dist/apps/deletion-worker/src/records/deletion.store.js';
 import * as episodes from '../../dist/apps/episode/src/episode.store.js';
 import { encodeCursor } from '../../dist/apps/gateway/src/list/cursor.js';
-import { podcastGuid } from '../../dist/apps/subscription/src/podcast-guid.rule.js';
 import { urlKey } from '../../dist/apps/subscription/src/known-subscriptions.js';
+import * as subscriptionList from '../../dist/apps/subscription/src/subscription.list.js';
 import * as subscriptions from '../../dist/apps/subscription/src/subscription.store.js';
+import { podcastGuid } from '#contracts';
 import { beginWrite, keepAnswer } from '#database';
 import { Transactions } from './transactions.mjs';
 import { episodeAnswer, episodeItem, episodeRow, subscriptionItem, subscriptionRow } from './rows.mjs';
@@ -57,7 +58,7 @@ function write(userId, reads, run, { smallAnswer = false } = {}) {
   });
 }
 
-list('/subscriptions', { statements: subscriptions.list, name: 'subscriptions', item: subscriptionItem });
+list('/subscriptions', { statements: subscriptionList.list, name: 'subscriptions', item: subscriptionItem });
 list('/episodes', { statements: episodes.list, name: 'episodes', item: episodeItem });
 
 app.post('/subscriptions', (request) => {

@@ -8,6 +8,9 @@ const subscribe = `
   ), reached AS (
     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
     SELECT $1, sync.sha256('https://podcast.example/' || $2::uuid), id FROM made
+  ), counted AS (
+    INSERT INTO subscription.totals AS t (user_id, live, guids, urls) VALUES ($1, 1, 1, 1)
+    ON CONFLICT (user_id) DO UPDATE SET live = t.live + 1, guids = t.guids + 1, urls = t.urls + 1
   )
   SELECT id FROM made`;
 
@@ -20,10 +23,10 @@ const upload = `
       'Episode ' || n || ': of this and that, and of what else there is to say',
       'https://media.podcast.example/audio/2020/episode-' || n || '.mp3?source=feed',
       'https://podcast.example/2020/episodes/' || n
-    FROM generate_series($3::int, $4::int) n RETURNING id
+    FROM generate_series($3::int, $4::int) n RETURNING id, sync_id
   ), states AS (
-    INSERT INTO episode.states (user_id, id, changed, playback_position, playback_position_at, played_status, played_status_at)
-    SELECT $1, id, stamp, id % 3600, now(), id % 2 = 0, now() FROM made, clock
+    INSERT INTO episode.states (user_id, id, sync_id, changed, playback_position, playback_position_at, played_status, played_status_at)
+    SELECT $1, id, sync_id, stamp, id % 3600, now(), id % 2 = 0, now() FROM made, clock
   ), totals AS (
     INSERT INTO episode.totals AS t (user_id, episodes) SELECT $1, count(*) FROM made
     ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + excluded.episodes

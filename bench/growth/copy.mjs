@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from } from 'pg-copy-streams';
@@ -18,6 +19,7 @@ const tables = {
   states: [
     'user_id',
     'id',
+    'sync_id',
     'changed',
     'playback_position',
     'playback_position_at',
@@ -93,8 +95,11 @@ function* episodeLines(owners, firstId, columns, told) {
 }
 
 function episodeRow({ id: userId, subscriptionIds, states, descending }, id, n) {
-  // The same name for both tables.
-  const name = `${userId.slice(0, 24)}${id.toString(16).padStart(12, '0')}`;
+  // The same for both tables, and in no order, as the ones that clients make: their key is filled row by row.
+  const name = createHash('md5')
+    .update(`${id}`)
+    .digest('hex')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   const changed = stamp(Math.floor((descending ? states - 1 - n : n) / together));
   return {
     user_id: userId,

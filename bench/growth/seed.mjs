@@ -14,6 +14,9 @@ const subscriptions = `
   ), reached AS (
     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
     SELECT user_id, sync.sha256(feed_url), id FROM made
+  ), counted AS (
+    INSERT INTO subscription.totals (user_id, live, guids, urls)
+    SELECT user_id, count(*), count(*), count(*) FROM made GROUP BY user_id
   )
   SELECT user_id, array_agg(guid ORDER BY id) AS guids, array_agg(id ORDER BY id) AS ids FROM made GROUP BY user_id`;
 
@@ -26,12 +29,12 @@ const episodes = `
       'https://podcast.example/2020/episodes/' || sync_id
     FROM unnest($1::uuid[], $2::bigint[]) x (u, s), generate_series(1, $3::int) n,
       LATERAL (SELECT gen_random_uuid() AS sync_id WHERE (u, n) IS NOT NULL) i
-    RETURNING user_id, id
+    RETURNING user_id, id, sync_id
   ), totals AS (
     INSERT INTO episode.totals (user_id, episodes) SELECT user_id, count(*) FROM made GROUP BY user_id
   )
-  INSERT INTO episode.states (user_id, id, changed, playback_position, playback_position_at, played_status, played_status_at)
-  SELECT user_id, id, '2026-01-01', id % 3600, '2020-01-01', id % 2 = 0, '2020-01-01' FROM made`;
+  INSERT INTO episode.states (user_id, id, sync_id, changed, playback_position, playback_position_at, played_status, played_status_at)
+  SELECT user_id, id, sync_id, '2026-01-01', id % 3600, '2020-01-01', id % 2 = 0, '2020-01-01' FROM made`;
 
 /** Users with subscriptions, and episodes of each one's first subscription. */
 export async function seedUsers(system, { users, subscribed, uploaded }) {

@@ -1,6 +1,7 @@
 // What a change costs: this checkout beside others that are built, in turns on the same machine, each with a Postgres of
 // its own. `npm run bench:compare -- ../before`, with `--rounds 5` for medians, `--seconds 1` for how long each
-// measurement takes, `--at 16` for the requests in flight and `--only poll` for the cases whose names match.
+// measurement takes, `--at 16` for the requests in flight and `--only poll` for the cases whose names match. `EVENTS=on` in
+// the place of a folder is this checkout with that variable.
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';
@@ -38,7 +39,11 @@ const builds = [];
 try {
   for (const [name, checkout] of [
     ['this', {}],
-    ...others.map((path) => [basename(path), { checkout: resolve(path) }]),
+    ...others.map((other) =>
+      other.includes('=')
+        ? [other, { environment: Object.fromEntries([other.split('=')]) }]
+        : [basename(other), { checkout: resolve(other) }],
+    ),
   ]) {
     say(`Starting and seeding ${name} ...`);
     builds.push(await open(name, checkout));

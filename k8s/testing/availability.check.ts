@@ -5,6 +5,7 @@ import type {
   V1PodDisruptionBudget,
   V2HorizontalPodAutoscaler,
 } from '@kubernetes/client-node';
+import { containerEnvironment } from './environment.check.js';
 import { type Manifest, ofKind, selects, title } from './overlay.js';
 
 /** Every server can be restarted, moved and scaled without a request being lost. */
@@ -38,9 +39,7 @@ function rolloutProblems({ spec }: V1Deployment, manifests: readonly Manifest[])
 }
 
 function drainSeconds(containers: V1Container[], manifests: readonly Manifest[]): number {
-  const names = containers.flatMap(({ envFrom = [] }) => envFrom.map(({ configMapRef }) => configMapRef?.name));
-  const maps = ofKind<{ data?: Record<string, string> }>(manifests, 'ConfigMap');
-  const given = maps.filter(({ metadata }) => names.includes(metadata.name)).map(({ data }) => data?.DRAIN_SECONDS);
+  const given = containers.map((container) => containerEnvironment(container, manifests).DRAIN_SECONDS);
   return Math.max(0, ...given.map((seconds) => Number(seconds ?? 0)));
 }
 
@@ -89,7 +88,7 @@ function leavesRoom(budget: V1PodDisruptionBudget['spec'], least: number): boole
   return moved >= 1 && moved < least;
 }
 
-/** A Job can't be changed, so that each release needs one of its own name. */
+/** A Job can't be changed: each release needs one of its own name, and so does each change of what it runs, by a hash. */
 function migrationProblems(manifests: readonly Manifest[]): string[] {
   const job = ofKind(manifests, 'Job').find(
     ({ metadata }) => metadata.labels?.['app.kubernetes.io/name'] === 'migrate',
@@ -97,5 +96,7 @@ function migrationProblems(manifests: readonly Manifest[]): string[] {
   if (!job) return ['Job/migrate: is not there'];
   const image = (job as unknown as V1Deployment).spec?.template.spec?.containers[0]?.image ?? '';
   const named = `migrate-${image.split(':').at(-1)}`;
-  return job.metadata.name === named ? [] : [`${title(job)}: is not named ${named}, after the tag of its image`];
+  const { name } = job.metadata;
+  if (!/-[0-9a-f]{8}$/.test(name)) return [`${title(job)}: is not named ${named} and a hash`];
+  return name.slice(0, -9) === named ? [] : [`${title(job)}: is not named ${named}, after the tag of its image`];
 }

@@ -3,9 +3,13 @@ import { join } from 'node:path';
 import { ConfigurationError, loadConfig } from '#runtime';
 import type { V1Container } from '@kubernetes/client-node';
 import type { z } from 'zod';
+import { accountConfig } from '../../apps/account/src/account.config.js';
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
+import { dumpConfig } from '../../apps/dump/src/dump.config.js';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { gatewayConfig } from '../../apps/gateway/src/gateway.config.js';
+import { gpodderConfig } from '../../apps/gpodder/src/gpodder.config.js';
+import { loadProgramConfig } from '../../apps/load/src/load.config.js';
 import { migrateConfig } from '../../apps/migrate/src/migrate.config.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 import { type Manifest, ofKind, title, workloads } from './overlay.js';
@@ -13,10 +17,14 @@ import { type Manifest, ofKind, title, workloads } from './overlay.js';
 /** What each app reads from its environment. */
 const configs: Record<string, z.ZodObject> = {
   gateway: gatewayConfig,
+  gpodder: gpodderConfig,
   subscription: subscriptionConfig,
   episode: episodeConfig,
   'deletion-worker': deletionWorkerConfig,
+  account: accountConfig,
+  load: loadProgramConfig,
   migrate: migrateConfig,
+  dump: dumpConfig,
 };
 
 /** Variables of libraries and of Node, which no config lists. */
@@ -49,7 +57,7 @@ export function variableProblems(
   if (!config) return [`${app}: is no app of this project`];
   const known = (name: string) => name in config.shape || name.replace(/_FILE$/, '') in config.shape;
   const unknown = Object.keys(given).filter((name) => !known(name) && !foreign.test(name));
-  const here = (value: string) => value.replace(mount, join(secrets, app));
+  const here = (value: string) => value.replaceAll(mount, join(secrets, app));
   const environment = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, here(value)]));
   return [
     ...unknown.map((name) => `${app}: does not know the variable ${name}`),
@@ -80,13 +88,17 @@ export function environmentProblems(manifests: readonly Manifest[], secrets: str
     });
 }
 
-/** Behind an Ingress all clients have its address, unless the gateway believes it about theirs. */
+/** Behind an Ingress all clients have its address, unless an app believes it about theirs. */
 export function addressProblems(manifests: readonly Manifest[]): string[] {
   if (ofKind(manifests, 'Ingress').length === 0) return [];
   return workloads(manifests).flatMap((workload) =>
     (workload.spec.template.spec?.containers ?? [])
-      .map((container) => containerEnvironment(container, manifests))
-      .filter((given) => given.RATE_LIMIT_PER_ADDRESS && !given.TRUSTED_PROXIES)
+      .map((container) => [container.name, containerEnvironment(container, manifests)] as const)
+      // These always have some.
+      .filter(
+        ([app, given]) =>
+          (['account', 'gpodder'].includes(app) || given.RATE_LIMIT_PER_ADDRESS) && !given.TRUSTED_PROXIES,
+      )
       .map(() => `${title(workload)}: has a limit for addresses behind an Ingress without TRUSTED_PROXIES`),
   );
 }

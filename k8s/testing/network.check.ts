@@ -41,20 +41,26 @@ export function networkProblems(manifests: readonly Manifest[], secrets: string)
 
 const labelsOf = (workload: Workload) => workload.spec.template.metadata?.labels ?? {};
 
-/** The servers that variables name by URL, read from their files where they are secrets. */
+/** The servers that variables name by URL or as `host:port,…` of a Redis, read from their files where they are secrets. */
 function serversOf(container: V1Container, manifests: readonly Manifest[], secrets: string) {
   // Users' links and the names of issuers are no servers to call.
-  const others = /^(PUBLIC_URL|AUTH_ISSUER)$/;
+  const others = /^(PUBLIC_URL|API_URLS|AUTH_ISSUER|AUTH_SERVERS)$/;
   return Object.entries(containerEnvironment(container, manifests))
     .filter(([name]) => !others.test(name))
     .map(([name, value]) => {
       const isFile = name.endsWith('_FILE') && value.startsWith('/run/secrets/');
       return [name, isFile ? secret(join(secrets, container.name, value.split('/').at(-1) ?? '')) : value] as const;
     })
-    .filter(([, value]) => /^[a-z]+:\/\//.test(value))
-    .map(([name, value]) => {
-      const { protocol, port } = new URL(value);
-      return { name, port: Number(port) || defaultPorts[protocol] || 0 };
+    .flatMap(([name, value]) => {
+      const listed = /REDIS_(CLUSTER|SENTINELS)$/.test(name)
+        ? value.split(',').map((address) => `redis://${address}`)
+        : value.split(',').map((part) => part.slice(part.lastIndexOf('=http') + 1));
+      return listed
+        .filter((url) => /^[a-z]+:\/\//.test(url))
+        .map((url) => {
+          const { protocol, port } = new URL(url);
+          return { name, port: Number(port) || defaultPorts[protocol] || 0 };
+        });
     });
 }
 

@@ -1,7 +1,7 @@
 import type { V1Container, V1Ingress, V1PodSpec, V1Service, V1ServiceAccount } from '@kubernetes/client-node';
 import { type Manifest, ofKind, title, workloads } from './overlay.js';
 
-/** The restricted level of the pod security standards and more; only the gateway can be reached. */
+/** The restricted level of the pod security standards and more; only the edges can be reached. */
 export function securityProblems(manifests: readonly Manifest[]): string[] {
   return [
     ...workloads(manifests).flatMap((workload) => {
@@ -43,15 +43,17 @@ function containerProblems({ securityContext: context, env, image, resources }: 
     'asks for no CPU or memory': !resources?.requests?.cpu || !resources.requests.memory,
     'has no limit of memory': !resources?.limits?.memory,
     'has a secret in its environment': (env ?? []).some(({ name }) =>
-      /(DATABASE_URL|PASSWORD|SECRET|TOKEN)$/.test(name),
+      /(DATABASE_URL|SMTP_URL|PASSWORD|SECRET|SECRETS_KEY|SESSION_KEY|TOKEN)$/.test(name),
     ),
   });
 }
 
+const edges = ['gateway', 'gpodder', 'account'];
+
 function ingressProblems(ingress: V1Ingress & Manifest): string[] {
   const paths = (ingress.spec?.rules ?? []).flatMap(({ http }) => http?.paths ?? []);
   return paths
-    .filter(({ backend }) => backend.service?.name !== 'gateway')
+    .filter(({ backend }) => !edges.includes(backend.service?.name ?? ''))
     .map(({ backend }) => `${title(ingress)}: lets ${backend.service?.name} be reached from outside`);
 }
 

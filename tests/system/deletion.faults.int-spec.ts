@@ -316,5 +316,5 @@ describe('a cascade that can not succeed', () => {
 });
 
 it('after all of it nothing is left over', async () => {
-  expect(await stack.orphans()).toEqual({ episodes: 0, syncIds: 0, miscounted: 0 });
+  expect(await stack.orphans()).toEqual({ episodes: 0, states: 0, syncIds: 0, miscounted: 0 });
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AppProcess, AppStack, eventually } from '#testing';
+import { type AppProcess, AppStack, eventually, freshUser } from '#testing';
 import { SimulatedUser } from './testing/simulated.user.js';
 
 let stack: AppStack;
@@ -18,13 +18,14 @@ afterAll(() => stack.close());
 
 const scrape = async () => (await fetch(`http://127.0.0.1:${String(worker.facts['opsPort'])}/metrics`)).text();
 
-/** One value of what the worker shows. */
-async function metric(name: string): Promise<number | undefined> {
-  const line = (await scrape()).split('\n').find((one) => one.startsWith(`podcast_sync_deletion${name} `));
+/** One value of what the worker shows, of deletions unless it is said of what. */
+async function metric(name: string, of = 'deletion'): Promise<number | undefined> {
+  const line = (await scrape()).split('\n').find((one) => one.startsWith(`podcast_sync_${of}${name} `));
   return line === undefined ? undefined : Number(line.split(' ').at(-1));
 }
 
-const show = (name: string, value: number) => eventually(async () => expect(await metric(name)).toBe(value));
+const show = (name: string, value: number, of?: string) =>
+  eventually(async () => expect(await metric(name, of)).toBe(value));
 
 describe('the metrics of the deletion worker', () => {
   it('start at zero, so that the first of a kind is a rise', async () => {
@@ -32,6 +33,7 @@ describe('the metrics of the deletion worker', () => {
     for (const result of ['done', 'away', 'passing', 'lasting']) await show(`_attempts_total{result="${result}"}`, 0);
     await show('_stalled_jobs_total', 0);
     for (const gauge of ['s_pending', '_oldest_pending_age_seconds', '_relay_lag_seconds']) await show(gauge, 0);
+    for (const gauge of ['s_pending', '_oldest_pending_age_seconds']) await show(gauge, 0, 'erasure');
   });
 
   it('count deletions by outcome, with their durations and attempts', async () => {
@@ -69,11 +71,30 @@ describe('the metrics of the deletion worker', () => {
     await show('s_total{outcome="failure"}', 1);
   });
 
+  it('show which users are still to be erased and since when, beside what is to be deleted', async () => {
+    const owner = new pg.Client({ connectionString: stack.postgres.url });
+    await owner.connect();
+    await owner.query(
+      `WITH refused AS (INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', 2))
+       INSERT INTO deletion.erasures (user_id, requested, sent_at) VALUES ($1, now() - interval '2 hours', now() - interval '25 seconds')`,
+      [freshUser()],
+    );
+    await owner.end();
+    await show('s_pending', 1, 'erasure');
+    expect(await metric('s_pending')).toBe(0);
+    const age = await metric('_oldest_pending_age_seconds', 'erasure');
+    expect(age).toBeGreaterThanOrEqual(7_200);
+    expect(age).toBeLessThan(7_260);
+    await eventually(async () => expect(await metric('s_pending', 'erasure')).toBe(0), { timeout: 25_000 });
+    await show('_oldest_pending_age_seconds', 0, 'erasure');
+  });
+
   it('are served without the records while Postgres is away, and in full when it is back', async () => {
     await stack.postgresServer.stop();
     const text = await scrape();
     expect(text).toContain('podcast_sync_deletions_total{outcome="success"} 3');
     expect(await metric('s_pending')).toBeUndefined();
+    expect(await metric('s_pending', 'erasure')).toBeUndefined();
     await stack.postgresServer.start();
     await show('s_pending', 0);
   });

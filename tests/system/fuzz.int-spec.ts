@@ -1,9 +1,10 @@
+import { errorBody, httpAnswers } from '#edge';
 import { type AppProcess, AppStack, type Device } from '#testing';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type HostileRequest, hostileRequests, type HostileWorld } from './testing/hostile.requests.js';
 import { exchange, type RawAnswer } from './testing/raw.http.js';
-import { errorBody, failureAnswers, httpAnswers } from '../../apps/gateway/src/http/errors.js';
+import { failureAnswers } from '../../apps/gateway/src/http/errors.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const cases = full ? 10_000 : 400;

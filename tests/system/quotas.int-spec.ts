@@ -82,6 +82,8 @@ const moves: Step[] = [
 /** What the user has, counted plainly. */
 async function counts() {
   const of = (table: string, where = 'true') => `(SELECT count(*)::int FROM ${table} WHERE user_id = $1 AND ${where})`;
+  const total = (column: string, name: string) =>
+    `coalesce((SELECT ${column}::int FROM subscription.totals WHERE user_id = $1), 0) AS "${name}"`;
   const { rows } = await worker.owner.query<Record<string, number>>(
     `SELECT ${of('subscription.subscriptions', 'deleted IS NULL AND merged_into IS NULL')} AS live,
        ${of('subscription.subscriptions', 'deleted IS NOT NULL AND merged_into IS NULL')} AS tombstones,
@@ -90,7 +92,9 @@ async function counts() {
        ${of('subscription.feed_urls')} AS urls, ${of('episode.episodes')} AS episodes,
        ${of('episode.sync_ids')} AS aliases, ${of('deletion.deletions', `status <> 'PENDING'`)} AS records,
        coalesce((SELECT episodes::int FROM episode.totals WHERE user_id = $1), 0) AS "totalEpisodes",
-       coalesce((SELECT sync_ids::int FROM episode.totals WHERE user_id = $1), 0) AS "totalAliases"`,
+       coalesce((SELECT sync_ids::int FROM episode.totals WHERE user_id = $1), 0) AS "totalAliases",
+       ${total('live', 'totalLive')}, ${total('pointers', 'totalPointers')}, ${total('guid_changes', 'totalGuidChanges')},
+       ${total('guids', 'totalGuids')}, ${total('urls', 'totalUrls')}`,
     [userId],
   );
   return rows[0] as Record<string, number>;
@@ -107,6 +111,17 @@ const most: Record<string, number> = {
   aliases: quotas.QUOTA_SYNC_ID_ALIASES,
   records: quotas.QUOTA_DELETION_RECORDS,
 };
+
+/** What is counted, and the total that is kept of it. */
+const totals = [
+  ['live', 'totalLive'],
+  ['pointers', 'totalPointers'],
+  ['guidChanges', 'totalGuidChanges'],
+  ['guids', 'totalGuids'],
+  ['urls', 'totalUrls'],
+  ['episodes', 'totalEpisodes'],
+  ['aliases', 'totalAliases'],
+] as const;
 
 /** Does it. @returns the codes of entries that failed. */
 async function run(does: Step): Promise<string[]> {
@@ -149,10 +164,8 @@ it(
           const before = after;
           const failed = await run(each);
           after = await counts();
-          expect({ episodes: after['totalEpisodes'], aliases: after['totalAliases'] }).toEqual({
-            episodes: after['episodes'],
-            aliases: after['aliases'],
-          });
+          for (const [what, total] of totals)
+            expect({ what, total: after[total] }).toEqual({ what, total: after[what] });
           for (const [what, limit] of Object.entries(most)) {
             expect({ what, count: after[what] }).toEqual({ what, count: Math.min(after[what] ?? 0, limit) });
             if (after[what] === limit) reached.add(what);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError, loadConfig, redisConfig } from '#runtime';
-import { deletionWorkerConfig, queueRedis } from './deletion-worker.config.js';
+import { deletionWorkerConfig, redisOf } from './deletion-worker.config.js';
 
 function queueOf(environment: Record<string, string>) {
-  return queueRedis(deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://db', ...environment }));
+  return redisOf('QUEUE', deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://db', ...environment }));
 }
 
 describe("the queue's Redis", () => {
@@ -62,4 +62,15 @@ describe("the queue's Redis", () => {
   it('is refused when only its password is given', () => {
     expect(() => queueOf({ QUEUE_REDIS_PASSWORD: 'q' })).toThrow(ConfigurationError);
   });
+});
+
+it("the events' Redis is given in the same way, and is the transport's by default", () => {
+  const config = (environment: Record<string, string>) =>
+    redisOf('EVENTS', deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://db', ...environment }));
+  expect(config({ REDIS_URL: 'redis://r', QUEUE_REDIS_URL: 'redis://q' }).REDIS_URL).toBe('redis://r');
+  const own = { EVENTS_REDIS_URL: 'redis://e', EVENTS_REDIS_PASSWORD: 'p' };
+  expect(config({ REDIS_USERNAME: 'transport', ...own })).toEqual(
+    redisConfig.parse({ REDIS_URL: 'redis://e', REDIS_PASSWORD: 'p' }),
+  );
+  expect(() => config({ EVENTS_REDIS_PASSWORD: 'p' })).toThrow('EVENTS_REDIS_URL: is missing');
 });

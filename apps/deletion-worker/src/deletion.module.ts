@@ -1,9 +1,14 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
 import { Database, RequestSweep } from '#database';
 import { connectRedis, type Log } from '#runtime';
 import { Queue } from 'bullmq';
-import { QUOTAS, queueRedis, type DeletionWorkerConfig } from './deletion-worker.config.js';
+import { QUOTAS, redisOf, type DeletionWorkerConfig } from './deletion-worker.config.js';
+import { ErasureNotice } from './erasure/erasure.notice.js';
+import { ErasureService } from './erasure/erasure.service.js';
+import { EventGauge } from './events/event.metrics.js';
+import { EventPublisher } from './events/event.publisher.js';
+import { EventRelay } from './events/event.relay.js';
 import { DeletionProcessor, WORKER_OPTIONS } from './queue/deletion.processor.js';
 import { DeletionRelay, LOG } from './queue/deletion.relay.js';
 import { QueueConnections } from './queue/queue.connections.js';
@@ -12,11 +17,11 @@ import { DeletionController } from './records/deletion.controller.js';
 import { DeletionService } from './records/deletion.service.js';
 import { PendingGauges } from './records/pending.gauges.js';
 
-/** The whole deletion lifecycle: records, queue, cascade, recovery. */
+/** The whole deletion lifecycle: records, queue, cascade, recovery. And what else runs behind requests. */
 @Module({})
 export class DeletionModule {
   static forRoot(config: DeletionWorkerConfig, log: Log): DynamicModule {
-    const redis = queueRedis(config);
+    const redis = redisOf('QUEUE', config);
     const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
     const options = { ...workerOptions, ...connections.forWorker, concurrency: config.DELETION_CONCURRENCY };
     const openQueue = () => new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
@@ -30,9 +35,12 @@ export class DeletionModule {
         { provide: LOG, useValue: log },
         { provide: QUOTAS, useValue: config },
         DeletionService,
+        ErasureService,
+        { provide: ErasureNotice, useValue: new ErasureNotice(connectRedis(config), log) },
         DeletionRelay,
         DeletionProcessor,
         PendingGauges,
+        ...(config.EVENTS === 'on' ? eventProviders(config, log) : []),
         {
           // It removes the stored answers of all services; one app is enough for that.
           provide: RequestSweep,
@@ -42,4 +50,19 @@ export class DeletionModule {
       ],
     };
   }
+}
+
+/** What announces events. */
+function eventProviders(config: DeletionWorkerConfig, log: Log): Provider[] {
+  const options = { maxEntries: config.EVENTS_MAX_ENTRIES, replicas: config.EVENTS_REPLICAS };
+  const [stream, hints] = [connectRedis(redisOf('EVENTS', config)), connectRedis(config)];
+  return [
+    { provide: EventPublisher, useValue: new EventPublisher(stream, hints, options, log) },
+    {
+      provide: EventRelay,
+      inject: [Database, EventPublisher],
+      useFactory: (database: Database, publisher: EventPublisher) => new EventRelay(database, publisher, log),
+    },
+    EventGauge,
+  ];
 }

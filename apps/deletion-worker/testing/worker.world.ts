@@ -5,6 +5,8 @@ import { connectRedis, createLog, redisConfig } from '#runtime';
 import { type DatabaseWorld, openDatabase } from '../../../libs/database/testing/database.world.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
+import { ErasureNotice } from '../src/erasure/erasure.notice.js';
+import { ErasureService } from '../src/erasure/erasure.service.js';
 import { DeletionProcessor } from '../src/queue/deletion.processor.js';
 import { DeletionRelay } from '../src/queue/deletion.relay.js';
 import { DeletionService } from '../src/records/deletion.service.js';
@@ -17,6 +19,7 @@ export interface WorkerWorld extends DatabaseWorld {
   queue: Queue;
   relay: DeletionRelay;
   service: DeletionService;
+  erasures: ErasureService;
   /** A relay beside the first, as another replica has one. */
   anotherRelay(): DeletionRelay;
   /** A processor that takes jobs from when it is started. */
@@ -54,17 +57,21 @@ export async function openWorker(
   };
   const relay = anotherRelay();
   const service = new DeletionService(database, relay, { ...defaults, ...quotas });
+  const notice = new ErasureNotice(connectRedis(redis), log);
+  const erasures = new ErasureService(database, relay, notice);
   return {
     ...world,
     queue,
     relay,
     service,
+    erasures,
     anotherRelay,
     request: async (userId, guid, requestId) => (await service.request({ userId, guid }, call(requestId))).deletionId,
-    processor: () => new DeletionProcessor(service, database, { ...connections.forWorker, prefix }, log),
+    processor: () => new DeletionProcessor(service, erasures, database, { ...connections.forWorker, prefix }, log),
     close: async () => {
       await Promise.all(relays.map((each) => each.beforeApplicationShutdown()));
       await queue.obliterate({ force: true }).catch(() => undefined);
+      notice.onApplicationShutdown();
       await connections.onApplicationShutdown();
       await world.close();
     },

@@ -22,7 +22,7 @@ describe('validateEntry', () => {
       playedStatus: { value: false, timestamp: at },
     });
     expect(judged).toMatchObject({
-      podcastGuid: podcast,
+      podcast,
       syncId: syncId(1),
       metadata: { ...metadata(1), publishDate: '2025-01-01T00:00:00.123Z' },
       statuses: {

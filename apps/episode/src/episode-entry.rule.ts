@@ -17,7 +17,8 @@ export type FailedEntry = Uploaded['failure'][number];
 
 /** An entry whose form is right, with the metadata that it knows. */
 export interface Upload {
-  podcastGuid: string;
+  /** What names its subscription: a guid, or where clients name it so the URL of its feed. */
+  podcast: string;
   syncId?: string;
   metadata: SentMetadata;
   statuses: Partial<Record<StatusName, Status>>;
@@ -33,7 +34,7 @@ export function validateEntry(sent: EpisodeEntry): Upload | FailedEntry {
   if (data) {
     const { podcastGuid, syncId, temporaryId } = data;
     return {
-      podcastGuid,
+      podcast: podcastGuid,
       syncId,
       metadata: pick(data, metadataNames),
       statuses: pick(data, statusNames),
@@ -62,7 +63,7 @@ export function failedEntry({ sent }: Pick<Upload, 'sent'>, code: EntryFailureCo
 }
 
 /** Those of the named fields that were sent. */
-function pick<Fields extends object, Name extends keyof Fields>(fields: Fields, names: readonly Name[]) {
+export function pick<Fields extends object, Name extends keyof Fields>(fields: Fields, names: readonly Name[]) {
   const picked: { [Of in Name]?: NonNullable<Fields[Of]> } = {};
   for (const name of names) if (fields[name] !== undefined) picked[name] = fields[name] as NonNullable<Fields[Name]>;
   return picked;

@@ -25,8 +25,13 @@ const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 export const rowColumns = `e.id, e.subscription_id AS "subscriptionId", s.minute_forms AS "minuteForms",
            ${inUtc('s.changed')} AS changed, ${shownColumns(inUtc)}`;
 
-/** The tables of {@link rowColumns}. */
-export const rowTables = 'episode.episodes e JOIN episode.states s ON s.user_id = e.user_id AND s.id = e.id';
+/**
+ * The tables of {@link rowColumns}, for a condition on `s`: an id finds the state, and that its episode. `OFFSET 0` leaves
+ * no choice of how: as a plain join, before there are statistics, Postgres read all episodes of the user for each row.
+ */
+export const rowTables = `episode.states s CROSS JOIN LATERAL (
+           SELECT * FROM episode.episodes e WHERE e.user_id = s.user_id AND e.sync_id = s.sync_id OFFSET 0
+         ) e`;
 
 /** The most episodes that one upload reads, in rows and in bytes of JSON. */
 const mostRows = 2_000;
@@ -39,7 +44,7 @@ const mostOfAnEnclosure = 500;
  * A bound for the bytes of a row as JSON, made of lengths alone. A character of an episode_guid may take six bytes
  * there, of the other texts two, a status with its time a hundred, and the rest three hundred and fifty.
  */
-const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e.title) + octet_length(e.enclosure_url)
+export const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e.title) + octet_length(e.enclosure_url)
         + octet_length(e.episode_url)) + ${350 + 100 * statusNames.length}`;
 
 /**
@@ -51,7 +56,7 @@ const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e.title)
  * @param entries the entries and the side of the indexes that each is looked up in.
  * @param agrees which of the rows that were read are kept.
  */
-const lookUp = (rank: number, match: string, { entries = 'sought', most = mostAlike, agrees = 'true' } = {}) => `
+export const lookUp = (rank: number, match: string, { entries = 'sought', most = mostAlike, agrees = 'true' } = {}) => `
      UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${most}
      FROM ${entries} x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes, row_number() OVER (ORDER BY e.id + 0) AS place, ${agrees} AS agrees
@@ -59,7 +64,7 @@ const lookUp = (rank: number, match: string, { entries = 'sought', most = mostAl
        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND ${match}
        ORDER BY e.id + 0 LIMIT ${most}
      ) f WHERE f.agrees OR f.place = ${most}`;
-const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', e.enclosure_url) = episode.enclosure_key(x.bare, x."enclosureUrl")`;
+export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', e.enclosure_url) = episode.enclosure_key(x.bare, x."enclosureUrl")`;
 const samePair = (ofRow: string, ofEntry: string) =>
   `episode.pair_key(e.episode_guid = '', ${ofRow}) = episode.pair_key(x.bare, ${ofEntry})`;
 const hasDate = `e.publish_date <> '${unknownMetadata.publishDate}'`;
@@ -81,9 +86,47 @@ const namedSubscriptions = `named_subscriptions AS MATERIALIZED (
 const currentGuids = `
      (SELECT json_agg(json_build_array("podcastGuid", json_build_object('id', subscription_id, 'currentGuid', current_guid)))
       FROM named_subscriptions) AS subscriptions`;
-const room = (episodes: string, aliases: string) => `
+export const room = (episodes: string, aliases: string) => `
      (SELECT json_build_object('episodes', ${episodes} - coalesce(max(t.episodes), 0), 'aliases', ${aliases} - coalesce(max(t.sync_ids), 0))
       FROM episode.totals t WHERE t.user_id = $1) AS room`;
+
+/**
+ * Of what look-ups `found` as many as one upload reads: the ones that are named, then the first of each look-up, then the
+ * second ones and so on.
+ */
+export const kept = `kept AS MATERIALIZED (
+     SELECT id FROM (
+       SELECT id, sum(bytes) OVER nearest AS bytes, count(*) OVER nearest AS rows
+       FROM (SELECT id, min(place) AS place, min(bytes) AS bytes FROM found GROUP BY id) f
+       WINDOW nearest AS (ORDER BY place, id)
+     ) f WHERE bytes <= ${mostBytes} AND rows <= ${mostRows}
+   )`;
+export const keptEpisodes = `(SELECT json_agg(row_to_json(r)) FROM (
+       SELECT e.* FROM kept CROSS JOIN LATERAL (
+         SELECT ${rowColumns}
+         FROM ${rowTables} WHERE s.user_id = $1 AND s.id = kept.id OFFSET 0
+       ) e
+     ) r) AS episodes`;
+/** The entries and ranks of which some are not among the `kept`, and up to which id all are. */
+export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
+       SELECT f.entry, f.rank, least(min(f.id) FILTER (WHERE f.last), min(f.id) FILTER (WHERE k.id IS NULL) - 1) AS complete_to
+       FROM found f LEFT JOIN kept k USING (id) GROUP BY f.entry, f.rank
+     ) i WHERE i.complete_to IS NOT NULL) AS incomplete`;
+
+/**
+ * $1 user, $2 the guids of subscriptions, $3 how many entries, $4 and $5 the quotas of episodes and of aliases. Reads no
+ * episode: for a user who has none these are all, and for any other one `none` of those that entries could mean.
+ */
+export const probe = statement(
+  'episode.probe',
+  `WITH sent AS MATERIALIZED (
+     SELECT * FROM json_to_recordset($2) AS e ("podcastGuid" uuid)
+   ), ${namedSubscriptions}
+   SELECT ${currentGuids},
+     (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
+     CASE WHEN EXISTS (SELECT FROM episode.totals t WHERE t.user_id = $1 AND t.episodes > 0) THEN 'none' ELSE 'all' END AS reach,
+     ${room('$4', '$5')}`,
+);
 
 /**
  * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads what most uploads are about: the episodes
@@ -115,7 +158,7 @@ export const loadKnown = statement(
      ) f WHERE x."episodeGuid" <> coalesce(x.episode_guid, '')
    ), rows AS MATERIALIZED (
      SELECT e.* FROM found CROSS JOIN LATERAL (
-       SELECT ${rowColumns}, ${jsonBytes} AS bytes FROM ${rowTables} WHERE e.user_id = $1 AND e.id = found.id OFFSET 0
+       SELECT ${rowColumns}, ${jsonBytes} AS bytes FROM ${rowTables} WHERE s.user_id = $1 AND s.id = found.id OFFSET 0
      ) e
    )
    SELECT ${currentGuids},
@@ -152,7 +195,7 @@ export const load = statement(
        SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
      ) f
      UNION ALL SELECT a.entry, f.id, f.bytes, f.lacks FROM aliases a CROSS JOIN LATERAL (
-       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks FROM episode.episodes e WHERE e.user_id = $1 AND e.id = a.episode_id LIMIT 1
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks FROM ${rowTables} WHERE s.user_id = $1 AND s.id = a.episode_id LIMIT 1
      ) f
    ), sought AS MATERIALIZED (
      SELECT e.*, side.bare FROM entries e CROSS JOIN (VALUES (true), (false)) side (bare)
@@ -178,25 +221,11 @@ export const load = statement(
        most: mostOfAnEnclosure,
        agrees: `coalesce(e.publish_date = x."publishDate" OR e.episode_url = x."episodeUrl" OR e.title = x.title, false)`,
      })}
-   ), kept AS MATERIALIZED (
-     SELECT id FROM (
-       SELECT id, sum(bytes) OVER nearest AS bytes, count(*) OVER nearest AS rows
-       FROM (SELECT id, min(place) AS place, min(bytes) AS bytes FROM found GROUP BY id) f
-       WINDOW nearest AS (ORDER BY place, id)
-     ) f WHERE bytes <= ${mostBytes} AND rows <= ${mostRows}
-   )
+   ), ${kept}
    SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
-     (SELECT json_agg(row_to_json(r)) FROM (
-       SELECT e.* FROM kept CROSS JOIN LATERAL (
-         SELECT ${rowColumns}
-         FROM ${rowTables} WHERE e.user_id = $1 AND e.id = kept.id OFFSET 0
-       ) e
-     ) r) AS episodes,
-     (SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
-       SELECT f.entry, f.rank, least(min(f.id) FILTER (WHERE f.last), min(f.id) FILTER (WHERE k.id IS NULL) - 1) AS complete_to
-       FROM found f LEFT JOIN kept k USING (id) GROUP BY f.entry, f.rank
-     ) i WHERE i.complete_to IS NOT NULL) AS incomplete,
+     ${keptEpisodes},
+     ${incomplete},
      (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
      'all' AS reach,
      ${room('$4', '$5')}`,

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { ActionService } from './action.service.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { EpisodeController } from './episode.controller.js';
 import { EpisodeService } from './episode.service.js';
@@ -10,7 +11,7 @@ export class EpisodeModule {
     return {
       module: EpisodeModule,
       controllers: [EpisodeController],
-      providers: [EpisodeService, { provide: QUOTAS, useValue: quotas }],
+      providers: [EpisodeService, ActionService, { provide: QUOTAS, useValue: quotas }],
     };
   }
 }

@@ -3,6 +3,8 @@ import {
   defaultAnswerBytes,
   JsonText,
   type ListRequest,
+  type loadEpisodes,
+  type LoadVerdicts,
   type RequestOf,
   type Uploaded,
   type uploadEpisodes,
@@ -12,8 +14,9 @@ import type { CallContext } from '#transport';
 import { AnswerBudget } from './answer.budget.js';
 import { validateEntry } from './episode-entry.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
-import { listChanged, meant, named, saveChanges, toLoaded } from './episode.store.js';
-import { KnownEpisodes } from './known-episodes.js';
+import { listChanged, meant, named, probed, saveChanges, toLoaded } from './episode.store.js';
+import { KnownEpisodes, type Loaded } from './known-episodes.js';
+import { allTooLarge, applyLoads, judgeLoads, lookUps } from './load.rule.js';
 import { applyUploads } from './upload.rule.js';
 
 /**
@@ -40,6 +43,7 @@ export class EpisodeService {
     const write = {
       userId,
       smallAnswer: false,
+      changes: ['episodes'] as const,
       requestId: context.requestId,
       fingerprint: context.fingerprint,
       remainingMs: () => context.remainingMs(),
@@ -57,6 +61,46 @@ export class EpisodeService {
       }
       await saveChanges(transaction, userId, known.changes());
       return verdicts;
+    });
+  }
+
+  /**
+   * Writes a chunk of one user's episodes out of a file (docs/data.md). Nothing is looked up for a user who has no episode
+   * yet: all that the entries could mean are one another. `distinct` ones are found by names alone: by what else they
+   * share the system that they come from has told them apart. Of a chunk that changes nothing nothing is left.
+   */
+  async load(request: RequestOf<typeof loadEpisodes>, context: CallContext): Promise<LoadVerdicts> {
+    const { userId, entries, distinct = false } = request;
+    const loads = await judgeLoads(entries);
+    const sought = lookUps(loads);
+    const { requestId } = context;
+    const reads = probed(userId, sought, this.quotas);
+    const write = {
+      userId,
+      smallAnswer: false,
+      changes: ['episodes'] as const,
+      requestId,
+      remainingMs: () => context.remainingMs(),
+      reads,
+    };
+    return this.database.write(write, async (transaction) => {
+      const probe = toLoaded(transaction.found);
+      const apply = async (read: Loaded) => {
+        const loaded =
+          distinct && read.reach !== 'none' ? { ...read, newIds: probe.newIds, reach: 'distinct' as const } : read;
+        const known = new KnownEpisodes(loaded, transaction.stamp, context.arrivedMs);
+        return { known, verdicts: known.isShort ? undefined : await applyLoads(known, loads) };
+      };
+      let applied = await apply(probe);
+      for (const read of distinct ? [named] : [named, meant]) {
+        if (applied.verdicts) break;
+        const [query, values] = read(userId, sought, this.quotas);
+        applied = await apply(toLoaded(await transaction.query(query, values)));
+      }
+      const changes = applied.known.changes();
+      if (changes.rows.length + changes.aliases.length === 0) transaction.leaveNothing();
+      else await saveChanges(transaction, userId, changes);
+      return applied.verdicts ?? allTooLarge(entries.length);
     });
   }
 

@@ -11,28 +11,28 @@ import {
 import { type Bound, type Database, listing, listPage, type Statement, statement, type Transaction } from '#database';
 import type { Upload } from './episode-entry.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { load, loadKnown, shownColumns } from './episode.load.js';
+import { load, loadKnown, probe, shownColumns } from './episode.load.js';
 import { type EpisodeRow, type Metadata, shown } from './episode.rule.js';
 import type { Changes, Loaded } from './known-episodes.js';
 
-export { load, loadKnown };
+export { load, loadKnown, probe };
 
 /**
- * $1 user, $2 absorbed ids, $3 their survivors, $4 ids whose episode_guid is about to change. Runs before the others, so
- * that no row takes an episode_guid that another one still has.
+ * $1 user, $2 absorbed ids, $3 their survivors, $4 sync_ids of those whose episode_guid is about to change. Runs before
+ * the others, so that no row takes an episode_guid that another one still has.
  */
 export const makeWay = statement(
   'episode.make_way',
-  `WITH gone AS (
-     DELETE FROM episode.episodes WHERE user_id = $1 AND id = ANY ($2::bigint[])
-   ), states AS (
-     DELETE FROM episode.states WHERE user_id = $1 AND id = ANY ($2::bigint[])
+  `WITH states AS (
+     DELETE FROM episode.states WHERE user_id = $1 AND id = ANY ($2::bigint[]) RETURNING sync_id
+   ), gone AS (
+     DELETE FROM episode.episodes WHERE user_id = $1 AND sync_id = ANY (ARRAY(SELECT sync_id FROM states))
    ), aliases AS (
      UPDATE episode.sync_ids s SET episode_id = a.survivor
      FROM unnest($2::bigint[], $3::bigint[]) a (absorbed, survivor)
      WHERE s.user_id = $1 AND s.episode_id = a.absorbed
    )
-   UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND id = ANY ($4::bigint[])`,
+   UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND sync_id = ANY ($4::uuid[])`,
 );
 
 const describing = metadataNames.map((name) => wireNames[name]);
@@ -42,18 +42,18 @@ const changing = [
   'minute_forms',
   ...statusNames.flatMap((name) => [wireNames[name], `${wireNames[name]}_at`]),
 ];
-const state = ['id', ...changing].join(', ');
+const state = ['id', 'sync_id', ...changing].join(', ');
 /**
- * Sets columns of rows that there are. Each row takes its values out of one object by its id: a join may go through all
+ * Sets columns of rows that there are. Each row takes its values out of one object by its key: a join may go through all
  * values for each row, or through all rows of the user, as Postgres knows neither how many values come nor of whom.
  */
-const update = (table: string, columns: readonly string[]) => `
+const update = (table: string, key: 'id' | 'sync_id', type: 'bigint' | 'uuid', columns: readonly string[]) => `
    UPDATE episode.${table} t
    SET (${columns.join(', ')}) = (
      SELECT ${columns.map((column) => `r.${column}`).join(', ')}
-     FROM jsonb_populate_record(NULL::episode.${table}, $2::jsonb -> t.id::text) r
+     FROM jsonb_populate_record(NULL::episode.${table}, $2::jsonb -> t.${key}::text) r
    )
-   WHERE t.user_id = $1 AND t.id = ANY ($3::bigint[])`;
+   WHERE t.user_id = $1 AND t.${key} = ANY ($3::${type}[])`;
 
 /** $1 user, $2 new episodes with their states. */
 export const add = statement(
@@ -66,11 +66,11 @@ export const add = statement(
    SELECT $1, ${state} FROM json_populate_recordset(NULL::episode.states, $2)`,
 );
 
-/** $1 user, $2 known episodes that are described in another way, by their ids, $3 these ids. */
-export const describe = statement('episode.describe', update('episodes', describing));
+/** $1 user, $2 known episodes that are described in another way, by their sync_ids, $3 these sync_ids. */
+export const describe = statement('episode.describe', update('episodes', 'sync_id', 'uuid', describing));
 
 /** $1 user, $2 states that changed, by their ids, $3 these ids. */
-export const settle = statement('episode.settle', update('states', changing));
+export const settle = statement('episode.settle', update('states', 'id', 'bigint', changing));
 
 /** $1 user, $2 further sync_ids and the episodes that they name. */
 export const addAliases = statement(
@@ -93,30 +93,41 @@ export const list = listing('episode.list', {
   matching: 'episode.states s',
   beside: `episode.episodes e
     LEFT JOIN subscription.current_guids g ON g.user_id = $1 AND g.subscription_id = e.subscription_id
-    WHERE e.user_id = $1 AND e.id = s.id`,
+    WHERE e.user_id = $1 AND e.sync_id = s.sync_id`,
   total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
 });
 
-type StatusFields = Record<StatusName, Status['value'] | null> & Record<`${StatusName}At`, string | null>;
+export type StatusFields = Record<StatusName, Status['value'] | null> & Record<`${StatusName}At`, string | null>;
 export type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
-type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & { episodes: LoadedRow[] | null };
+export type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & {
+  episodes: LoadedRow[] | null;
+};
 
 /** The statement that reads the episodes which entries name; {@link toLoaded} takes what it answers. */
 export function named(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
-  const entries = uploads.map(({ podcastGuid, syncId, metadata: { episodeGuid } }) => ({
-    podcastGuid,
+  const entries = uploads.map(({ podcast, syncId, metadata: { episodeGuid } }) => ({
+    podcastGuid: podcast,
     syncId,
     episodeGuid,
   }));
   return [loadKnown, [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES]];
 }
 
+/** The statement that reads whether the user has any episode yet; {@link toLoaded} takes what it answers. */
+export function probed(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
+  const podcastGuids = [...new Set(uploads.map(({ podcast }) => podcast))].map((podcastGuid) => ({
+    podcastGuid,
+  }));
+  const most = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
+  return [probe, [userId, JSON.stringify(podcastGuids), uploads.length, ...most]];
+}
+
 /** The statement that reads all episodes which entries could mean; {@link toLoaded} takes what it answers. */
 export function meant(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
-  const entries = uploads.map(({ podcastGuid, syncId, metadata }, entry) => ({
+  const entries = uploads.map(({ podcast, syncId, metadata }, entry) => ({
     entry,
-    podcastGuid,
+    podcastGuid: podcast,
     syncId,
     ...metadata,
   }));
@@ -144,18 +155,19 @@ export async function saveChanges(transaction: Transaction, userId: string, chan
     await transaction.query(makeWay, [userId, gone, survivors, renamed]);
   }
   const written = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
-  if (made.size > 0)
-    transaction.last(add, [
-      userId,
-      JSON.stringify(written(made).map((row) => ({ ...identityColumns(row), ...stateColumns(row) }))),
-    ]);
-  const last = (query: Statement, ids: ReadonlySet<number>, columns: (row: EpisodeRow) => object) => {
+  if (made.size > 0) transaction.last(add, [userId, `[${written(made).map(columnsText).join(',')}]`]);
+  const last = (
+    query: Statement,
+    ids: ReadonlySet<number>,
+    key: 'id' | 'syncId',
+    columns: (row: EpisodeRow) => object,
+  ) => {
     if (ids.size === 0) return;
-    const byId = Object.fromEntries(written(ids).map((row) => [row.id, columns(row)]));
-    transaction.last(query, [userId, JSON.stringify(byId), [...ids]]);
+    const byKey = new Map(written(ids).map((row) => [row[key], columns(row)]));
+    transaction.last(query, [userId, JSON.stringify(Object.fromEntries(byKey)), [...byKey.keys()]]);
   };
-  last(describe, described, identityColumns);
-  last(settle, settled, stateColumns);
+  last(describe, described, 'syncId', identityColumns);
+  last(settle, settled, 'id', stateColumns);
   if (aliases.length > 0) transaction.last(addAliases, [userId, JSON.stringify(aliases)]);
   const more = made.size - removed;
   if (more !== 0 || addedAliases > 0) transaction.last(count, [userId, more, addedAliases]);
@@ -175,7 +187,10 @@ export function listChanged(database: Database, request: ListRequest): Promise<R
 const statusFields = statusNames.map((name, bit) => ({ name, at: `${name}At` as const, bit: 1 << bit }));
 
 /** The statuses that a row has. */
-function statusesOf<Register>(row: StatusFields, read: (value: Status['value'], at: string, bit: number) => Register) {
+export function statusesOf<Register>(
+  row: StatusFields,
+  read: (value: Status['value'], at: string, bit: number) => Register,
+) {
   const statuses: Partial<Record<StatusName, Register>> = {};
   for (const { name, at: nameOfTime, bit } of statusFields) {
     const [value, at] = [row[name], row[nameOfTime]];
@@ -210,6 +225,27 @@ export function toRow(loaded: LoadedRow): EpisodeRow {
   };
 }
 
+/** How the columns of a new row begin in JSON. */
+const describingStarts = metadataNames.map((name) => [name, `,"${wireNames[name]}":`] as const);
+const statusStarts = statusNames.map((name) => [name, `,"${wireNames[name]}":`, `,"${wireNames[name]}_at":"`] as const);
+
+/**
+ * All columns of a row as JSON, put together as a text: a bulk load makes a thousand at a time, and as objects they cost
+ * three times as much.
+ */
+export function columnsText({ id, subscriptionId, syncId, changed, statuses, ...described }: EpisodeRow): string {
+  let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}","changed":"${changed}"`;
+  for (const [name, start] of describingStarts) text += start + JSON.stringify(described[name]);
+  let minuteForms = 0;
+  for (const [bit, [name, start, startOfTime]] of statusStarts.entries()) {
+    const status = statuses[name];
+    if (!status) continue;
+    text += `${start}${String(status.value)}${startOfTime}${status.at}"`;
+    if (status.minuteForm) minuteForms |= 1 << bit;
+  }
+  return `${text},"minute_forms":${minuteForms}}`;
+}
+
 /** What identifies and describes a row, by the names of its columns. */
 export function identityColumns(row: EpisodeRow): Record<string, unknown> {
   const { id, subscriptionId, syncId } = row;
@@ -218,9 +254,9 @@ export function identityColumns(row: EpisodeRow): Record<string, unknown> {
   return values;
 }
 
-/** What changes of a row, by the names of its columns. */
-export function stateColumns({ id, changed, statuses }: EpisodeRow): Record<string, unknown> {
-  const values: Record<string, unknown> = { id, changed };
+/** What changes of a row, and which row that is, by the names of its columns. */
+export function stateColumns({ id, syncId, changed, statuses }: EpisodeRow): Record<string, unknown> {
+  const values: Record<string, unknown> = { id, sync_id: syncId, changed };
   let minuteForms = 0;
   for (const [bit, name] of statusNames.entries()) {
     const status = statuses[name];

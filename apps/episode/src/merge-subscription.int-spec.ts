@@ -60,7 +60,7 @@ async function merge(userId: string, pairs: readonly (readonly [number, number])
   const sides = [pairs.map(([going]) => going), pairs.map(([, staying]) => staying)];
   await world.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [userId, ...sides, stamp]);
   const { rows } = await world.owner.query<{ row: LoadedRow }>(
-    `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM ${rowTables} WHERE e.user_id = $1 ORDER BY e.id) r`,
+    `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM ${rowTables} WHERE s.user_id = $1 ORDER BY s.id) r`,
     [userId],
   );
   return rows.map(({ row }) => toRow(row));

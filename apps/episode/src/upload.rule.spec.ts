@@ -177,7 +177,7 @@ describe('a batch', () => {
     ];
     expect(upload(known, ...swap)).toEqual([1, 2, 1]);
     expect([1, 2].map((id) => changedRow(known, id)?.episodeGuid)).toEqual(['episode-2', 'episode-1']);
-    expect(known.changes()).toMatchObject({ absorbed: [], renamed: [1, 2] });
+    expect(known.changes()).toMatchObject({ absorbed: [], renamed: [syncId(1), syncId(2)] });
   });
 
   it('merges two episodes that swap their episode_guids directly, as the first entry names both', () => {
@@ -322,7 +322,7 @@ describe('an entry that brings what its row lacked', () => {
     const sent = { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid, enclosureUrl };
     expect(upload(known, sent)).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({ ...metadata(2), enclosureUrl });
-    expect(known.changes()).toMatchObject({ renamed: [1], absorbed: [{ from: 2 }, { from: 3 }] });
+    expect(known.changes()).toMatchObject({ renamed: [syncId(1)], absorbed: [{ from: 2 }, { from: 3 }] });
   });
 
   it('finds the same one among what earlier entries of its batch made', () => {

@@ -21,10 +21,16 @@ interface Meant {
 const tooLarge = 'The answer has no room for this episode: send fewer entries at once';
 const tooManyAlike = 'Too many episodes are like this one: send fewer entries at once';
 
+/** Whether an entry was refused for the sake of episodes that were not read: with fewer others it may be applied. */
+export const meetsTooMany = ({ message }: FailedEntry): boolean => message === tooManyAlike;
+
 const noIdentifier = 'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have';
 
 /** Entries that are applied in one tick of the event loop: with texts at their limits, 250 would hold it too long. */
-const entriesPerTick = 25;
+export const entriesPerTick = 25;
+
+/** The room of an answer in which no episode is shown. */
+export const noAnswer = { reserve: () => true };
 
 /**
  * Applies a batch in order. Each item in `success` shows the episode as the whole batch leaves it. `undefined` where that
@@ -59,9 +65,9 @@ export function applyUpload(
   known: KnownEpisodes,
   upload: Upload,
   entry: number,
-  budget: AnswerBudget,
+  budget: Pick<AnswerBudget, 'reserve'>,
 ): Applied | FailedEntry {
-  const subscription = known.subscription(upload.podcastGuid);
+  const subscription = known.subscription(upload.podcast);
   if (!subscription)
     return failedEntry(upload, 'unknown_subscription', 'There is no subscription with this podcast_guid');
   const meant = findEpisode(known, upload, entry, subscription.id);

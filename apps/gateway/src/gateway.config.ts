@@ -1,28 +1,10 @@
 import { defaultAnswerBytes, textLimits } from '#contracts';
-import { commonConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
+import { edgeConfig, rateLimit } from '#edge';
+import { commaList as list, commonConfig, identityConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
 import { trustedIssuers } from './auth/trusted.issuers.js';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
-
-/** Values separated by commas. */
-const list = z.string().transform((text) => text.split(',').map((value) => value.trim()));
-
-/** `requests/seconds`, e.g. 600/60. */
-const rateLimit = z
-  .string()
-  .regex(/^[1-9]\d{0,8}\/[1-9]\d{0,5}$/, 'must look like 600/60: requests/seconds')
-  .transform((limit) => limit.split('/').map(Number) as [number, number])
-  .transform(([quota, seconds]) => ({ quota, seconds }))
-  .optional();
-
-/** An address, or all that share so many leading bits. */
-const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'must be addresses or address/bits' });
-
-/** A URL without the slashes at its end. */
-function withoutSlashes(url: string): string {
-  return url.endsWith('/') ? withoutSlashes(url.slice(0, -1)) : url;
-}
 
 /** The configuration of the gateway. */
 export const gatewayConfig = z
@@ -31,17 +13,23 @@ export const gatewayConfig = z
     ...opsConfig.shape,
     ...tracingConfig.shape,
     ...redisConfig.shape,
-    HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
-    PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),
-    PUBLIC_URL: z
-      .url({ protocol: /^https?$/ })
-      .transform(withoutSlashes)
-      .optional()
-      .describe('Base of the links in pages. Not set: as the request was addressed.'),
+    ...edgeConfig.shape,
     AUTH_ISSUER: list
       .pipe(z.array(z.string().min(1)))
       .describe('The `iss` that tokens must carry; `iss,…` for several issuers.'),
-    AUTH_AUDIENCE: z.string().min(1).describe('The `aud` that tokens must carry.'),
+    AUTH_AUDIENCE: list
+      .pipe(z.array(z.string().min(1)))
+      .describe('The `aud` that tokens must carry; `aud,…` where any of several will do.'),
+    AUTH_SERVERS: list
+      .pipe(z.array(z.url({ protocol: /^https?$/ })))
+      .optional()
+      .describe(
+        'Where apps get tokens, told at `/.well-known/oauth-protected-resource`: `issuer,…`. Not set: the issuers of `AUTH_ISSUER` that are URLs.',
+      ),
+    AUTH_APP_PASSWORDS: z
+      .enum(['on', 'off'])
+      .default('off')
+      .describe('Whether app passwords (`pst_…`) of the account service are accepted.'),
     AUTH_JWKS_URL: z
       .string()
       .optional()
@@ -61,47 +49,19 @@ export const gatewayConfig = z
         'Whether a key set in a file may hold development keys (`kid` starts with `dev-`). Not set: refused where `NODE_ENV` is `production`.',
       ),
     NODE_ENV: z.string().optional().describe('`production` refuses development keys.'),
-    AUTH_OWN_ISSUER: z
-      .string()
-      .default('urn:podcast-sync:standalone')
-      .describe('Under this issuer a subject that is a UUID is the user id itself.'),
-    AUTH_ISSUER_ALIASES: z
-      .string()
-      .regex(/^[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*$/, 'must look like new-issuer=first-issuer,…')
-      .optional()
-      .describe('Issuers under a new name: `new=first,…`, so that users stay who they are when a provider moves.'),
+    ...identityConfig.shape,
     CORS_ORIGINS: list
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe('Web origins that may call: `https://app.example,…`. Not set: none.'),
-    TRUSTED_PROXIES: list
-      .pipe(z.array(network))
-      .optional()
-      .describe(
-        'Proxies whose `X-Forwarded-*` headers say who asks and by which URL: `address,address/bits,…`. Not set: none.',
-      ),
     RATE_LIMIT_PER_USER: rateLimit.describe('Requests of one user, as `requests/seconds`. Not set: no limit.'),
-    RATE_LIMIT_PER_ADDRESS: rateLimit.describe(
-      'Requests from one address (of IPv6, one /64), as `requests/seconds`. Not set: no limit.',
-    ),
-    MAX_CONNECTIONS: integer(1, 1_000_000).default(10_000).describe('Connections at the same time; others are closed.'),
-    MAX_HEADER_BYTES: integer(4_096, 1_048_576).default(16_384).describe('Bytes in the head of a request.'),
     MAX_SUBSCRIPTION_ENTRIES: integer(1, 10_000).default(1_000).describe('Entries in one batch of subscriptions.'),
     MAX_EPISODE_ENTRIES: integer(1, 10_000).default(250).describe('Entries in one batch of episodes.'),
-    MAX_BODY_BYTES: integer(1_024, 67_108_864).default(2_097_152).describe('Bytes in one request body.'),
     MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Rows on one page.'),
     // At most what the transport carries in one reply.
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
       .describe('Bytes in one answer: a start whose other limits could pass it is refused.'),
-    MAX_HELD_BYTES: integer(4_194_304, 17_179_869_184)
-      .default(67_108_864)
-      .describe(
-        'Bytes of bodies that wait and answers that leave, of all users; one user has a quarter. Bodies weigh threefold.',
-      ),
-    DRAIN_SECONDS: integer(0, 60)
-      .default(0)
-      .describe('How long a stopping gateway still serves, unready, until balancers have learnt of it.'),
     MAX_CALLS: integer(1, 100_000)
       .default(1_000)
       .describe(

@@ -21,7 +21,7 @@ export class GatewayModule {
       providers: [
         { provide: CONFIG, useValue: config },
         { provide: StreamClient, useValue: client },
-        { provide: APP_FILTER, useValue: new FailureFilter(log) },
+        { provide: APP_FILTER, useValue: new FailureFilter(config, log) },
         {
           provide: APP_PIPE,
           useValue: new StandardSchemaValidationPipe({ exceptionFactory: () => new Failure('invalid') }),

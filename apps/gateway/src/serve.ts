@@ -1,27 +1,28 @@
-import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { services } from '#contracts';
-import { connectRedis, type Log, nestLogger, type Running, traceCalls, watchClient, watchHeldBytes } from '#runtime';
+import { AppPasswords, createEdge, HeldBytes, listen, type Patience, RateLimits, waitingPerUser } from '#edge';
+import {
+  connectRedis,
+  type Log,
+  nestLogger,
+  Revocations,
+  type Running,
+  traceCalls,
+  watchClient,
+  watchHeldBytes,
+} from '#runtime';
 import { StreamClient } from '#transport';
 import { Authenticator } from './auth/authenticator.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
-import { HeldBytes } from './held.bytes.js';
 import { Admission } from './http/admission.js';
-import { createFastify, type Patience } from './http/fastify.js';
-import { RateLimits } from './http/rate.limits.js';
+import { resourceMetadata, resourceMetadataPath } from './http/challenge.js';
+import { serverOptions } from './http/server.options.js';
 import { createOpenApi } from './openapi.js';
-import { waitingPerUser } from './user.limiter.js';
-
-/**
- * Connections that the kernel keeps until they are accepted. With Node's 511, somebody who opens a thousand at once
- * makes others wait the second after which TCP tries again.
- */
-const backlog = 4_096;
 
 /** How long a start waits for Redis before it reports that it serves, in milliseconds. */
 const redisLimitMs = 2_000;
@@ -38,10 +39,15 @@ function requestsPerUser(config: GatewayConfig): number {
  * @param patience with clients; other than the usual one in tests alone.
  */
 export async function serve(config: GatewayConfig, log: Log, patience?: Patience): Promise<Running> {
-  const authenticator = new Authenticator(config, log);
   const connect = () => connectRedis(config);
-  const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
+  const hasAccounts = config.AUTH_APP_PASSWORDS === 'on';
+  // A bare API has no account service.
+  const watched = services.filter((service) => hasAccounts || service !== 'account');
+  const client = new StreamClient({ connect, log, services: watched, maxInFlight: config.MAX_CALLS });
   traceCalls(client);
+  const revocations = new Revocations(config, log);
+  const appPasswords = hasAccounts ? new AppPasswords(client, revocations) : undefined;
+  const authenticator = new Authenticator(config, log, { revocations, appPasswords });
   let hasConnected = false;
   // Rejects only when the client is closed first.
   const connected = client.connect().then(
@@ -50,18 +56,18 @@ export async function serve(config: GatewayConfig, log: Log, patience?: Patience
   );
   const limits = new RateLimits(config, log);
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
-  const adapter = await createFastify(config, new Admission(authenticator, limits, held, log), log, patience);
+  const admission = new Admission(config, authenticator, limits, held, log);
+  const adapter = await createEdge(serverOptions(config, admission, log, patience));
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.forRoot(config, client, log), adapter, {
     logger: nestLogger(log),
     bodyParser: false,
   });
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
-  serveOpenPaths(app, authenticator);
+  serveOpenPaths(app, authenticator, config);
   watchClient(() => client.counters);
   watchHeldBytes(() => held.held);
-  await app.listen({ port: config.PORT, host: config.HOST, backlog });
-  const { port } = app.getHttpServer().address() as AddressInfo;
-  const redis = Promise.all([connected, limits.opened()]);
+  const port = await listen(app, config);
+  const redis = Promise.all([connected, limits.opened(), revocations.opened()]);
   await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);
   return {
     facts: { port },
@@ -70,17 +76,22 @@ export async function serve(config: GatewayConfig, log: Log, patience?: Patience
       // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
       await setTimeout(config.DRAIN_SECONDS * 1_000);
       await app.close();
-      await client.close();
+      await Promise.all([client.close(), revocations.close()]);
       limits.close();
     },
   };
 }
 
-/** Serves what needs no credential: the API description, its reference page, and the keys that are kept in files. */
-function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator): void {
+/** Serves what needs no credential: the API description, its reference page, who issues tokens, and keys kept in files. */
+function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator, config: GatewayConfig): void {
   const document = createOpenApi(app);
   SwaggerModule.setup('docs', app, document, { raw: false });
   const fastify = app.getHttpAdapter().getInstance();
   fastify.get('/openapi.json', () => document);
+  fastify.get(resourceMetadataPath, (request, reply) => {
+    // For web apps of anywhere: it tells what every 401 tells.
+    void reply.header('access-control-allow-origin', '*');
+    return resourceMetadata(request, config);
+  });
   if (authenticator.keySet()) fastify.get('/.well-known/jwks.json', () => authenticator.keySet());
 }

@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { JsonText, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
+import { RequestEnd, UserLimiter, waitingPerUser } from '#edge';
 import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
-import { userIdOf } from './auth/user-id.js';
+import { userIdOf } from './auth/request.user.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { writeIdentity } from './http/write.identity.js';
-import { UserLimiter, waitingPerUser } from './user.limiter.js';
-
-/** For requests whose end is not tracked. */
-const never = new AbortController().signal;
 
 /**
  * Calls the services on behalf of an HTTP request. Limits how much of one user runs and waits at the same time, reads
@@ -54,7 +51,7 @@ export class Services {
       userId: userIdOf(request),
       bytes,
       budgetMs: contract.deadlineMs,
-      ended: request.ended ?? never,
+      end: request.end ?? new RequestEnd(),
     };
     const reply = await (contract.write ? this.writes : this.reads).run(limited, send);
     // A write has taken effect, so its answer is sent however much is held.

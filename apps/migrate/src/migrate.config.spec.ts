@@ -28,6 +28,7 @@ describe('the configuration of migrate', () => {
       SUBSCRIPTION_DATABASE_URL: 'nowhere',
       EPISODE_DATABASE_URL: 'http://host',
       DELETION_DATABASE_URL_FILE: '/does/not/exist',
+      DUMP_DATABASE_URL: 'nowhere',
     };
     expect(
       problems(wrong)

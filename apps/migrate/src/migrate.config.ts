@@ -28,4 +28,6 @@ export const migrateConfig = z.object({
   SUBSCRIPTION_DATABASE_URL: login('the subscription service'),
   EPISODE_DATABASE_URL: login('the episode service'),
   DELETION_DATABASE_URL: login('the deletion worker'),
+  DUMP_DATABASE_URL: login('`dump`'),
+  ACCOUNT_DATABASE_URL: login('the account app'),
 });

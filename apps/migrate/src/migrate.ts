@@ -34,6 +34,8 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       [groups.subscription]: config.SUBSCRIPTION_DATABASE_URL,
       [groups.episode]: config.EPISODE_DATABASE_URL,
       [groups.deletion]: config.DELETION_DATABASE_URL,
+      [groups.dump]: config.DUMP_DATABASE_URL,
+      [groups.account]: config.ACCOUNT_DATABASE_URL,
     };
     for (const [group, url] of Object.entries(logins)) if (url) await ensureLogin(lock, group, url);
     const newer = await newerMigrations(dataSource);

@@ -11,6 +11,7 @@ export interface AppProgram {
   readonly name: string;
   /** The file that Node runs. */
   readonly script: string;
+  readonly args?: readonly string[];
   /** Its configuration, beside the limits that the supervisor was started with. */
   readonly environment: Readonly<Record<string, string>>;
   readonly log: AppLog;
@@ -78,22 +79,25 @@ export class AppProcess implements Run {
 /**
  * Runs an app that does one thing and ends.
  *
+ * @param answer takes what it prints, which is no log then.
  * @throws StartError when it fails.
  */
-export async function runToEnd(program: AppProgram): Promise<void> {
-  const how = await endOf(launch(program));
+export async function runToEnd(program: AppProgram, answer?: (text: string) => void): Promise<void> {
+  const child = launch(program, answer);
+  const how = await endOf(child);
   if (how !== 'exit code 0') throw new StartError(`${program.name} failed (${how}); its log is ${program.log.path}`);
 }
 
-function launch({ script, environment, log }: AppProgram): ChildProcess {
-  const child = fork(script, [], {
+function launch({ script, args = [], environment, log }: AppProgram, answer?: (text: string) => void): ChildProcess {
+  const child = fork(script, args, {
     env: { ...inherited(), ...environment },
     // Debugger ports and the like are the supervisor's own.
     execArgv: [],
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  for (const output of [child.stdout, child.stderr]) if (output) void log.take(output);
+  if (answer) child.stdout?.setEncoding('utf8').on('data', answer);
+  for (const output of [answer ? null : child.stdout, child.stderr]) if (output) void log.take(output);
   return child;
 }
 
@@ -102,7 +106,7 @@ function launch({ script, environment, log }: AppProgram): ChildProcess {
  * contradict it nor hand the owner's password to an app. Limits and the like reach the apps as they were set.
  */
 const decidedHere =
-  /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_(?!DEVELOPMENT_KEYS))|DATABASE_URL|^(HOST|PORT|OPS_HOST|OPS_PORT)(_FILE)?$/;
+  /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_(?!DEVELOPMENT_KEYS)|API_|SECRETS_KEY|SESSION_KEY|KEYS_DIRECTORY)|DATABASE_URL|^(HOST|PORT|PUBLIC_URL|OPS_HOST|OPS_PORT)(_FILE)?$/;
 
 function inherited(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !decidedHere.test(name));

@@ -15,17 +15,36 @@ export interface ProgramOptions extends Backends {
   readonly data: string;
   readonly host: string;
   readonly port: number;
+  readonly accountPort: number;
+  readonly gpodderPort: number;
+  /** Under which URLs both are reached: the base of their links, and the name of the issuer of people's tokens. */
+  readonly baseUrl: string;
+  readonly accountUrl: string;
+  /** Set where clients know the gateway by one URL alone; else its links are of the host that each one asked. */
+  readonly publicUrl: string | undefined;
+  /** The same of the facade for gpodder's clients. */
+  readonly gpodderUrl: string | undefined;
   readonly replicas: number;
   readonly logLevel: string;
-  readonly keySetFile: string;
+  readonly keySets: KeySets;
   readonly say: (line: string) => void;
 }
 
-/** The services behind the gateway, and the role that each has in the database. */
+/** The files of the key sets that prove tokens: of the command line, and of people's accounts. */
+export interface KeySets {
+  readonly commandLine: string;
+  readonly account: string;
+}
+
+/** Where the keys of people's accounts are, below the data directory. */
+export const accountKeys = join('keys', 'account');
+
+/** The apps with a role of their own in the database. */
 const services = [
   { app: 'subscription', role: 'subscription' },
   { app: 'episode', role: 'episode' },
   { app: 'deletion-worker', role: 'deletion' },
+  { app: 'account', role: 'account' },
 ] as const;
 
 /**
@@ -36,7 +55,7 @@ const services = [
 export function appPrograms(
   options: ProgramOptions,
   folder: string,
-): { migrate: AppProgram; services: AppProgram[]; gateway: AppProgram } {
+): { migrate: AppProgram; services: AppProgram[]; firstLink: AppProgram; edges: AppProgram[] } {
   const { data, postgresUrl, redisUrl, replicas } = options;
   const program = (app: string, name: string, environment: Record<string, string>): AppProgram => ({
     name,
@@ -45,30 +64,96 @@ export function appPrograms(
     log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say),
   });
   const urls = services.map(({ role }) => roleUrl(postgresUrl, role, data));
-  // Where `npm run deletions` finds the database of this run.
+  const dumpUrl = roleUrl(postgresUrl, 'dump', data);
+  // Where `npm run deletions` and `npm run dump` find the database of this run.
   writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(postgresUrl, 'deletion', data)}\n`);
+  writePrivateFile(join(data, 'dump-database-url'), `${dumpUrl}\n`);
+  // Where `npm run load` finds the services of this run.
+  writePrivateFile(join(data, 'redis-url'), `${redisUrl}\n`);
+  const account = accountEnvironment(options);
+  // Where `npm run accounts` and `npm run token` find what they need.
+  writePrivateFile(join(data, 'account-database-url'), `${roleUrl(postgresUrl, 'account', data)}\n`);
+  writePrivateFile(join(data, 'account-url'), `${options.accountUrl}\n`);
   return {
     migrate: program('migrate', 'migrate', {
       DATABASE_URL: postgresUrl,
       ...Object.fromEntries(services.map(({ role }, i) => [`${role.toUpperCase()}_DATABASE_URL`, urls[i] ?? ''])),
+      DUMP_DATABASE_URL: dumpUrl,
     }),
     services: services.flatMap(({ app }, i) =>
       Array.from({ length: replicas }, (_, replica) =>
         program(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
           DATABASE_URL: urls[i] ?? '',
           REDIS_URL: redisUrl,
+          ...(app === 'account' && account(replica)),
         }),
       ),
     ),
-    gateway: program('gateway', 'gateway', {
-      REDIS_URL: redisUrl,
-      HOST: options.host,
-      PORT: String(options.port),
-      AUTH_ISSUER: TokenIssuer.issuer,
-      AUTH_AUDIENCE: TokenIssuer.audience,
-      AUTH_JWKS_FILE: options.keySetFile,
-    }),
+    firstLink: {
+      ...program('accounts', 'accounts', {
+        DATABASE_URL: roleUrl(postgresUrl, 'account', data),
+        REDIS_URL: redisUrl,
+        ...account(0),
+      }),
+      args: ['first-link'],
+    },
+    edges: [
+      program('gateway', 'gateway', gatewayEnvironment(options)),
+      program('gpodder', 'gpodder', gpodderEnvironment(options)),
+    ],
   };
+}
+
+function gatewayEnvironment(options: ProgramOptions): Record<string, string> {
+  return {
+    REDIS_URL: options.redisUrl,
+    HOST: options.host,
+    PORT: String(options.port),
+    ...(options.publicUrl && { PUBLIC_URL: options.publicUrl }),
+    ...identity(options),
+    AUTH_AUDIENCE: TokenIssuer.audience,
+    AUTH_SERVERS: options.accountUrl,
+    AUTH_APP_PASSWORDS: 'on',
+  };
+}
+
+/** The key signs the cookies of sessions, which outlive restarts. */
+function gpodderEnvironment(options: ProgramOptions): Record<string, string> {
+  return {
+    REDIS_URL: options.redisUrl,
+    HOST: options.host,
+    PORT: String(options.gpodderPort),
+    ...(options.gpodderUrl && { PUBLIC_URL: options.gpodderUrl }),
+    SESSION_KEY: secretFile(join(options.data, 'passwords', 'session-key')),
+  };
+}
+
+/** Whose tokens the gateway believes: those of the command line, and those of people's accounts. */
+function identity({ accountUrl, keySets }: ProgramOptions): Record<string, string> {
+  const issuers = `${TokenIssuer.issuer},${accountUrl}`;
+  return {
+    AUTH_ISSUER: issuers,
+    AUTH_OWN_ISSUER: issuers,
+    AUTH_JWKS_FILE: `${TokenIssuer.issuer}=${keySets.commandLine},${accountUrl}=${keySets.account}`,
+  };
+}
+
+/**
+ * What the account app is given besides its database. Every replica answers the other apps; browsers know one origin, and
+ * so the port is the first one's. The others have one that nobody knows.
+ */
+function accountEnvironment(options: ProgramOptions): (replica: number) => Record<string, string> {
+  const shared = {
+    PUBLIC_URL: options.accountUrl,
+    API_URLS: options.baseUrl,
+    API_AUDIENCE: TokenIssuer.audience,
+    KEYS_DIRECTORY: join(options.data, accountKeys),
+    SECRETS_KEY: secretFile(join(options.data, 'passwords', 'secrets-key')),
+  };
+  return (replica) =>
+    replica === 0
+      ? { ...shared, HOST: options.host, PORT: String(options.accountPort) }
+      : { ...shared, HOST: '127.0.0.1', PORT: '0' };
 }
 
 /** The database as one of its roles, with a password made once. */

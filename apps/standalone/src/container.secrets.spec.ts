@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JSONWebKeySet } from 'jose';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeContainerSecrets } from './container.secrets.js';
 
 let directory: string;
@@ -12,35 +12,52 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** Every file with its content, but for the issuer's own. */
+/** Every file with its content, but for the issuers' own and the key sets that are made of them. */
 function secrets(): Record<string, string> {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const paths = files
     .map(({ parentPath, name }) => join(parentPath, name))
-    .filter((path) => !path.includes('/tokens/'));
+    .filter((path) => !/\/tokens\/|signing-key|jwks|token-expiries/.test(path));
   return Object.fromEntries(paths.map((path) => [path, readFileSync(path, 'utf8')]));
 }
-const kids = () =>
-  (JSON.parse(readFileSync(join(directory, 'gateway', 'jwks.json'), 'utf8')) as JSONWebKeySet).keys.map(
-    ({ kid }) => kid,
-  );
+const keySets = ['jwks.json', 'account-jwks.json'];
+const kids = (keySet: string) =>
+  (JSON.parse(readFileSync(join(directory, 'gateway', keySet), 'utf8')) as JSONWebKeySet).keys.map(({ kid }) => kid);
 
 it('are made once: a second run changes nothing', async () => {
-  const before = secrets();
+  const before = { ...secrets(), keys: keySets.map(kids) };
   await makeContainerSecrets(directory);
-  expect(secrets()).toEqual(before);
+  expect({ ...secrets(), keys: keySets.map(kids) }).toEqual(before);
 });
 
-it('get a new key by a rotation, and the gateway is told of it; the old key stays for its tokens', async () => {
-  const [old] = kids();
-  await makeContainerSecrets(directory, 'gently');
-  expect(kids()).toEqual([expect.not.stringMatching(/^dev-/), old]);
+it('give the account app a key to seal with, of 32 bytes, and one to sign with, both for its eyes alone', () => {
+  const key = readFileSync(join(directory, 'account', 'SECRETS_KEY'), 'utf8');
+  expect(Buffer.from(key, 'base64url')).toHaveLength(32);
+  const signing = readFileSync(join(directory, 'account', 'signing-key.json'), 'utf8');
+  const { kid, d } = JSON.parse(signing) as { kid: string; d: string };
+  expect(kids('account-jwks.json')).toEqual([kid]);
+  const ofOthers = Object.entries(secrets()).filter(([path]) => !path.includes('/account/'));
+  for (const [, content] of ofOthers) for (const secret of [key, d]) expect(content).not.toContain(secret);
 });
 
-it('keep no older key after a rotation that ends their tokens, and nothing else changes', async () => {
-  const before = secrets();
-  await makeContainerSecrets(directory, 'now');
-  expect(kids()).toEqual([expect.not.stringMatching(/^dev-/)]);
-  const keySet = join(directory, 'gateway', 'jwks.json');
-  expect({ ...secrets(), [keySet]: '' }).toEqual({ ...before, [keySet]: '' });
+it('give gpodder a key to sign cookies with, of 32 bytes, for its eyes alone', () => {
+  const key = readFileSync(join(directory, 'gpodder', 'SESSION_KEY'), 'utf8');
+  expect(Buffer.from(key, 'base64url')).toHaveLength(32);
+  const ofOthers = Object.entries(secrets()).filter(([path]) => !path.includes('/gpodder/'));
+  for (const [, content] of ofOthers) expect(content).not.toContain(key);
+});
+
+describe.each(keySets)('the keys of %s', (keySet) => {
+  it('get a new one by a rotation, and the gateway is told of it; the old key stays for its tokens', async () => {
+    const [old] = kids(keySet);
+    await makeContainerSecrets(directory, 'gently');
+    expect(kids(keySet)).toEqual([expect.not.stringMatching(/^dev-/), old]);
+  });
+
+  it('keep no older one after a rotation that ends their tokens, and nothing else changes', async () => {
+    const before = secrets();
+    await makeContainerSecrets(directory, 'now');
+    expect(kids(keySet)).toEqual([expect.not.stringMatching(/^dev-/)]);
+    expect(secrets()).toEqual(before);
+  });
 });

@@ -3,17 +3,25 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { TokenIssuer } from '#embedded';
 
-/** The services with a login of their own in Postgres, and the variable by which migrate is told of it. */
-const services = {
+/** The programs with a login of their own in Postgres, and the variable by which migrate is told of it. */
+const logins = {
   subscription: { login: 'podcast_sync_subscription', variable: 'SUBSCRIPTION_DATABASE_URL' },
   episode: { login: 'podcast_sync_episode', variable: 'EPISODE_DATABASE_URL' },
   'deletion-worker': { login: 'podcast_sync_deletion', variable: 'DELETION_DATABASE_URL' },
+  dump: { login: 'podcast_sync_dump', variable: 'DUMP_DATABASE_URL' },
+  account: { login: 'podcast_sync_account', variable: 'ACCOUNT_DATABASE_URL' },
 } as const;
+
+/** The parts that connect to Redis. */
+const onRedis = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account', 'load'];
 
 const database = 'podcast_sync';
 const owner = 'podcast_sync';
 
-/** How the key of the issuer is replaced: tokens of the old one stay good until they expire, or end `now`. */
+/** The folder of the keys by which each issuer signs, and the file in which the gateway finds its public ones. */
+const issuers = { tokens: 'jwks.json', account: 'account-jwks.json' } as const;
+
+/** How the keys of the issuers are replaced: tokens of the old ones stay good until they expire, or end `now`. */
 export type Rotation = 'gently' | 'now';
 
 /**
@@ -26,18 +34,21 @@ export async function makeContainerSecrets(directory: string, rotation?: Rotatio
   const ownerPassword = kept(file('postgres', 'POSTGRES_PASSWORD'));
   const redisPassword = kept(file('redis', 'REDIS_PASSWORD'));
   write(file('redis', 'redis.conf'), `requirepass ${redisPassword}\n`);
-  write(file('gateway', 'REDIS_PASSWORD'), redisPassword);
+  for (const part of onRedis) write(file(part, 'REDIS_PASSWORD'), redisPassword);
   write(file('migrate', 'DATABASE_URL'), databaseUrl(owner, ownerPassword));
-  for (const [service, { login, variable }] of Object.entries(services)) {
-    const url = databaseUrl(login, kept(file(service, 'DATABASE_PASSWORD')));
-    write(file(service, 'DATABASE_URL'), url);
-    write(file(service, 'REDIS_PASSWORD'), redisPassword);
+  for (const [program, { login, variable }] of Object.entries(logins)) {
+    const url = databaseUrl(login, kept(file(program, 'DATABASE_PASSWORD')));
+    write(file(program, 'DATABASE_URL'), url);
     write(file('migrate', variable), url);
   }
-  const issuer = await TokenIssuer.open(join(directory, 'tokens'));
-  if (rotation) await issuer.rotate({ now: rotation === 'now' });
-  chmodSync(file('tokens', 'signing-key.json'), 0o444);
-  write(file('gateway', 'jwks.json'), readFileSync(issuer.keySetFile, 'utf8'));
+  kept(file('account', 'SECRETS_KEY'), 32);
+  kept(file('gpodder', 'SESSION_KEY'), 32);
+  for (const [part, keySet] of Object.entries(issuers)) {
+    const issuer = await TokenIssuer.open(join(directory, part));
+    if (rotation) await issuer.rotate({ now: rotation === 'now' });
+    chmodSync(file(part, 'signing-key.json'), 0o444);
+    write(file('gateway', keySet), readFileSync(issuer.keySetFile, 'utf8'));
+  }
 }
 
 function databaseUrl(user: string, password: string): string {
@@ -45,8 +56,8 @@ function databaseUrl(user: string, password: string): string {
 }
 
 /** The secret of a file: made at random the first time, the same ever after. Safe inside a URL. */
-function kept(path: string): string {
-  if (!existsSync(path)) write(path, randomBytes(24).toString('base64url'));
+function kept(path: string, bytes = 24): string {
+  if (!existsSync(path)) write(path, randomBytes(bytes).toString('base64url'));
   return readFileSync(path, 'utf8');
 }
 

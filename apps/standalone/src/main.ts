@@ -38,7 +38,7 @@ process.stdout.on('error', () => {});
 try {
   const welcome = await stack.start();
   say(welcomeText(welcome));
-  process.send?.({ ready: true, facts: { baseUrl: welcome.baseUrl } });
+  process.send?.({ ready: true, facts: { ...welcome } });
 } catch (error) {
   if (stopping === undefined) {
     process.stderr.write(`${error instanceof StartError ? error.message : String((error as Error).stack)}\n`);

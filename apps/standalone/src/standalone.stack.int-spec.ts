@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { removePostgres, removeRedis, StartError } from '#embedded';
 import { eventually } from '#testing';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
+import type { StandaloneOptions } from './standalone.options.js';
 import { StandaloneStack } from './standalone.stack.js';
 
 /** What the stand-ins for the apps do: they write down that they start, serve and stop. */
@@ -25,7 +26,7 @@ note('start');
 const stop = () => { note('stop'); process.exit(0); };
 process.on('SIGTERM', stop);
 process.on('disconnect', stop);
-process.send({ ready: true, facts: APP === 'gateway' ? { port: 4711 } : {} });
+process.send({ ready: true, facts: {} });
 `;
 
 interface Event {
@@ -48,8 +49,10 @@ beforeEach(() => {
   data = join(root, 'data');
   lines = [];
   stacks = [];
-  for (const app of ['gateway', 'subscription', 'episode', 'deletion-worker']) replace(app, standIn);
+  for (const app of ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'])
+    replace(app, standIn);
   replace('migrate', standIn.replace(/process\.send.*/, 'process.exit(0)'));
+  replace('accounts', standIn.replace(/process\.send.*/, "console.log('the link'); process.exit(0)"));
 });
 
 afterEach(async () => {
@@ -76,8 +79,10 @@ function events(): Event[] {
 }
 
 /** A stack on the servers of the test run, unless told otherwise. */
-function stack(options: { port?: number; replicas?: number; POSTGRES_URL?: string; REDIS_URL?: string } = {}) {
-  const defaults = { replicas: 1, port: 0, host: '127.0.0.1', data, LOG_LEVEL: 'info' } as const;
+function stack(options: Partial<StandaloneOptions> = {}) {
+  const ports = { port: 0, accountPort: 0, gpodderPort: 0, host: '127.0.0.1' } as const;
+  const urls = { publicUrl: undefined, accountUrl: undefined, gpodderUrl: undefined } as const;
+  const defaults = { replicas: 1, ...ports, ...urls, data, LOG_LEVEL: 'info' } as const;
   const made = new StandaloneStack(
     { ...defaults, POSTGRES_URL: templateUrl, REDIS_URL: redisUrl, ...options },
     (line) => lines.push(line),
@@ -97,18 +102,79 @@ function isGone(pid: number): boolean {
 }
 
 describe('StandaloneStack', () => {
-  it('starts migrations, services and gateway in this order, and stops them in the reverse one', async () => {
+  it('starts migrations, services and edges in this order, and stops them in the reverse one', async () => {
     const running = stack({ replicas: 2 });
-    const welcome = await running.start();
-    expect(welcome.baseUrl).toBe('http://127.0.0.1:4711');
+    await running.start();
     await running.stop();
     const order = events().map(({ app, what }) => `${what} ${app}`);
-    const services = ['deletion-worker', 'deletion-worker', 'episode', 'episode', 'subscription', 'subscription'];
+    const services = ['account', 'deletion-worker', 'episode', 'subscription'].flatMap((app) => [app, app]);
     expect(order[0]).toBe('start migrate');
-    expect(order.slice(1, 7).toSorted()).toEqual(services.map((app) => `start ${app}`));
-    expect(order.slice(7, 9)).toEqual(['start gateway', 'stop gateway']);
-    expect(order.slice(9).toSorted()).toEqual(services.map((app) => `stop ${app}`));
+    expect(order.slice(1, 9).toSorted()).toEqual(services.map((app) => `start ${app}`));
+    expect(order[9]).toBe('start accounts');
+    expect(order.slice(10, 12).toSorted()).toEqual(['start gateway', 'start gpodder']);
+    expect(order.slice(12, 14).toSorted()).toEqual(['stop gateway', 'stop gpodder']);
+    expect(order.slice(14).toSorted()).toEqual(services.map((app) => `stop ${app}`));
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
+  });
+
+  it('says where API, accounts and gpodder are, and the link by which the first account is made', async () => {
+    const welcome = await stack().start();
+    const environmentOf = (name: string) => events().find(({ app }) => app === name)?.env ?? {};
+    expect(welcome).toEqual({
+      baseUrl: `http://127.0.0.1:${environmentOf('gateway').PORT}`,
+      accountUrl: `http://127.0.0.1:${environmentOf('account').PORT}`,
+      syncUrl: `http://127.0.0.1:${environmentOf('gpodder').PORT}`,
+      data,
+      firstLink: 'the link',
+    });
+  });
+
+  it('is reached under other origins where a proxy has them, which name the issuer', async () => {
+    const origins = { publicUrl: 'https://pods.example', accountUrl: 'https://account.pods.example' };
+    const urls = { ...origins, gpodderUrl: 'https://gpodder.pods.example' };
+    const welcome = await stack(urls).start();
+    expect(welcome).toMatchObject({ baseUrl: urls.publicUrl, accountUrl: urls.accountUrl, syncUrl: urls.gpodderUrl });
+    const environmentOf = (name: string) => events().find(({ app }) => app === name)?.env ?? {};
+    expect(environmentOf('account')).toMatchObject({ PUBLIC_URL: urls.accountUrl, API_URLS: urls.publicUrl });
+    expect(environmentOf('gateway')).toMatchObject({
+      PUBLIC_URL: urls.publicUrl,
+      AUTH_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
+      AUTH_OWN_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
+      AUTH_SERVERS: urls.accountUrl,
+    });
+    expect(environmentOf('gpodder')).toMatchObject({ PUBLIC_URL: urls.gpodderUrl });
+  });
+
+  it('signs sessions of the gpodder API by a key that stays the same, also against one left over in the shell', async () => {
+    vi.stubEnv('SESSION_KEY_FILE', '/nowhere');
+    for (let start = 0; start < 2; start++) {
+      const running = stack();
+      await running.start();
+      await running.stop();
+    }
+    const started = events().filter(({ app, what }) => app === 'gpodder' && what === 'start');
+    const [first, second] = started.map(({ env }) => env);
+    expect(first?.SESSION_KEY).toMatch(/^[\w-]{32,}$/);
+    expect(second?.SESSION_KEY).toBe(first?.SESSION_KEY);
+    expect(first).not.toHaveProperty('SESSION_KEY_FILE');
+  });
+
+  it('gives the account app keys that stay the same; one replica has the port that browsers know', async () => {
+    const accountsOf = async () => {
+      const running = stack({ replicas: 2 });
+      const { accountUrl } = await running.start();
+      await running.stop();
+      const started = events().filter(({ app, what }) => app === 'account' && what === 'start');
+      return { port: new URL(accountUrl).port, environments: started.slice(-2).map(({ env }) => env) };
+    };
+    const { port, environments } = await accountsOf();
+    expect(environments.map(({ PORT }) => PORT).toSorted()).toEqual([port, '0'].toSorted());
+    const [again] = (await accountsOf()).environments;
+    for (const { SECRETS_KEY, KEYS_DIRECTORY = '' } of environments) {
+      expect(SECRETS_KEY).toMatch(/^[\w-]{32}$/);
+      expect(SECRETS_KEY).toBe(again?.SECRETS_KEY);
+      expect(statSync(join(KEYS_DIRECTORY, 'signing-key.json')).mode & 0o777).toBe(0o600);
+    }
   });
 
   it("leaves the deletion worker's database where the operators' command looks, for this user's eyes only", async () => {
@@ -121,7 +187,18 @@ describe('StandaloneStack', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it('gives each app what it needs and no more: a service its own role, the gateway no database', async () => {
+  it("leaves the database of `dump` where that looks, for this user's eyes only, with its own role", async () => {
+    const running = stack();
+    await running.start();
+    await running.stop();
+    const file = join(data, 'dump-database-url');
+    const url = readFileSync(file, 'utf8').trim();
+    expect(new URL(url).username).toBe('podcast_sync_dump');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(events().find(({ app }) => app === 'migrate')?.env['DUMP_DATABASE_URL']).toBe(url);
+  });
+
+  it('gives each app what it needs and no more: a service its own role, the edges no database', async () => {
     const running = stack();
     await running.start();
     await running.stop();
@@ -130,14 +207,17 @@ describe('StandaloneStack', () => {
       ['subscription', 'podcast_sync_subscription'],
       ['episode', 'podcast_sync_episode'],
       ['deletion-worker', 'podcast_sync_deletion'],
+      ['account', 'podcast_sync_account'],
     ] as const) {
       const { DATABASE_URL = '', REDIS_URL } = environmentOf(app);
       expect(new URL(DATABASE_URL).username).toBe(role);
       expect(REDIS_URL).toBe(redisUrl);
       expect(Object.values(environmentOf('migrate'))).toContain(DATABASE_URL);
     }
-    expect(environmentOf('gateway')).toMatchObject({ REDIS_URL: redisUrl, HOST: '127.0.0.1', PORT: '0' });
-    expect(Object.values(environmentOf('gateway')).join(' ')).not.toContain('postgres:');
+    for (const edge of ['gateway', 'gpodder']) {
+      expect(environmentOf(edge)).toMatchObject({ REDIS_URL: redisUrl, HOST: '127.0.0.1' });
+      expect(Object.values(environmentOf(edge)).join(' ')).not.toContain('postgres:');
+    }
     expect(environmentOf('migrate')).toMatchObject({ DATABASE_URL: templateUrl });
   });
 
@@ -150,14 +230,14 @@ describe('StandaloneStack', () => {
     expect([...limits]).toEqual(['--max-old-space-size=384 --max-old-space-size=512']);
   });
 
-  it('starts an app that died again and says so; a gateway keeps the port that it chose', async () => {
+  it('starts an app that died again and says so; a gateway keeps its port', async () => {
     const running = stack();
     await running.start();
     const starts = () => events().filter(({ app, what }) => app === 'gateway' && what === 'start');
     process.kill(starts()[0]?.pid ?? 0, 'SIGKILL');
     await eventually(() => expect(lines).toContain('gateway serves again'));
     expect(lines).toContain('gateway has ended (signal SIGKILL); starting it again in 0.5 s');
-    expect(starts()[1]?.env.PORT).toBe('4711');
+    expect(starts()[1]?.env.PORT).toBe(starts()[0]?.env.PORT);
     await running.stop();
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
   });
@@ -165,6 +245,7 @@ describe('StandaloneStack', () => {
   it.each([
     ['migrate', 'migrate failed (exit code 3)'],
     ['episode', 'episode did not start (exit code 3)'],
+    ['accounts', 'accounts failed (exit code 3)'],
   ])('fails when %s does, saying what it said, and leaves nothing running', async (app, message) => {
     replace(app, 'console.error("this is why"); process.exit(3);');
     const failing = stack();
@@ -197,18 +278,21 @@ describe('StandaloneStack', () => {
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
   });
 
-  it('refuses a busy port before it starts or writes anything', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await eventually(() => expect(other.listening).toBe(true));
-    const { port } = other.address() as AddressInfo;
-    const refused = stack({ port });
-    await expect(refused.start()).rejects.toThrow(StartError);
-    await expect(stack({ port }).start()).rejects.toThrow(`Port ${port} is in use by another program`);
-    await refused.stop();
-    other.close();
-    expect(existsSync(data)).toBe(false);
-    expect(lines).toEqual([]);
-  });
+  it.each(['port', 'accountPort', 'gpodderPort'])(
+    'refuses a busy %s before it starts or writes anything',
+    async (option) => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await eventually(() => expect(other.listening).toBe(true));
+      const { port } = other.address() as AddressInfo;
+      const refused = stack({ [option]: port });
+      await expect(refused.start()).rejects.toThrow(StartError);
+      await expect(stack({ [option]: port }).start()).rejects.toThrow(`Port ${port} is in use by another program`);
+      await refused.stop();
+      other.close();
+      expect(existsSync(data)).toBe(false);
+      expect(lines).toEqual([]);
+    },
+  );
 
   it('starts servers of its own, and a Postgres that crashed again under the same address', async () => {
     const running = stack({ POSTGRES_URL: undefined, REDIS_URL: undefined });

@@ -1,18 +1,16 @@
 import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join, resolve } from 'node:path';
-import { startPostgres, startRedis, StartError, TokenIssuer, type EmbeddedServer } from '#embedded';
+import { freePort, startPostgres, startRedis, StartError, TokenIssuer, type EmbeddedServer } from '#embedded';
 import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
-import { appPrograms, type Backends } from './app.programs.js';
+import { accountKeys, appPrograms, type Backends } from './app.programs.js';
 import { lockData } from './data.lock.js';
 import type { StandaloneOptions } from './standalone.options.js';
 import { SupervisedRun } from './supervised.run.js';
 import type { Welcome } from './welcome.text.js';
 
-/** For whom the first token is. */
-const firstUser = 'ann';
-
 /**
- * Everything on one machine: Postgres, Redis, the migrations, the services and the gateway.
+ * Everything on one machine: Postgres, Redis, the migrations, the services and the edges: gateway and gpodder.
  * - Each is started when what it needs serves, and stopped when nobody uses it any more.
  * - A start that fails, or is stopped half-way, leaves nothing running.
  * - What dies later is started again.
@@ -55,27 +53,46 @@ export class StandaloneStack {
   }
 
   private async startInOrder(): Promise<Welcome> {
-    const { host, port } = this.options;
-    await refuseBusyPort(host, port);
+    const places = await this.choosePlaces();
     const data = resolve(this.options.data);
     this.begun.push(lockData(data));
-    const issuer = await TokenIssuer.open(join(data, 'keys'));
+    const [commandLine, account] = await Promise.all(
+      ['keys', accountKeys].map(async (folder) => (await TokenIssuer.open(join(data, folder))).keySetFile),
+    );
+    const keySets = { commandLine: commandLine as string, account: account as string };
     const backends = await this.startBackends(data);
-    const { LOG_LEVEL: logLevel, replicas } = this.options;
-    const { keySetFile } = issuer;
+    const { LOG_LEVEL: logLevel, host, publicUrl, gpodderUrl, replicas } = this.options;
     const programs = appPrograms(
-      { ...backends, data, host, port, replicas, logLevel, keySetFile, say: this.say },
+      { ...backends, ...places, data, host, publicUrl, gpodderUrl, replicas, logLevel, keySets, say: this.say },
       this.folder,
     );
     this.step('Bringing the database up to date');
     await runToEnd(programs.migrate);
     this.step(`Starting the services (${programs.services.length} processes)`);
     await this.startApps(programs.services);
-    this.step('Starting the gateway');
-    const [gateway] = await this.startApps([programs.gateway]);
-    const address = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-    const baseUrl = `http://${address.includes(':') ? `[${address}]` : address}:${String(gateway?.facts.port ?? port)}`;
-    return { baseUrl, data: this.options.data, user: firstUser, token: await issuer.issue(firstUser) };
+    let firstLink = '';
+    await runToEnd(programs.firstLink, (text) => (firstLink += text));
+    this.step('Starting the gateway, and gpodder for podcast apps of today');
+    await this.startApps(programs.edges);
+    const { baseUrl, accountUrl, syncUrl } = places;
+    return { baseUrl, accountUrl, syncUrl, data: this.options.data, firstLink: firstLink.trim() || undefined };
+  }
+
+  /** The ports, and the URLs that name them: for this machine, or for those that share its network. */
+  private async choosePlaces() {
+    const { host, publicUrl, accountUrl, gpodderUrl } = this.options;
+    const chosen = [];
+    for (const name of portOptions) {
+      await refuseBusyPort(host, this.options[name], name);
+      chosen.push(this.options[name] || (await freePort()));
+    }
+    const [port, accountPort, gpodderPort] = chosen as [number, number, number];
+    if (new Set(chosen).size < chosen.length)
+      throw new StartError('--port, --account-port and --gpodder-port have to differ');
+    const address = reachableAddress(host);
+    const at = (some: number) => `http://${address.includes(':') ? `[${address}]` : address}:${some}`;
+    const urls = { baseUrl: publicUrl ?? at(port), accountUrl: accountUrl ?? at(accountPort) };
+    return { port, accountPort, gpodderPort, ...urls, syncUrl: gpodderUrl ?? at(gpodderPort) };
   }
 
   private async startBackends(data: string): Promise<Backends> {
@@ -107,16 +124,9 @@ export class StandaloneStack {
 
   /** Starts apps side by side; they are stopped together. */
   private async startApps(programs: readonly AppProgram[]): Promise<AppProcess[]> {
-    const runs = programs.map((program) => {
-      let { environment } = program;
-      const begin = async (stopped: AbortSignal) => {
-        const app = await AppProcess.start({ ...program, environment }, stopped);
-        // One that chose its port keeps it.
-        if (typeof app.facts.port === 'number') environment = { ...environment, PORT: String(app.facts.port) };
-        return app;
-      };
-      return new SupervisedRun(program.name, begin, this.say);
-    });
+    const runs = programs.map(
+      (program) => new SupervisedRun(program.name, (stopped) => AppProcess.start(program, stopped), this.say),
+    );
     this.apps.push(...runs);
     this.begun.push(async () => void (await Promise.all(runs.map((run) => run.stop()))));
     return Promise.all(runs.map((run) => run.start()));
@@ -137,8 +147,21 @@ export class StandaloneStack {
   }
 }
 
+const portOptions = ['port', 'accountPort', 'gpodderPort'] as const;
+type PortOption = (typeof portOptions)[number];
+
+/**
+ * The address that a host is reached by: where it means all of them, that of this machine in the local network, so that
+ * phones find it, or itself where it has none.
+ */
+function reachableAddress(host: string): string {
+  if (host !== '0.0.0.0' && host !== '::') return host;
+  const addresses = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
+  return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
+}
+
 /** Found out before anything is started: a newcomer's first problem should leave nothing behind. */
-async function refuseBusyPort(host: string, port: number): Promise<void> {
+async function refuseBusyPort(host: string, port: number, option: PortOption): Promise<void> {
   const probe = createServer();
   const failure = await new Promise<NodeJS.ErrnoException | undefined>((settle) => {
     probe.once('error', settle);
@@ -146,7 +169,8 @@ async function refuseBusyPort(host: string, port: number): Promise<void> {
   });
   if (failure?.code === 'EADDRINUSE')
     throw new StartError(
-      `Port ${port} is in use by another program. Choose another one: npm start -- --port ${port + 1}`,
+      `Port ${port} is in use by another program. Choose another one: npm start -- ` +
+        `--${option.replace('Port', '-port')} ${port === 65_535 ? 0 : port + 10}`,
     );
   if (failure) throw new StartError(`It can't listen on ${host}:${port}: ${failure.message}`);
 }

@@ -1,18 +1,38 @@
 import { describe, expect, it } from 'vitest';
 import { welcomeText } from './welcome.text.js';
 
-const welcome = { baseUrl: 'http://127.0.0.1:3000', data: '.data', user: 'ann', token: 'a.b.c' };
+const welcome = {
+  baseUrl: 'http://127.0.0.1:3000',
+  accountUrl: 'http://127.0.0.1:3002',
+  syncUrl: 'http://127.0.0.1:3001',
+  data: '.data',
+  firstLink: 'http://127.0.0.1:3002/links/abc',
+};
 
 describe('welcomeText', () => {
-  it('has the base URL, the API reference, a token to paste and a first call', () => {
+  it('has the base URL, the API reference, the link to the first account, and a first call to paste', () => {
     const lines = welcomeText(welcome).split('\n');
     expect(lines).toContain('  Base URL       http://127.0.0.1:3000');
     expect(lines).toContain('  API reference  http://127.0.0.1:3000/docs');
-    expect(lines).toContain('TOKEN=a.b.c');
+    expect(lines).toContain('  Accounts       http://127.0.0.1:3002');
+    expect(lines).toContain('  http://127.0.0.1:3002/links/abc');
+    expect(lines).toContain('TOKEN=$(npm run -s login -- --api http://127.0.0.1:3000)');
     expect(lines).toContain('curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:3000/subscriptions');
   });
 
-  it('tells how to make a token where the data is kept elsewhere', () => {
-    expect(welcomeText({ ...welcome, data: '/srv/x' })).toContain('npm run -s token -- USER --data /srv/x');
+  it.each(['AntennaPod', 'Cardo', 'GNOME Podcasts', 'Kasts', 'gPodder', 'Music Assistant'])(
+    'says in one line what to type where in %s',
+    (client) => {
+      const [line, ...others] = welcomeText(welcome).match(new RegExp(`^  ${client} .*$`, 'gm')) ?? [];
+      expect(line).toContain(welcome.syncUrl);
+      expect(line).toMatch(/app password|allow it in the browser/);
+      expect(others).toEqual([]);
+    },
+  );
+
+  it('says where people sign in, where there is an account already', () => {
+    const text = welcomeText({ ...welcome, firstLink: undefined });
+    expect(text).toContain('People sign in at http://127.0.0.1:3002');
+    expect(text).not.toContain('/links/');
   });
 });

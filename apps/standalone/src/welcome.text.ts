@@ -1,25 +1,52 @@
-import { defaultData } from './standalone.options.js';
-
 /** What a person needs to know once everything runs. */
 export interface Welcome {
   readonly baseUrl: string;
+  readonly accountUrl: string;
+  /** Where clients of the gpodder API sync. */
+  readonly syncUrl: string;
   readonly data: string;
-  readonly user: string;
-  readonly token: string;
+  /** Where the first account is made, once; absent where there is one. */
+  readonly firstLink: string | undefined;
 }
 
-/** The end of a start: where it is, and a first call to paste. */
-export function welcomeText({ baseUrl, data, user, token }: Welcome): string {
-  const others = `npm run -s token -- USER${data === defaultData ? '' : ` --data ${data}`}`;
+/** The end of a start: where it is, and how a person gets in. */
+export function welcomeText({ baseUrl, accountUrl, syncUrl, data, firstLink }: Welcome): string {
+  const begin = firstLink
+    ? `Make the first account in a browser. This link works once, and for seven days:\n\n  ${firstLink}`
+    : `People sign in at ${accountUrl}`;
   return `
 Podcast Sync is ready. Ctrl-C stops it; its data stays in ${data}.
 
   Base URL       ${baseUrl}
   API reference  ${baseUrl}/docs
+  Accounts       ${accountUrl}
+  Podcast apps   ${syncUrl}
 
-A token for ${user} (for others: ${others}), and a first call:
+${begin}
 
-TOKEN=${token}
+${clientsText(syncUrl)}
+
+An app of the Open Podcast API asks for the base URL and opens the sign-in by itself. For a first call from a terminal:
+
+TOKEN=$(npm run -s login -- --api ${baseUrl})
 curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/subscriptions
 `;
+}
+
+/** What people type into the podcast apps of today, one app a line; docs/clients.md has every step. */
+function clientsText(syncUrl: string): string {
+  const signIn = 'then allow it in the browser';
+  const typed = 'your name, an app password';
+  const clients = [
+    ['AntennaPod', `Settings > Synchronization > Nextcloud: ${syncUrl}, ${signIn}`],
+    ['Cardo', `settings, sync with Nextcloud: ${syncUrl}, ${signIn}`],
+    ['GNOME Podcasts', `preferences, sync with Nextcloud: ${syncUrl}, ${signIn}`],
+    ['Kasts', `Settings > Synchronization > Login > gpodder.net: ${typed}; custom server ${syncUrl}`],
+    ['gPodder', `Preferences > gpodder.net: server ${syncUrl}, ${typed}`],
+    ['Music Assistant', `Settings > Providers > gPodder > gpodder server: ${syncUrl}, ${typed}`],
+  ] as const;
+  const lines = clients.map(([name, steps]) => `  ${name.padEnd(15)}  ${steps}`);
+  return `Podcast apps of today sync by the gpodder API; npm run -s app-password -- NAME prints an app password:
+
+${lines.join('\n')}`;
 }

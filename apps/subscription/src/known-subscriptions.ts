@@ -1,76 +1,13 @@
-import { hash } from 'node:crypto';
-import { countedTime, isSuperseded } from '#contracts';
-import { podcastGuid } from './podcast-guid.rule.js';
-import { type Remaining, RemainingQuota } from './remaining.quota.js';
+import { countedTime, isSuperseded, podcastGuid } from '#contracts';
+import { RemainingQuota } from './remaining.quota.js';
+import type { Changes, GuidName, Loaded, Merge } from './subscription.changes.js';
+import { flippedAt, laterOf, urlChange } from './subscription.changes.js';
+import * as stored from './subscription.row.js';
 
-/** A subscription as it is stored; one with `deleted` is a tombstone. Times are stamps, but for `subscribedAt`. */
-export interface SubscriptionRow {
-  id: number;
-  feedUrl: string;
-  guid: string;
-  isSubscribed: boolean;
-  /** When the listener subscribed or unsubscribed (UTC with microseconds); from a DELETE on, its time. */
-  subscribedAt: string;
-  subscriptionChanged: string;
-  guidChanged: string | null;
-  /** How many of its guids a client sent that are not derived from one of its URLs. */
-  declaredGuids: number;
-  /** The deletion that is PENDING for it. */
-  deletionId: number | null;
-  deleted: string | null;
-  mergedInto: number | null;
-  mergedAt: string | null;
-  /** Of a tombstone: whether a live subscription took its feedUrl. */
-  hasLostUrl?: boolean;
-}
+export type { Changes, Loaded, Merge };
 
-/** Which subscription a guid names, whether a client ever sent it, and whether it is derived from one of its URLs. */
-type GuidName = [subscriptionId: number, sent: boolean, derived: boolean];
-
-/** What a write has read: every row that a guid or URL of the request names, and ids for new rows. */
-export interface Loaded {
-  rows: SubscriptionRow[];
-  guids: [guid: string, ...name: GuidName][];
-  /** By the SHA-256 of the URL in hexadecimal. */
-  urls: [urlSha256: string, subscriptionId: number][];
-  newIds: number[];
-  /** What remains of the quotas. */
-  left: Remaining;
-  /** The time of the database, UTC with microseconds. */
-  now: string;
-}
-
-/** One subscription that becomes part of another; one that was a tombstone has no states. */
-export interface Merge {
-  from: number;
-  into: number;
-  hasStates: boolean;
-}
-
-/** What a write changes. */
-export interface Changes {
-  rows: (SubscriptionRow & { changed: string })[];
-  guids: [guid: string, ...name: GuidName][];
-  urls: [urlSha256: string, subscriptionId: number][];
-  formerGuids: [subscriptionId: number, guid: string][];
-  /** In their order; `survivor` is what `into` has become part of in the end. */
-  merges: (Merge & { survivor: number })[];
-}
-
-/** The key under which a feed URL is stored. */
-export function urlKey(feedUrl: string): string {
-  return hash('sha256', feedUrl, 'hex');
-}
-
-/** Whether a subscription is there, also while its deletion is PENDING. */
-export function isLive(row: SubscriptionRow | undefined): row is SubscriptionRow {
-  return row?.deleted === null;
-}
-
-/** Whether it is subscribed, and no DELETE says otherwise. */
-export function isStillSubscribed(row: SubscriptionRow): boolean {
-  return row.isSubscribed && row.deletionId === null;
-}
+type SubscriptionRow = stored.SubscriptionRow;
+const { isLive, isStillSubscribed } = stored;
 
 /**
  * The part of a user's subscriptions that one write is about, in memory: which subscription owns which guid and URL,
@@ -84,24 +21,30 @@ export class KnownSubscriptions {
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, GuidName>;
   private readonly urls: Map<string, number>;
-  /** Each URL is hashed once: a rule asks for it again and again. */
-  private readonly keys = new Map<string, string>();
+  /** Of rows as they were read: those that are subscribed. */
+  private readonly loadedSubscribed: ReadonlySet<number>;
+  /** Of the URLs that it was asked for, and of those of a load. */
+  readonly hashed = new stored.UrlKeys();
   private readonly created = new Set<number>();
   private readonly changedRows = new Set<number>();
   private readonly changedGuids = new Set<string>();
   private readonly changedUrls = new Set<string>();
+  private readonly formerUrls = new Set<string>();
   private readonly formerGuids = new Map<number, string>();
+  private readonly history: Changes['formerGuids'] = [];
   private readonly merges: Merge[] = [];
+  private idsTaken = 0;
 
   constructor(
     private readonly loaded: Loaded,
-    private readonly stamp: string,
+    readonly stamp: string,
     /** When the request arrived, in milliseconds since 1970. */
-    private readonly arrivedMs: number,
+    readonly arrivedMs: number,
   ) {
     this.rows = new Map(loaded.rows.map((row) => [row.id, { ...row }]));
     this.guids = new Map(loaded.guids.map(([guid, ...name]) => [guid, name]));
     this.urls = new Map(loaded.urls);
+    this.loadedSubscribed = new Set(loaded.rows.filter(({ isSubscribed }) => isSubscribed).map(({ id }) => id));
     this.quota = new RemainingQuota(loaded.left);
   }
 
@@ -111,7 +54,7 @@ export class KnownSubscriptions {
   }
 
   byUrl(feedUrl: string): SubscriptionRow | undefined {
-    const id = this.urls.get(this.keyOf(feedUrl));
+    const id = this.urls.get(this.hashed.keyOf(feedUrl));
     return id === undefined ? undefined : this.standing(id);
   }
 
@@ -122,30 +65,66 @@ export class KnownSubscriptions {
     return row;
   }
 
-  create(feedUrl: string, guid: string, sent: boolean, timestamp?: string): SubscriptionRow {
-    const id = this.loaded.newIds[this.created.size];
+  /** The id of a new row. Lists have rows in the order of ids. */
+  takeId(): number {
+    const id = this.loaded.newIds[this.idsTaken++];
     if (id === undefined) throw new Error('more subscriptions than entries');
-    const row: SubscriptionRow = {
-      id,
-      feedUrl,
-      guid,
-      isSubscribed: false,
-      subscribedAt: '1970-01-01T00:00:00.000000Z',
-      subscriptionChanged: this.stamp,
-      guidChanged: null,
-      declaredGuids: 0,
-      deletionId: null,
-      deleted: null,
-      mergedInto: null,
-      mergedAt: null,
-    };
-    this.quota.take('live');
-    this.rows.set(id, row);
-    this.created.add(id);
+    return id;
+  }
+
+  create(feedUrl: string, guid: string, sent: boolean, timestamp?: string, id = this.takeId()): SubscriptionRow {
+    const row = this.introduce(feedUrl, guid, sent, id);
     this.setSubscribed(row, true, timestamp);
+    return row;
+  }
+
+  /** Makes one that nobody has subscribed. */
+  introduce(feedUrl: string, guid: string, sent: boolean, id = this.takeId()): SubscriptionRow {
+    const row = this.blank(id, feedUrl, guid);
+    this.quota.take('live');
     this.nameGuid(row, guid, sent);
     this.nameUrl(row, feedUrl);
     return row;
+  }
+
+  /** Makes a row of what another system has, without a name. */
+  place(id: number, feedUrl: string, guid: string, standing: Partial<SubscriptionRow>): SubscriptionRow {
+    const row = Object.assign(this.blank(id, feedUrl, guid), standing);
+    if (row.mergedInto !== null) this.quota.take('pointers');
+    else if (isLive(row)) this.quota.take('live');
+    return row;
+  }
+
+  /** Adds a further guid, unless it is another one's; of the row's own it says how it came about. */
+  addGuid(row: SubscriptionRow, guid: string, sent: boolean, derived: boolean): void {
+    const owner = this.byGuid(guid);
+    if (!owner || (owner === row && this.created.has(row.id))) this.own(guid, [row.id, sent, derived]);
+  }
+
+  /** Adds a further URL by its {@link urlKey}, unless it is another one's. */
+  addUrl(row: SubscriptionRow, key: string): void {
+    if (this.urls.has(key)) return;
+    this.quota.take('urls');
+    this.urls.set(key, row.id);
+    this.changedUrls.add(key);
+  }
+
+  /** Under which guids another system showed a row that is new here, the oldest first. No time is after the stamp. */
+  remember(
+    row: SubscriptionRow,
+    former: readonly (readonly [guid: string, replaced: string])[],
+    changed?: string,
+  ): void {
+    if (!this.created.has(row.id)) return;
+    const kept = new Map(former.map(([guid, replaced]) => [stored.earlierOf(this.stamp, replaced), guid]));
+    for (const [replaced, guid] of kept) this.history.push([row.id, guid, replaced]);
+    this.quota.take('guidChanges', kept.size);
+    if (changed !== undefined || kept.size > 0) row.guidChanged = stored.earlierOf(this.stamp, changed ?? this.stamp);
+  }
+
+  /** Whether a URL names one, by its {@link urlKey}. */
+  hasUrl(key: string): boolean {
+    return this.urls.has(key);
   }
 
   /** Whether what stands is newer than a change of `isSubscribed`. */
@@ -176,6 +155,7 @@ export class KnownSubscriptions {
 
   /** Makes a URL the current one; the former one still names the subscription. */
   moveTo(row: SubscriptionRow, feedUrl: string): void {
+    if (row.feedUrl !== feedUrl) this.formerUrls.add(row.feedUrl);
     row.feedUrl = feedUrl;
     row.hasLostUrl = false;
     this.stampSubscription(row);
@@ -217,9 +197,9 @@ export class KnownSubscriptions {
 
   /** Makes a URL name a subscription, and the guid derived from it unless that is another live one's. */
   nameUrl(row: SubscriptionRow, feedUrl: string): void {
-    const [key, former] = [this.keyOf(feedUrl), this.byUrl(feedUrl)];
+    const [key, former] = [this.hashed.keyOf(feedUrl), this.byUrl(feedUrl)];
     if (!former) this.quota.take('urls');
-    else if (former !== row && former.feedUrl === feedUrl) former.hasLostUrl = true;
+    else if (former !== row) this.passUrl(feedUrl, former, row);
     this.urls.set(key, row.id);
     this.changedUrls.add(key);
     this.nameDerived(row, podcastGuid(feedUrl), former);
@@ -240,22 +220,51 @@ export class KnownSubscriptions {
     return {
       rows: [...this.changedRows].map((id) => {
         const row = this.rows.get(id) as SubscriptionRow;
-        return withChanged(row.mergedInto === null ? row : { ...row, mergedInto: this.standing(id).id });
+        const flipped = this.flippedOf(row);
+        const pointsTo = row.mergedInto === null ? {} : { mergedInto: this.standing(id).id };
+        return stored.withChanged({ ...row, ...pointsTo, flipped });
       }),
       guids: [...this.changedGuids].map((guid) => {
         const [id, ...flags] = this.guids.get(guid) as GuidName;
         return [guid, this.standing(id).id, ...flags];
       }),
-      urls: [...this.changedUrls].map((key) => [key, this.standing(this.urls.get(key) as number).id]),
-      formerGuids: [...this.formerGuids],
+      urls: [...this.changedUrls].map((key) =>
+        urlChange(key, this.standing(this.urls.get(key) as number), this.hashed.urlOf(key)),
+      ),
+      formerUrls: [...this.formerUrls],
+      formerGuids: [...this.formerGuids, ...this.history],
       merges: this.merges.map((merge) => ({ ...merge, survivor: this.standing(merge.from).id })),
+      added: { ...this.quota.taken },
     };
   }
 
-  private keyOf(feedUrl: string): string {
-    const key = this.keys.get(feedUrl) ?? urlKey(feedUrl);
-    this.keys.set(feedUrl, key);
-    return key;
+  private blank(id: number, feedUrl: string, guid: string): SubscriptionRow {
+    const row = stored.blankRow(id, feedUrl, guid, this.stamp);
+    this.rows.set(id, row);
+    this.created.add(id);
+    this.changedRows.add(id);
+    return row;
+  }
+
+  /**
+   * When it was last subscribed or unsubscribed: now, where this write did, whatever it did on the way there. What
+   * another system has unsubscribed or deleted counts as this write's.
+   */
+  private flippedOf(row: SubscriptionRow): string | null {
+    return flippedAt(row, this.loadedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
+  }
+
+  /**
+   * A URL of one becomes another's. A client that knows a feed by it knows the other one from now on: where that is not
+   * subscribed it is told so, and it is told anew of the one that it does not know any more.
+   */
+  private passUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
+    if (from.feedUrl === feedUrl) from.hasLostUrl = true;
+    if (this.flippedOf(from) === null) return;
+    for (const row of [...(from.isSubscribed ? [from] : []), ...(into.isSubscribed ? [] : [into])]) {
+      row.flipped = this.stamp;
+      this.stampSubscription(row);
+    }
   }
 
   /** The time of a change that is not superseded. A clamped one that changes nothing leaves what stands. */
@@ -270,6 +279,9 @@ export class KnownSubscriptions {
     if (from.deleted === null) this.quota.take('live', -1);
     this.quota.take('pointers');
     this.merges.push({ from: from.id, into: into.id, hasStates: from.deleted === null });
+    // Who has not heard of the one has not heard of both.
+    into.flipped = laterOf(this.flippedOf(from), this.flippedOf(into));
+    this.formerUrls.add(from.feedUrl);
     from.mergedInto = into.id;
     from.mergedAt = this.stamp;
     into.declaredGuids += from.declaredGuids;
@@ -315,14 +327,4 @@ export class KnownSubscriptions {
     row.declaredGuids += count;
     this.changedRows.add(row.id);
   }
-}
-
-/** Adds the stamp that `since` is compared with (GET /subscriptions). Stamps compare as texts. */
-function withChanged(row: SubscriptionRow): SubscriptionRow & { changed: string } {
-  if (row.mergedAt !== null) return { ...row, changed: row.mergedAt };
-  const changed = [row.guidChanged, row.deleted].reduce<string>(
-    (latest, stamp) => (stamp !== null && stamp > latest ? stamp : latest),
-    row.subscriptionChanged,
-  );
-  return { ...row, changed };
 }

@@ -1,4 +1,4 @@
-import type { SubscriptionRow } from './known-subscriptions.js';
+import type { SubscriptionRow } from './subscription.row.js';
 
 /** The most pairs of subscriptions that one POST merges, and the most states that they may have together. */
 const mostPairs = 8;

@@ -10,7 +10,8 @@ export type Remaining = Record<Bounded, number>;
  * quota allows keeps it, and gets no more.
  */
 export class RemainingQuota {
-  private readonly taken: Remaining = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
+  /** How much was added of each so far; a negative number is what was removed. */
+  readonly taken: Remaining = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
 
   constructor(private readonly remaining: Remaining) {}
 

@@ -6,21 +6,24 @@ import {
   type RequestOf,
   type Subscribed,
   type subscribe,
+  podcastGuid,
 } from '#contracts';
-import { isLive, isStillSubscribed, type KnownSubscriptions, type SubscriptionRow } from './known-subscriptions.js';
+import type { KnownSubscriptions } from './known-subscriptions.js';
+import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription.row.js';
 import type { MergeBudget } from './merge.budget.js';
-import { podcastGuid } from './podcast-guid.rule.js';
 
 type Entry = RequestOf<typeof subscribe>['entries'][number];
-type Fault = { code: EntryFailureCode; message: string; guid?: string };
+export type Fault = { code: EntryFailureCode; message: string; guid?: string };
 
 /** A valid entry; `guid` is what the client sent, `derivedGuid` what is derived from the URL. */
-interface UsableEntry {
+export interface UsableEntry {
   feedUrl: string;
   guid?: string;
   derivedGuid: string;
   /** When the listener subscribed, by the client's clock; UTC with microseconds. */
   timestamp?: string;
+  /** Of the row where the entry makes a new one. */
+  id?: number;
   fault?: undefined;
 }
 
@@ -32,7 +35,7 @@ export type JudgedEntry = UsableEntry | { feedUrl: string; fault: Fault };
  * whether its URL or guid is added to it, as the current one or as a further name. `same` is another subscription that
  * turns out to be the same podcast; `taken` is one that has the URL and is not.
  */
-interface Meaning {
+export interface Meaning {
   row?: SubscriptionRow;
   url?: 'current' | 'alias';
   guid?: 'current' | 'alias';
@@ -40,7 +43,7 @@ interface Meaning {
   taken?: SubscriptionRow;
 }
 
-const limitReached: Fault = {
+export const limitReached: Fault = {
   code: 'limit_reached',
   message: 'You have as many subscriptions, or names of them, as you may',
 };
@@ -48,7 +51,7 @@ const tooMuchToMerge: Fault = {
   code: 'limit_reached',
   message: 'Another subscription is the same podcast, and too much to merge here: merge it by PATCH new_feed_url',
 };
-const superseded: Fault = {
+export const superseded: Fault = {
   code: 'superseded',
   message: 'The subscription was unsubscribed or deleted later than that',
 };
@@ -89,9 +92,14 @@ export function applyBatch(
   return { success, failure };
 }
 
-function applyEntry(known: KnownSubscriptions, entry: UsableEntry, budget: MergeBudget): SubscriptionRow | Fault {
+/** Applies one entry to what earlier ones left. */
+export function applyEntry(
+  known: KnownSubscriptions,
+  entry: UsableEntry,
+  budget: MergeBudget,
+): SubscriptionRow | Fault {
   const { feedUrl, guid, derivedGuid, timestamp } = entry;
-  const { row, same, taken, ...names } = guid === undefined ? find(known, entry) : follow(known, entry, guid);
+  const { row, same, taken, ...names } = meaningOf(known, entry);
   if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
   // Merging brings the later time of the two: what was unsubscribed or deleted since stays so.
   if (row && same && !isStillSubscribed(same) && known.isSuperseded(same, true, timestamp))
@@ -108,7 +116,7 @@ function applyEntry(known: KnownSubscriptions, entry: UsableEntry, budget: Merge
   });
   if (!isAllowed) return limitReached;
   if (same && row && !budget.take(same, row)) return tooMuchToMerge;
-  if (!row) return known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp);
+  if (!row) return known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp, entry.id);
   if (same) known.merge(same, row);
   if (guid !== undefined && names.guid === 'current') known.changeGuid(row, guid);
   else if (guid !== undefined) known.nameGuid(row, guid, true);
@@ -119,18 +127,24 @@ function applyEntry(known: KnownSubscriptions, entry: UsableEntry, budget: Merge
   return row;
 }
 
-/**
- * An entry older than what stands moves nothing; its names still become names of a live subscription, where they are
- * nobody's or a tombstone's.
- */
+/** An entry older than what stands moves nothing, and names a live subscription all the same. */
 function applySuperseded(known: KnownSubscriptions, entry: UsableEntry, row: SubscriptionRow): SubscriptionRow | Fault {
   if (!isLive(row)) return superseded;
-  const { feedUrl, guid } = entry;
+  nameFreely(known, entry, row);
+  return isStillSubscribed(row) ? row : superseded;
+}
+
+/** Names of an entry become names of a live subscription, where they are nobody's or a tombstone's. */
+export function nameFreely(known: KnownSubscriptions, { feedUrl, guid }: UsableEntry, row: SubscriptionRow): void {
   const isFree = (owner: SubscriptionRow | undefined) => !isLive(owner);
   if (guid !== undefined && isFree(known.byGuid(guid)) && known.quota.allows({ guids: 1, pointers: 1 }))
     known.nameGuid(row, guid, true);
   if (isFree(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 })) known.nameUrl(row, feedUrl);
-  return isStillSubscribed(row) ? row : superseded;
+}
+
+/** What an entry means by what is known. */
+export function meaningOf(known: KnownSubscriptions, entry: UsableEntry): Meaning {
+  return entry.guid === undefined ? find(known, entry) : follow(known, entry, entry.guid);
 }
 
 /** An entry without a guid names a subscription by its URL, or else by the guid derived from it, and never moves it. */

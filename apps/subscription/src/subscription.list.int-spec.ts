@@ -35,6 +35,15 @@ async function page(options: Partial<ListRequest> = {}) {
   return { ...answer, items: contentOf(answer.items, subscriptionSchema.array()) };
 }
 
+/** The deletion worker's cascade, as far as it touches subscriptions. */
+async function bury(guid: string): Promise<void> {
+  await world.owner.query(
+    `UPDATE subscription.subscriptions SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now()
+     WHERE user_id = $1 AND guid = $2`,
+    [userId, guid],
+  );
+}
+
 const list = async (since?: string): Promise<Subscription[]> => (await page({ since })).items;
 const clock = async (): Promise<string> => (await page()).clock;
 
@@ -77,6 +86,20 @@ describe('the list of subscriptions', () => {
     expect(await shown(t0)).toEqual([[a, c, t2]]);
     expect(await shown(t1)).toEqual([[b, c, t2]]);
     expect(await shown(t2)).toEqual([[c, undefined, undefined]]);
+  });
+
+  it('shows no guid that has become that of another one: what is shown of that would be undone', async () => {
+    const [alive, a] = [await add(1), await add(2)];
+    const b = randomUUID();
+    await update(a, { newGuid: b });
+    await bury(b);
+    // A guid of a tombstone with a URL of a live one passes to that.
+    await add(1, a);
+    await update(alive, { newGuid: a });
+    expect((await list()).map((item) => [item.guid, item.new_guid])).toEqual([
+      [alive, a],
+      [b, undefined],
+    ]);
   });
 
   it('shows no new_guid for a guid that was left and came back', async () => {
@@ -229,13 +252,23 @@ describe('a subscription that was merged into another', () => {
     });
   });
 
+  it('is left out, also of the total, when its guid has become that of another one', async () => {
+    const [survivor, merged, alive] = [await add(1), await add(2), await add(3)];
+    await update(survivor, { newFeedUrl: feed(2) });
+    await bury(survivor);
+    await add(3, merged);
+    await update(alive, { newGuid: merged });
+    const { items, total } = await page();
+    expect(items.map((item) => [item.guid, item.new_guid])).toEqual([
+      [survivor, undefined],
+      [alive, merged],
+    ]);
+    expect(total).toBe(2);
+  });
+
   it('of a tombstone shows its survivor and is not deleted', async () => {
     const [a, b] = [await add(1), await add(2)];
-    await world.owner.query(
-      `UPDATE subscription.subscriptions SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now()
-       WHERE user_id = $1 AND guid = $2`,
-      [userId, b],
-    );
+    await bury(b);
     expect((await list()).at(1)).toHaveProperty('deleted');
     await update(a, { newFeedUrl: feed(2) });
     expect((await list()).at(1)).toMatchObject({ guid: b, new_guid: a, is_subscribed: true });

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { FeedService } from './feeds.service.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { SubscriptionController } from './subscription.controller.js';
 import { SubscriptionService } from './subscription.service.js';
@@ -10,7 +11,7 @@ export class SubscriptionModule {
     return {
       module: SubscriptionModule,
       controllers: [SubscriptionController],
-      providers: [SubscriptionService, { provide: QUOTAS, useValue: quotas }],
+      providers: [SubscriptionService, FeedService, { provide: QUOTAS, useValue: quotas }],
     };
   }
 }

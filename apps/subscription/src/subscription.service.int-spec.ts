@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { subscribedSchema, subscriptionSchema, updatedSchema } from '#contracts';
+import { subscribedSchema, subscriptionSchema, updatedSchema, podcastGuid } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { openService, type ServiceWorld } from '../testing/service.world.js';
-import { podcastGuid } from './podcast-guid.rule.js';
 
 let world: ServiceWorld;
 let userId: string;

@@ -5,6 +5,8 @@ import {
   type getSubscription,
   JsonText,
   type ListRequest,
+  type loadSubscriptions,
+  type LoadVerdicts,
   parseTime,
   type RequestOf,
   type subscribe,
@@ -12,15 +14,26 @@ import {
   type Subscription,
   type Updated,
   type updateSubscription,
+  podcastGuid,
 } from '#contracts';
-import { Database } from '#database';
+import { Database, raiseClock, type Transaction } from '#database';
 import type { CallContext } from '#transport';
 import { KnownSubscriptions } from './known-subscriptions.js';
+import { applyLoads, judgeLoad, type UsableLoad } from './load.rule.js';
 import { MergeBudget } from './merge.budget.js';
-import { podcastGuid } from './podcast-guid.rule.js';
+import { isNothing } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
-import { countStates, findByGuid, listChanged, named, saveChanges, toLoaded } from './subscription.store.js';
+import {
+  countStates,
+  type Found,
+  findByGuid,
+  findPointers,
+  named,
+  saveChanges,
+  toLoaded,
+} from './subscription.store.js';
+import { listChanged } from './subscription.list.js';
 import { applyPatch } from './update.rule.js';
 
 /**
@@ -49,20 +62,41 @@ export class SubscriptionService {
       newRows: accepted.length,
       quotas: this.quotas,
     });
-    const write = { userId, smallAnswer: false, reads, ...budget(context) };
+    const write = { userId, smallAnswer: false, changes, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
-      const loaded = toLoaded(transaction.found);
-      const apply = (merges: MergeBudget) => {
-        const known = new KnownSubscriptions(loaded, transaction.stamp, context.arrivedMs);
-        return { verdicts: applyBatch(known, entries, merges), known };
-      };
-      const merges = new MergeBudget();
-      let applied = apply(merges);
-      // Rarely: subscriptions turned out to be one, and merging them has bounds.
-      if (merges.asked.size > 0)
-        applied = apply(new MergeBudget(await countStates(transaction, userId, [...merges.asked])));
-      if (accepted.length > 0) await saveChanges(transaction, userId, applied.known.changes(), this.quotas);
-      return JsonText.of(applied.verdicts);
+      const { verdicts, known } = await withMerges(transaction, userId, context, (of, merges) =>
+        applyBatch(of, entries, merges),
+      );
+      if (accepted.length > 0) await saveChanges(transaction, userId, known.changes(), this.quotas);
+      return JsonText.of(verdicts);
+    });
+  }
+
+  /** Writes a chunk of one user's subscriptions out of a file (docs/data.md). Of one that changes nothing nothing is left. */
+  async load(request: RequestOf<typeof loadSubscriptions>, context: CallContext): Promise<LoadVerdicts> {
+    const { userId, clock, distinct = false } = request;
+    // By itself, as the write's stamp is taken where it begins; without the entries it changes nothing of what lists say.
+    if (clock !== undefined) await this.database.change(raiseClock, [userId, clock]);
+    if (request.entries.length === 0) return { refused: [], clamped: 0 };
+    const entries = request.entries.map(judgeLoad);
+    const accepted = entries.filter((entry) => entry.fault === undefined);
+    const reads = named(userId, {
+      guids: accepted.flatMap((entry) => guidsOf(entry)),
+      urls: accepted.map((entry) => entry.feedUrl),
+      keys: accepted.flatMap((entry) => entry.urlKeys),
+      newRows: accepted.length,
+      quotas: this.quotas,
+    });
+    const pointing = accepted.filter(({ kind }) => kind === 'pointer').map((entry) => entry.guid ?? entry.derivedGuid);
+    const write = { userId, smallAnswer: false, changes, reads, ...budget(context) };
+    return this.database.write(write, async (transaction) => {
+      const pointers = await findPointers(transaction, userId, pointing);
+      const apply = (...[known, merges]: On) => applyLoads(known, entries, merges, { pointers, distinct });
+      const { verdicts, known } = await withMerges(transaction, userId, context, apply);
+      const changes = known.changes();
+      if (isNothing(changes)) transaction.leaveNothing();
+      else await saveChanges(transaction, userId, changes, this.quotas);
+      return verdicts;
     });
   }
 
@@ -80,9 +114,8 @@ export class SubscriptionService {
     if (newFeedUrl !== undefined && faultInHttpUrl(newFeedUrl) !== undefined) throw new Failure('invalid');
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
-    const quotas = newGuid === undefined && newFeedUrl === undefined ? undefined : this.quotas;
-    const reads = named(userId, { guids, urls, newRows: 0, quotas });
-    const write = { userId, smallAnswer: true, reads, ...budget(context) };
+    const reads = named(userId, { guids, urls, newRows: 0, quotas: this.quotas });
+    const write = { userId, smallAnswer: true, changes, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp, context.arrivedMs);
       const row = known.byGuid(guid);
@@ -118,6 +151,45 @@ export class SubscriptionService {
   list(request: ListRequest) {
     return listChanged(this.database, request);
   }
+}
+
+/** What a write changes, as events tell it; one that merges episodes says so itself. */
+const changes = ['subscriptions'] as const;
+/** What rules that may merge work on. */
+type On = [known: KnownSubscriptions, merges: MergeBudget];
+
+/**
+ * Applies rules to what a write has read; a second time where, rarely, subscriptions turned out to be one, as merging
+ * them has bounds.
+ */
+async function withMerges<Verdicts>(
+  transaction: Transaction<Found>,
+  userId: string,
+  context: CallContext,
+  apply: (...on: On) => Verdicts,
+): Promise<{ verdicts: Verdicts; known: KnownSubscriptions }> {
+  const loaded = toLoaded(transaction.found);
+  const once = (merges: MergeBudget) => {
+    const known = new KnownSubscriptions(loaded, transaction.stamp, context.arrivedMs);
+    return { verdicts: apply(known, merges), known };
+  };
+  const merges = new MergeBudget();
+  const applied = once(merges);
+  if (merges.asked.size === 0) return applied;
+  return once(new MergeBudget(await countStates(transaction, userId, [...merges.asked])));
+}
+
+/** Every guid that an entry of a load speaks of. */
+function guidsOf({ guid, derivedGuid, mergedInto, guids, formerGuids, urls }: UsableLoad): string[] {
+  const current = [derivedGuid, guid, mergedInto].filter((name) => name !== undefined);
+  return [
+    ...new Set([
+      ...current,
+      ...guids.map((name) => name.guid),
+      ...formerGuids.map(([name]) => name),
+      ...urls.map(podcastGuid),
+    ]),
+  ];
 }
 
 function budget(context: CallContext) {

@@ -1,22 +1,19 @@
-import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
-import { type Bound, type Database, instant, listing, listPage, statement, type Transaction } from '#database';
-import { type Changes, type Loaded, type Merge, type SubscriptionRow, urlKey } from './known-subscriptions.js';
+import { type Bound, clockOfUser, type Database, instant, statement, type Transaction, unlessRefused } from '#database';
+import { type Changes, type Loaded, type Merge } from './known-subscriptions.js';
 import { mostStates } from './merge.budget.js';
+import { bounded } from './remaining.quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
+import { type SubscriptionRow, urlKey } from './subscription.row.js';
 
 const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed", ${instant('s.is_subscribed_at')} AS "subscribedAt",
-  s.subscription_changed AS "subscriptionChanged", s.guid_changed AS "guidChanged", s.declared_guids AS "declaredGuids",
+  s.subscription_changed AS "subscriptionChanged", s.flipped, s.guid_changed AS "guidChanged", s.declared_guids AS "declaredGuids",
   s.deletion_id AS "deletionId", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
 
-/** What a user's rows leave of a quota; they are counted up to the quota and no further. */
-const left = (limit: string, table: string, where = 'true') =>
-  `${limit} - (SELECT count(*) FROM (SELECT FROM subscription.${table} WHERE user_id = $1 AND ${where} LIMIT ${limit}) n)`;
+/** What a user's rows leave of a quota. */
+const left = (limit: string, total: string) => `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
-/**
- * $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 quota of live ones, $6 quota of all else. Without
- * quotas nothing is counted: for a write that adds nothing.
- */
+/** $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 quota of live ones, $6 quota of all else. */
 export const load = statement(
   'subscription.load',
   `WITH g AS (
@@ -41,13 +38,9 @@ export const load = statement(
        WHERE s.user_id = $1 AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
      ) r) AS rows,
      (SELECT json_agg(nextval('subscription.subscription_id')) FROM generate_series(1, $4)) AS "newIds",
-     CASE WHEN $5::bigint IS NOT NULL THEN json_build_object(
-       'live', ${left('$5', 'subscriptions', 'merged_into IS NULL AND deleted IS NULL')},
-       'pointers', ${left('$6', 'subscriptions', 'merged_into IS NOT NULL')},
-       'guidChanges', ${left('$6', 'former_guids')},
-       'guids', ${left('$6', 'guids')},
-       'urls', ${left('$6', 'feed_urls')}
-     ) END AS left,
+     (SELECT json_build_object('live', ${left('$5', 'live')}, 'pointers', ${left('$6', 'pointers')},
+        'guidChanges', ${left('$6', 'guid_changes')}, 'guids', ${left('$6', 'guids')}, 'urls', ${left('$6', 'urls')})
+      FROM subscription.totals t WHERE t.user_id = $1) AS left,
      ${instant('clock_timestamp()')} AS now`,
 );
 
@@ -80,21 +73,21 @@ export const absorbStates = statement(
 /** What {@link saveRows} does alone, and {@link save} with the names. */
 const savedRows = `
      INSERT INTO subscription.subscriptions AS s (
-       user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, guid_changed, declared_guids,
-       deletion_id, deleted, merged_into, merged_at, changed
+       user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, flipped, guid_changed,
+       declared_guids, deletion_id, deleted, merged_into, merged_at, changed
      )
-     SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscribedAt", r."subscriptionChanged", r."guidChanged",
-       r."declaredGuids", r."deletionId", r.deleted, r."mergedInto", r."mergedAt", r.changed
+     SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscribedAt", r."subscriptionChanged", r.flipped,
+       r."guidChanged", r."declaredGuids", r."deletionId", r.deleted, r."mergedInto", r."mergedAt", r.changed
      FROM json_to_recordset($2) AS r (
        id bigint, "feedUrl" text, guid uuid, "isSubscribed" boolean, "subscribedAt" timestamptz,
-       "subscriptionChanged" timestamptz, "guidChanged" timestamptz, "declaredGuids" integer, "deletionId" bigint,
-       deleted timestamptz, "mergedInto" bigint, "mergedAt" timestamptz, changed timestamptz
+       "subscriptionChanged" timestamptz, flipped timestamptz, "guidChanged" timestamptz, "declaredGuids" integer,
+       "deletionId" bigint, deleted timestamptz, "mergedInto" bigint, "mergedAt" timestamptz, changed timestamptz
      )
      -- A deletion may end in FAILURE at the same time, which takes it off the row: only what takes it off is written.
      ON CONFLICT (user_id, id) DO UPDATE SET
        feed_url = excluded.feed_url, guid = excluded.guid, is_subscribed = excluded.is_subscribed,
        is_subscribed_at = excluded.is_subscribed_at, subscription_changed = excluded.subscription_changed,
-       guid_changed = excluded.guid_changed, declared_guids = excluded.declared_guids,
+       flipped = excluded.flipped, guid_changed = excluded.guid_changed, declared_guids = excluded.declared_guids,
        deletion_id = CASE WHEN excluded.deletion_id IS NOT NULL THEN s.deletion_id END,
        deleted = excluded.deleted, merged_into = excluded.merged_into, merged_at = excluded.merged_at,
        changed = excluded.changed`;
@@ -114,75 +107,72 @@ export const save = statement(
        attached = CASE WHEN guids.subscription_id <> excluded.subscription_id THEN excluded.attached ELSE guids.attached END
      WHERE (guids.subscription_id, guids.sent, guids.derived) <> (excluded.subscription_id, excluded.sent, excluded.derived)
    ), urls AS (
-     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
-     SELECT $1, decode(u ->> 0, 'hex'), (u ->> 1)::bigint FROM json_array_elements($4) u
-     ON CONFLICT (user_id, url_sha256) DO UPDATE SET subscription_id = excluded.subscription_id
-     WHERE feed_urls.subscription_id <> excluded.subscription_id
+     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id, url)
+     SELECT $1, decode(u ->> 0, 'hex'), (u ->> 1)::bigint, u ->> 2 FROM json_array_elements($4) u
+     ON CONFLICT (user_id, url_sha256) DO UPDATE SET
+       subscription_id = excluded.subscription_id, url = coalesce(feed_urls.url, excluded.url)
+     WHERE feed_urls.subscription_id <> excluded.subscription_id OR (feed_urls.url IS NULL AND excluded.url IS NOT NULL)
    )
    INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
-   SELECT $1, (f ->> 0)::bigint, $6, (f ->> 1)::uuid FROM json_array_elements($5) f`,
+   SELECT $1, (f ->> 0)::bigint, coalesce((f ->> 2)::timestamptz, $6), (f ->> 1)::uuid FROM json_array_elements($5) f`,
+);
+
+/** $1 user, $2 URLs by the hex of their SHA-256: keeps what they are, as no row says so any more. One look-up for each. */
+export const keepUrls = statement(
+  'subscription.keep_urls',
+  `UPDATE subscription.feed_urls u SET url = $2::jsonb ->> encode(u.url_sha256, 'hex')
+   WHERE u.user_id = $1 AND u.url IS NULL
+     AND u.url_sha256 = ANY (ARRAY(SELECT decode(key, 'hex') FROM jsonb_object_keys($2::jsonb) key))`,
+);
+
+/** $1 user, $2 guids: those of subscriptions that were merged into others. */
+export const pointers = statement(
+  'subscription.pointers',
+  `SELECT s.guid FROM subscription.subscriptions s
+   WHERE s.user_id = $1 AND s.merged_into IS NOT NULL AND s.guid = ANY ($2::uuid[])`,
+);
+
+/**
+ * $1 user, $2 to $6: how many more there are of what quotas bound. Only of live ones there may be fewer, which have a row
+ * already; the one that is offered has to pass the table's checks all the same.
+ */
+export const count = statement(
+  'subscription.count',
+  `INSERT INTO subscription.totals AS t (user_id, live, pointers, guid_changes, guids, urls)
+   VALUES ($1, greatest($2::bigint, 0), $3::bigint, $4::bigint, $5::bigint, $6::bigint)
+   ON CONFLICT (user_id) DO UPDATE SET live = t.live + $2, pointers = t.pointers + $3,
+     guid_changes = t.guid_changes + $4, guids = t.guids + $5, urls = t.urls + $6`,
 );
 
 export const byGuid = statement(
   'subscription.by_guid',
-  `SELECT ${columns}, g.attached
-   FROM subscription.guids g JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id
-   WHERE g.user_id = $1 AND g.guid = $2`,
+  `SELECT c.refused, found.* FROM ${clockOfUser} c
+   LEFT JOIN (
+     SELECT ${columns}, g.attached
+     FROM subscription.guids g JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id
+     WHERE g.user_id = $1 AND g.guid = $2
+   ) found ON true`,
 );
-
-/** Each row r, the survivor s that it was merged into, and the guid under which the client has seen it. */
-const shownRows = `subscription.subscriptions r
-  LEFT JOIN subscription.subscriptions s ON s.user_id = r.user_id AND s.id = r.merged_into
-  CROSS JOIN LATERAL (
-    SELECT CASE WHEN r.guid_changed > $2 THEN coalesce(
-      (SELECT f.guid FROM subscription.former_guids f
-       WHERE f.user_id = r.user_id AND f.subscription_id = r.id AND f.replaced > $2
-       ORDER BY f.replaced LIMIT 1), r.guid) ELSE r.guid END AS guid
-  ) seen`;
-
-/**
- * One row for each subscription that changed. "guid" is the guid it had at "since", or its first one without "since". A
- * merged subscription shows its survivor, and is left out where the survivor has the same guid.
- */
-export const list = listing('subscription.list', {
-  row: 'r',
-  columns: `r.id, seen.guid, coalesce(s.guid, r.guid) AS "newGuid",
-    CASE WHEN s.id IS NULL THEN r.guid_changed ELSE greatest(r.merged_at, s.guid_changed) END AS "guidChanged",
-    coalesce(s.feed_url, r.feed_url) AS "feedUrl", coalesce(s.is_subscribed, r.is_subscribed) AS "isSubscribed",
-    coalesce(s.subscription_changed, r.subscription_changed) AS "subscriptionChanged",
-    CASE WHEN s.id IS NULL THEN r.deleted ELSE s.deleted END AS deleted`,
-  matching: shownRows,
-  where: '(s.id IS NULL OR seen.guid <> s.guid)',
-});
-
-interface ListRow {
-  guid: string;
-  newGuid: string;
-  guidChanged: string | null;
-  feedUrl: string;
-  isSubscribed: boolean;
-  subscriptionChanged: string;
-  deleted: string | null;
-}
 
 /** A row, and when the guid by which it was asked for became its name. */
 export type NamedRow = SubscriptionRow & { attached: string };
 
-type Found = { [Part in keyof Loaded]: Loaded[Part] | null };
+export type Found = { [Part in keyof Loaded]: Loaded[Part] | null };
 
 /** What a write is about, and the user's quotas. */
 interface Names {
   guids: string[];
   urls: string[];
+  /** Of further URLs the keys alone. */
+  keys?: string[];
   newRows: number;
-  /** Not counted for a write that adds none. */
-  quotas: SubscriptionQuotas | undefined;
+  quotas: SubscriptionQuotas;
 }
 
 /** The statement that reads everything that the guids and URLs of a write name; {@link toLoaded} reads its answer. */
-export function named(userId: string, { guids, urls, newRows, quotas }: Names): Bound<Found> {
-  const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
-  const limits = quotas ? [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES] : [null, null];
+export function named(userId: string, { guids, urls, keys: further = [], newRows, quotas }: Names): Bound<Found> {
+  const keys = [...urls.map(urlKey), ...further].map((key) => Buffer.from(key, 'hex'));
+  const limits = [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES];
   return [load, [userId, guids, keys, newRows, ...limits]];
 }
 
@@ -207,6 +197,17 @@ export async function countStates(
   return new Map(counted.map((row) => [row.id, row.states]));
 }
 
+/** Which of some guids are those of pointers. */
+export async function findPointers(
+  transaction: Pick<Transaction, 'query'>,
+  userId: string,
+  guids: readonly string[],
+): Promise<Set<string>> {
+  if (guids.length === 0) return new Set();
+  const found = await transaction.query<{ guid: string }>(pointers, [userId, guids]);
+  return new Set(found.map(({ guid }) => guid));
+}
+
 /** Writes what a write changed: merges of states, then everything else with the commit. */
 export async function saveChanges(
   transaction: Transaction,
@@ -214,8 +215,10 @@ export async function saveChanges(
   changes: Changes,
   quotas: SubscriptionQuotas,
 ): Promise<void> {
-  const { merges } = changes;
-  for (const round of roundsOf(merges.filter(({ hasStates }) => hasStates))) {
+  const { merges, added } = changes;
+  const rounds = roundsOf(merges.filter(({ hasStates }) => hasStates));
+  if (rounds.length > 0) transaction.alsoChanges('episodes');
+  for (const round of rounds) {
     const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
     await transaction.query(absorbStates, [userId, ...ids, transaction.stamp, quotas.QUOTA_SYNC_ID_ALIASES]);
   }
@@ -223,29 +226,22 @@ export async function saveChanges(
   const values = [userId, JSON.stringify(rows)];
   if (names.every((set) => set.length === 0)) transaction.last(saveRows, values);
   else transaction.last(save, [...values, ...names.map((set) => JSON.stringify(set)), transaction.stamp]);
+  if (changes.formerUrls.length > 0) {
+    const byKey = Object.fromEntries(changes.formerUrls.map((url) => [urlKey(url), url]));
+    transaction.last(keepUrls, [userId, JSON.stringify(byKey)]);
+  }
+  const more = bounded.map((what) => added[what]);
+  if (more.some((number) => number !== 0)) transaction.last(count, [userId, ...more]);
   if (merges.length === 0) return;
   // Afterwards, as a survivor may be new.
   const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
   transaction.last(absorbNames, [userId, ...ids, transaction.stamp]);
 }
 
+/** @throws Failure `unauthorized` for a refused user. */
 export async function findByGuid(database: Database, userId: string, guid: string): Promise<NamedRow | undefined> {
-  const [row] = await database.read<NamedRow>(byGuid, [userId, guid]);
-  return row;
-}
-
-export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listSubscriptions>> {
-  return listPage(database, list, request, (row: ListRow) => ({
-    feed_url: row.feedUrl,
-    guid: row.guid,
-    is_subscribed: row.isSubscribed,
-    subscription_changed: row.subscriptionChanged,
-    ...(row.newGuid !== row.guid && {
-      new_guid: row.newGuid,
-      ...(row.guidChanged && { guid_changed: row.guidChanged }),
-    }),
-    ...(row.deleted && { deleted: row.deleted }),
-  }));
+  const [row] = await database.read<NamedRow & { refused: number | null }>(byGuid, [userId, guid]);
+  return unlessRefused(row).id === null ? undefined : row;
 }
 
 /** In JSON Postgres writes times with an offset: makes them stamps. */
@@ -255,6 +251,7 @@ function withStamps(row: SubscriptionRow): SubscriptionRow {
   return {
     ...row,
     subscriptionChanged: stamp(row.subscriptionChanged),
+    flipped: optional(row.flipped),
     guidChanged: optional(row.guidChanged),
     deleted: optional(row.deleted),
     mergedAt: optional(row.mergedAt),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { podcastGuid } from '#contracts';
 import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
-import type { SubscriptionRow } from './known-subscriptions.js';
-import { podcastGuid } from './podcast-guid.rule.js';
+import type { SubscriptionRow } from './subscription.row.js';
 import type { Remaining } from './remaining.quota.js';
 import { applyPatch } from './update.rule.js';
 
@@ -78,7 +78,7 @@ describe('PATCH', () => {
     const { known, row, other } = patch({ newFeedUrl: w }, X, Y);
     expect(row).toMatchObject({ feedUrl: w });
     expect(known.byUrl(w)?.id).toBe(1);
-    expect(other).toBeUndefined();
+    expect(other).toMatchObject({ mergedInto: null, isSubscribed: true, flipped: now });
     expect(known.changes().merges).toEqual([]);
   });
 });

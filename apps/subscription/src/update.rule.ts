@@ -1,5 +1,6 @@
 import type { RequestOf, Updated, updateSubscription } from '#contracts';
-import type { KnownSubscriptions, SubscriptionRow } from './known-subscriptions.js';
+import type { KnownSubscriptions } from './known-subscriptions.js';
+import type { SubscriptionRow } from './subscription.row.js';
 
 type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 

@@ -1,12 +1,6 @@
-import { instantOf } from '#contracts';
-import {
-  type Changes,
-  KnownSubscriptions,
-  type Loaded,
-  type SubscriptionRow,
-  urlKey,
-} from '../src/known-subscriptions.js';
-import { podcastGuid } from '../src/podcast-guid.rule.js';
+import { instantOf, podcastGuid } from '#contracts';
+import { type Changes, KnownSubscriptions, type Loaded } from '../src/known-subscriptions.js';
+import { type SubscriptionRow, urlKey } from '../src/subscription.row.js';
 import type { Remaining } from '../src/remaining.quota.js';
 
 /** A stamp before every other, and the stamp of the write, in whose moment its request arrived. */
@@ -42,6 +36,7 @@ export function worldWith(left: Partial<Remaining>, ...described: Described[]): 
     subscribedAt: instantOf(Date.parse(earlier)),
     declaredGuids: declared.filter((name) => !urls.map(podcastGuid).includes(name)).length,
     deletionId: null,
+    flipped: earlier,
     guidChanged: null,
     deleted: null,
     mergedInto: null,

@@ -12,7 +12,8 @@ const messages: Record<string, Parts> = Object.fromEntries([
   ...Object.values(contracts)
     .filter((value) => value !== null && typeof value === 'object' && 'pattern' in value)
     .map(({ pattern, request, reply }) => [pattern, { request, reply }] as [string, Parts]),
-  ['queue.deletion', { job: contracts.deletionQueue.job }],
+  ['queue.deletion', { job: contracts.deletionQueue.job, erasure: contracts.deletionQueue.erasure }],
+  ['events', { entry: contracts.eventStream.entry, hints: contracts.eventHints.message }],
   ['failure', { failure: contracts.failureSchema }],
 ]);
 

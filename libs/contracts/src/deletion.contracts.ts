@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { stampSchema } from './list.schemas.js';
 import { rpc } from './rpc.js';
 
 export const deletionStatuses = ['PENDING', 'SUCCESS', 'FAILURE'] as const;
@@ -20,7 +21,38 @@ export const readDeletion = rpc({
   reply: z.object({ deletionId: z.int().positive(), status: z.enum(deletionStatuses) }),
 });
 
-/** The queue that delivers deletions to workers. A job only names a record; the record says what is to be done. */
+/** Lists deletion records, oldest first: a page of those after an id. */
+export const listDeletions = rpc({
+  pattern: 'deletion.list',
+  write: false,
+  request: z.object({ userId: z.guid(), after: z.int().min(0), perPage: z.int().min(1).max(1_000) }),
+  reply: z.object({
+    deletions: z.array(
+      z.object({
+        deletion_id: z.int().positive(),
+        status: z.enum(deletionStatuses),
+        requested: stampSchema,
+        finished: stampSchema.nullable(),
+      }),
+    ),
+    more: z.boolean(),
+  }),
+});
+
+/**
+ * Records that everything of a user is to be erased, and refuses the user from then on; it is processed afterwards.
+ * Twice is once.
+ */
+export const eraseUser = rpc({
+  pattern: 'deletion.erase_user',
+  write: true,
+  request: z.object({ userId: z.guid() }),
+  reply: z.object({ status: z.enum(deletionStatuses) }),
+});
+
+/**
+ * The queue that delivers deletions and erasures to workers. A job only names a record; the record says what is to be done.
+ */
 export const deletionQueue = {
   name: 'deletion',
   job: z.object({
@@ -29,5 +61,12 @@ export const deletionQueue = {
     /** The request it comes from: its id for logs and its W3C trace context. */
     origin: z.record(z.string(), z.string()).optional(),
   }),
+  /** The name of the jobs that erase a user. */
+  erasureName: 'erasure',
+  erasure: z.object({
+    userId: z.guid(),
+    origin: z.record(z.string(), z.string()).optional(),
+  }),
 } as const;
 export type DeletionJob = z.output<typeof deletionQueue.job>;
+export type ErasureJob = z.output<typeof deletionQueue.erasure>;

@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { episodeEntrySchema, episodeSchema, uploadedSchema } from './episode.fields.js';
 import { jsonOf } from './json.text.js';
-import { listReplySchema, listRequestSchema } from './list.schemas.js';
+import { chunkLimits } from './limits.js';
+import { listReplySchema, listRequestSchema, stampSchema } from './list.schemas.js';
 import { rpc } from './rpc.js';
+import { furtherSchema, readerSchema } from './reader.schemas.js';
+import { entryFailureCodes, loadedSchema } from './shown.schemas.js';
 
 /** Uploads episode states; each entry gets a verdict of its own (POST /episodes). */
 export const uploadEpisodes = rpc({
@@ -20,10 +23,131 @@ export const uploadEpisodes = rpc({
   reply: jsonOf(uploadedSchema),
 });
 
+/** Writes a chunk of one user's episodes out of a file, by the rules of an upload (docs/data.md). */
+export const loadEpisodes = rpc({
+  pattern: 'episode.load',
+  write: true,
+  deadlineMs: 20_000,
+  request: z.object({
+    userId: z.guid(),
+    entries: z
+      .array(episodeEntrySchema.unwrap().extend({ furtherSyncIds: z.array(z.guid()).optional() }))
+      .max(chunkLimits.entries),
+    /** Whether those with different sync_ids are different episodes, whatever they share but an episode_guid. */
+    distinct: z.boolean().optional(),
+  }),
+  reply: loadedSchema,
+});
+
 /** One page of the episodes whose state changed (GET /episodes). */
 export const listEpisodes = rpc({
   pattern: 'episode.list',
   write: false,
   request: listRequestSchema,
   reply: listReplySchema(episodeSchema),
+});
+
+/** The most entries of one {@link uploadActions}. */
+export const mostActions = 250;
+
+/**
+ * Why an action was not applied. `too_many_at_once` is that of what stands in its way, not of what it is: the entries of a
+ * message could together mean more episodes than one write reads. With fewer others it may be applied.
+ */
+const actionFailureCode = z.enum([...entryFailureCodes, 'too_many_at_once']);
+export type ActionFailureCode = z.output<typeof actionFailureCode>;
+
+/** A status and when the client set it: RFC 3339, in full; absent where the client did not say, which counts as its arrival. */
+const acted = <Value extends z.ZodType>(value: Value) => z.object({ value, at: z.string().optional() }).optional();
+const statuses = z.object({
+  playbackPosition: acted(z.number().min(0)),
+  playedStatus: acted(z.boolean()),
+  newStatus: acted(z.boolean()),
+  downloadStatus: acted(z.boolean()),
+  favoriteStatus: acted(z.boolean()),
+});
+export type ActedStatuses = z.output<typeof statuses>;
+
+/**
+ * Uploads what clients of the gpodder API did with episodes. Episodes are named by the URL of their feed; entries of a feed
+ * that is not known get `unknown_subscription`, and can be sent again once it is (`subscription.change_feeds`).
+ */
+export const uploadActions = rpc({
+  pattern: 'episode.upload_actions',
+  write: true,
+  request: z.object({
+    userId: z.guid(),
+    sessionId: z.guid().optional(),
+    entries: z
+      .array(
+        z.object({
+          /** As the subscription service accepts it. */
+          feedUrl: z.string(),
+          episodeGuid: z.string().optional(),
+          enclosureUrl: z.string().optional(),
+          /** In seconds. */
+          duration: z.number().positive().optional(),
+          statuses,
+        }),
+      )
+      .max(mostActions),
+  }),
+  reply: z.object({
+    /** The last time stamp that this session was told with the list of episodes; 1 where that is not known. */
+    timestamp: z.int().min(1),
+    /** What became of each entry: null where it was applied. */
+    verdicts: z.array(actionFailureCode.nullable()),
+    /**
+     * The current URLs of feeds that were named by another one: `[sent, current]`, each once; none that differs in its
+     * scheme or trailing slashes alone.
+     */
+    moved: z.array(z.tuple([z.string(), z.string()])),
+  }),
+});
+
+/** An episode as the gpodder API needs it: statuses with their full times, unknown texts empty. */
+const actedEpisodeSchema = z.object({
+  syncId: z.guid(),
+  feedUrl: z.string(),
+  podcastGuid: z.guid(),
+  episodeGuid: z.string(),
+  enclosureUrl: z.string(),
+  episodeUrl: z.string(),
+  title: z.string(),
+  /** The epoch where it is unknown. */
+  publishDate: stampSchema,
+  duration: z.number().positive().optional(),
+  statuses,
+});
+export type ActedEpisode = z.output<typeof actedEpisodeSchema>;
+
+/**
+ * One page of the episodes whose state changed (gpodder API, GET episodes). With a reader it settles the user's clock and
+ * remembers what this reader is told; without one, or with `feedUrl`, nothing is remembered.
+ */
+export const listActions = rpc({
+  pattern: 'episode.list_actions',
+  write: true,
+  request: z.object({
+    userId: z.guid(),
+    reader: readerSchema.optional(),
+    /** Whether nothing is remembered of this reader: it asks beside its sync. */
+    passing: z.boolean().optional(),
+    /** Only of this feed, by any URL that names it. */
+    feedUrl: z.string().optional(),
+    /** Of that feed the one episode that an action with this URL and no guid would mean. */
+    enclosureUrl: z.string().optional(),
+    /** Only favourites. */
+    favorites: z.boolean().optional(),
+    perPage: z.int().min(1).max(1_000),
+    /** The `next` of the page before. */
+    further: furtherSchema.optional(),
+  }),
+  reply: z.object({
+    /** Whole seconds: what the client sends as `since` next time. That of an answer's first page counts. */
+    timestamp: z.int().min(1),
+    /** In the order of their row ids, each on one page; what takes more than 2 MiB of JSON is left to the next one. */
+    episodes: z.array(actedEpisodeSchema),
+    next: furtherSchema.optional(),
+  }),
 });

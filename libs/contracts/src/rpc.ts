@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 
-/** The services behind the gateway. A contract's pattern starts with the name of the one that answers it. */
-export const services = ['subscription', 'episode', 'deletion'] as const;
+/** The services behind the edges. A contract's pattern starts with the name of the one that answers it. */
+export const services = ['subscription', 'episode', 'deletion', 'account'] as const;
 export type Service = (typeof services)[number];
 
 /**
@@ -19,6 +19,8 @@ export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodT
   readonly deadlineMs: number;
   /** A write carries a request id and takes effect once for it, however often it is delivered. */
   readonly write: boolean;
+  /** Its request names a secret, if only by a hash: no dead letter and no log keeps its payload. */
+  readonly secret: boolean;
 }
 
 export type RequestOf<C extends Rpc> = z.output<C['request']>;
@@ -33,9 +35,10 @@ export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract
   reply: Reply;
   write: boolean;
   deadlineMs?: number;
+  secret?: boolean;
 }): Rpc<Request, Reply> {
   const service = contract.pattern.slice(0, contract.pattern.indexOf('.')) as Service;
-  return Object.freeze({ deadlineMs: defaultDeadlineMs, ...contract, service });
+  return Object.freeze({ deadlineMs: defaultDeadlineMs, secret: false, ...contract, service });
 }
 
 /** The metadata of a call, sent beside the payload. */

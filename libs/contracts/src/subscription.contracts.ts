@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { jsonOf } from './json.text.js';
-import { listReplySchema, listRequestSchema } from './list.schemas.js';
+import { chunkLimits } from './limits.js';
+import { listReplySchema, listRequestSchema, stampSchema } from './list.schemas.js';
+import { furtherSchema, readerSchema } from './reader.schemas.js';
 import { rpc } from './rpc.js';
-import { subscribedSchema, subscriptionSchema, updatedSchema } from './shown.schemas.js';
+import { loadedSchema, subscribedSchema, subscriptionSchema, updatedSchema } from './shown.schemas.js';
 
 /** Adds a batch; each entry gets a verdict of its own (POST /subscriptions). */
 export const subscribe = rpc({
@@ -32,6 +34,44 @@ export const updateSubscription = rpc({
   reply: jsonOf(updatedSchema),
 });
 
+/** A subscription of a bulk load, as a file says it (`dataSubscriptionSchema`, docs/data.md). */
+const loadEntry = z.object({
+  feedUrl: z.string(),
+  guid: z.string().optional(),
+  isSubscribed: z.boolean().optional(),
+  timestamp: z.string().optional(),
+  deleted: z.literal(true).optional(),
+  mergedInto: z.string().optional(),
+  guidChanged: z.string().optional(),
+  formerGuids: z.array(z.object({ guid: z.string(), replaced: z.string() })).optional(),
+  namedBy: z
+    .object({
+      guids: z
+        .array(z.object({ guid: z.string(), sent: z.boolean().optional(), derived: z.boolean().optional() }))
+        .optional(),
+      feedUrls: z.array(z.string()).optional(),
+      feedUrlHashes: z.array(z.string()).optional(),
+    })
+    .optional(),
+});
+export type SubscriptionLoadEntry = z.output<typeof loadEntry>;
+
+/** Writes a chunk of one user's subscriptions out of a file, by the rules of POST, PATCH and DELETE (docs/data.md). */
+export const loadSubscriptions = rpc({
+  pattern: 'subscription.load',
+  write: true,
+  deadlineMs: 20_000,
+  request: z.object({
+    userId: z.guid(),
+    entries: z.array(loadEntry).max(chunkLimits.entries),
+    /** Stamps that the user's clients hold are not later: it is raised to this before the entries are stamped. */
+    clock: stampSchema.optional(),
+    /** Whether different ones are different subscriptions, and have the names that are said and no others. */
+    distinct: z.boolean().optional(),
+  }),
+  reply: loadedSchema,
+});
+
 /** Reads one subscription; fails with `not_found` or `gone` (GET /subscriptions/{guid}). */
 export const getSubscription = rpc({
   pattern: 'subscription.get',
@@ -46,4 +86,99 @@ export const listSubscriptions = rpc({
   write: false,
   request: listRequestSchema,
   reply: listReplySchema(subscriptionSchema),
+});
+
+/** With the SHA-256 of the last URL, where the subscription in which the page before ended may have more of them. */
+const furtherFeedsSchema = furtherSchema.extend({
+  key: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
+});
+
+/**
+ * One page of the feeds that were subscribed and unsubscribed (gpodder API, GET subscriptions). With a reader it settles the
+ * user's clock and remembers what this reader is told; without one it is all that are subscribed, and nothing is remembered.
+ */
+export const listFeeds = rpc({
+  pattern: 'subscription.list_feeds',
+  write: true,
+  request: z.object({
+    userId: z.guid(),
+    reader: readerSchema.optional(),
+    /** Whether nothing is remembered of this reader: it asks beside its sync. */
+    passing: z.boolean().optional(),
+    /** The `next` of the page before. */
+    further: furtherFeedsSchema.optional(),
+  }),
+  reply: z.object({
+    /** Whole seconds: what the client sends as `since` next time. That of an answer's first page counts. */
+    timestamp: z.int().min(1),
+    add: z.array(z.string()),
+    remove: z.array(z.string()),
+    /** Present where there is more. */
+    next: furtherFeedsSchema.optional(),
+  }),
+});
+
+/** A subscription by what clients of the gpodder API and their data are kept by. */
+const feedSchema = z.object({
+  /** Its current URL. */
+  feedUrl: z.string(),
+  /** Its current guid. */
+  guid: z.guid(),
+  /** The guid that it had first, where that is another one: it stays, whatever becomes of the guid. */
+  firstGuid: z.guid().optional(),
+});
+export type Feed = z.output<typeof feedSchema>;
+
+/** The most feeds of one {@link changeFeeds}. */
+export const mostFeeds = 5_000;
+const feeds = z.array(z.string()).max(mostFeeds);
+
+/**
+ * Subscribes and unsubscribes (gpodder API, POST and PUT subscriptions): one write with one stamp, which only real changes
+ * cause. All URLs are as this service accepts them.
+ */
+export const changeFeeds = rpc({
+  pattern: 'subscription.change_feeds',
+  write: true,
+  // As many new subscriptions at once take seconds.
+  deadlineMs: 20_000,
+  request: z.object({
+    userId: z.guid(),
+    sessionId: z.guid().optional(),
+    /** The app password that it came with. */
+    credentialId: z.guid(),
+    add: feeds,
+    remove: feeds,
+    /** Made known without being subscribed, where there is no such subscription yet. */
+    know: feeds,
+    /** Whether what is not in `add` is unsubscribed: a whole list replaces the one that there is. */
+    whole: z.boolean(),
+  }),
+  reply: z.object({
+    /** The time stamp of the answer to the client. */
+    timestamp: z.int().min(1),
+    /** Of `add`, of `remove` and of `know`, in their order: the subscription that is meant; null where there is none, or it was refused. */
+    add: z.array(feedSchema.nullable()),
+    remove: z.array(feedSchema.nullable()),
+    know: z.array(feedSchema.nullable()),
+  }),
+});
+
+/** Finds the subscriptions that URLs mean, deleted ones aside. */
+export const findFeeds = rpc({
+  pattern: 'subscription.find_feeds',
+  write: false,
+  request: z.object({ userId: z.guid(), feedUrls: feeds }),
+  reply: z.object({ feeds: z.array(feedSchema.nullable()) }),
+});
+
+/** How many are subscribed, as {@link listFeeds} lists them without a reader. */
+export const countFeeds = rpc({
+  pattern: 'subscription.count_feeds',
+  write: false,
+  request: z.object({ userId: z.guid() }),
+  reply: z.object({ subscribed: z.int().min(0) }),
 });

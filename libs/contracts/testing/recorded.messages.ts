@@ -24,6 +24,7 @@ interface JsonSchema {
   required?: string[];
   additionalProperties?: JsonSchema | boolean;
   items?: JsonSchema;
+  prefixItems?: JsonSchema[];
   format?: string;
   pattern?: string;
   minimum?: number;
@@ -105,6 +106,7 @@ function forms(schema: JsonSchema): unknown[] {
     case 'object':
       return objects(schema);
     case 'array':
+      if (schema.prefixItems) return [schema.prefixItems.map((item) => forms(item).at(-1))];
       return [[], forms(schema.items ?? {})];
     case 'string':
       return strings(schema);
@@ -138,7 +140,11 @@ function objects({ properties = {}, required = [], additionalProperties }: JsonS
 function strings({ format, pattern }: JsonSchema): unknown[] {
   if (format === 'uuid') return ['00000000-0000-0000-0000-000000000000', 'ad9fd16d-2a4f-5c3c-8f2c-9a8b7c6d5e4f'];
   if (format === 'date-time') return ['0001-01-01T00:00:00.000Z', '2023-02-23T14:00:00.123Z'];
-  if (pattern) return ['0001-01-01T00:00', '2023-02-23T14:00'].filter((text) => new RegExp(pattern).test(text));
+  if (format === 'uri') return ['http://a.example', 'https://a.example/b?c=d'];
+  if (pattern)
+    return ['A'.repeat(43), '0001-01-01T00:00', '2023-02-23T14:00', 'episodes', 'subscriptions,episodes'].filter(
+      (text) => new RegExp(pattern).test(text),
+    );
   return ['', 'ä "text"'];
 }
 

@@ -31,7 +31,10 @@ afterAll(async () => {
 });
 
 function write(userId = freshUser(), budget = budgetMs): Promise<string> {
-  return database.write({ userId, requestId: randomUUID(), smallAnswer: true, remainingMs: () => budget }, stamp);
+  return database.write(
+    { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => budget },
+    stamp,
+  );
 }
 
 describe('a write', () => {
@@ -40,7 +43,13 @@ describe('a write', () => {
     const silent = new Database(await dataSource.initialize());
     const attempt = () =>
       silent.write(
-        { userId: freshUser(), requestId: randomUUID(), smallAnswer: true, remainingMs: countdown(budgetMs) },
+        {
+          userId: freshUser(),
+          requestId: randomUUID(),
+          changes: [],
+          smallAnswer: true,
+          remainingMs: countdown(budgetMs),
+        },
         stamp,
       );
     await attempt();
@@ -58,7 +67,7 @@ describe('a write', () => {
 
   it('is unavailable when its connection was lost between two statements, and so is whatever it still tries', async () => {
     const lost = database.write(
-      { userId: freshUser(), requestId: randomUUID(), smallAnswer: true, remainingMs: countdown(5_000) },
+      { userId: freshUser(), requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: countdown(5_000) },
       async (transaction) => {
         const [backend] = await transaction.query<{ pid: number }>(backendPid, []);
         process.kill(Number(backend?.pid), 'SIGTERM');
@@ -128,7 +137,7 @@ describe('a write', () => {
     const [stalled, other] = [freshUser(), freshUser()];
     let release: () => void = () => undefined;
     const holding = new Promise<void>((resolve) => (release = resolve));
-    const slow = { userId: stalled, requestId: randomUUID(), smallAnswer: true, remainingMs: () => 5_000 };
+    const slow = { userId: stalled, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => 5_000 };
     let began = false;
     const first = database.write(slow, async (transaction) => {
       began = true;

@@ -44,7 +44,7 @@ const reads = (): Bound<{ name: string }> => [readEffects, [userId]];
 const failing = (error: unknown) => () => Promise.reject(error as Error);
 
 function a(write: Partial<Write<{ name: string }>> = {}): Write<{ name: string }> {
-  return { userId, requestId: randomUUID(), smallAnswer: true, remainingMs: () => 5_000, ...write };
+  return { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => 5_000, ...write };
 }
 
 async function add(transaction: Transaction): Promise<string> {

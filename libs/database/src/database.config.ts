@@ -28,6 +28,12 @@ export const databaseConfig = z.object({
     .describe(
       'Named prepared statements, and settings sent with a connection; `off` behind a pooler in transaction mode.',
     ),
+  EVENTS: z
+    .enum(['on', 'off'])
+    .default('off')
+    .describe(
+      "Events for other teams' services (docs/events.md): whether writes are announced. The same in all services; the deletion worker sends them.",
+    ),
   QUOTA_STORED_ANSWER_BYTES: z.coerce
     .number()
     .int()

@@ -46,7 +46,7 @@ beforeEach(() => {
 /** A write with one effect, its stamp. */
 function write(options: Partial<Write> & { budgetMs?: number } = {}, run = addOne): Promise<string> {
   const { budgetMs = 5_000, ...more } = options;
-  const usual = { userId, requestId: randomUUID(), smallAnswer: true, remainingMs: () => budgetMs };
+  const usual = { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => budgetMs };
   return database.write({ ...usual, ...more }, run);
 }
 
@@ -69,12 +69,20 @@ describe('a request id', () => {
     expect(await seen()).toEqual({ clock: answers[0], stamps: [answers[0]] });
   });
 
+  it('leaves nothing in the outbox of events where there are none', async () => {
+    await write({ changes: ['episodes'] }, async (transaction) => {
+      transaction.alsoChanges('subscriptions');
+      return transaction.stamp;
+    });
+    expect((await owner.query('SELECT FROM sync.events WHERE user_id = $1', [userId])).rows).toEqual([]);
+  });
+
   it('belongs to one user', async () => {
     const requestId = randomUUID();
-    const first = await write({ requestId });
-    userId = freshUser();
     await write({ requestId });
-    expect((await seen()).stamps).not.toEqual([first]);
+    userId = freshUser();
+    const second = await write({ requestId });
+    expect(await seen()).toEqual({ clock: second, stamps: [second] });
   });
 
   it('keeps the failure that was its answer, and the effect of none', async () => {
@@ -101,10 +109,12 @@ describe('a request id', () => {
 
   it('without a kept answer has one effect all the same: it is judged again under its stamp, and rolled back', async () => {
     const requestId = randomUUID();
-    const stamps = await Promise.all(Array.from({ length: 5 }, () => write({ requestId, smallAnswer: false })));
+    const stamps = await Promise.all(
+      Array.from({ length: 5 }, () => write({ requestId, changes: [], smallAnswer: false })),
+    );
     expect(new Set(stamps).size).toBe(1);
     const later = await write();
-    const again = await write({ requestId, smallAnswer: false }, async (transaction) => {
+    const again = await write({ requestId, changes: [], smallAnswer: false }, async (transaction) => {
       transaction.last(addEffect, [userId, transaction.stamp]);
       return `${await addOne(transaction)} ${transaction.repeated}`;
     });
@@ -135,7 +145,7 @@ describe('a request id', () => {
 });
 
 describe("a client's key", () => {
-  const keyed = (fingerprint = aFingerprint) => ({ requestId, fingerprint, smallAnswer: false });
+  const keyed = (fingerprint = aFingerprint) => ({ requestId, fingerprint, changes: [], smallAnswer: false });
   const forgetAnswers = () => owner.query('DELETE FROM sync.answer WHERE user_id = $1', [userId]);
   let requestId: string;
   beforeEach(() => {
@@ -278,14 +288,14 @@ describe('the deadline of a write', () => {
 
   it('leaves no limit behind on its connection', async () => {
     await write({ budgetMs: 300 });
-    const [row] = await database.read<{ lock_timeout: string; statement_timeout: string }>(
+    const [row] = await database.read<{ mode: string; limit: string }>(
       statement(
         'test.limits',
-        "SELECT current_setting('lock_timeout') AS lock_timeout, current_setting('statement_timeout') AS statement_timeout",
+        "SELECT current_setting('plan_cache_mode') AS mode, current_setting('statement_timeout') AS limit",
       ),
       [],
     );
-    expect(row).toEqual({ lock_timeout: '0', statement_timeout: '10s' });
+    expect(row).toEqual({ mode: 'auto', limit: '10s' });
   });
 });
 
@@ -306,7 +316,8 @@ it('runs without named statements too, as behind a pooler', async () => {
   const dataSource = await createDataSource({ url: testDatabase.urls.episode, poolSize: 1 }).initialize();
   const unprepared = new Database(dataSource, false);
   const requestId = randomUUID();
-  const once = () => unprepared.write({ userId, requestId, smallAnswer: true, remainingMs: () => 5_000 }, addOne);
+  const once = () =>
+    unprepared.write({ userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 5_000 }, addOne);
   expect(await once()).toBe(await once());
   const named = await unprepared.read<{ n: number }>(
     statement('test.named', 'SELECT count(*) AS n FROM pg_prepared_statements'),

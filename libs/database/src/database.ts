@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
-import { Failure, type FailureCode, JsonText } from '#contracts';
+import { bitsOf, type EventKind, Failure, type FailureCode, JsonText } from '#contracts';
 import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
 import { defaultStoredAnswerBytes } from './database.config.js';
-import { faultKind } from './fault.rule.js';
+import { faultKind, refusedUser } from './fault.rule.js';
 import { Session } from './session.js';
 import { SharedReads } from './shared.reads.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
@@ -18,8 +18,15 @@ export interface Write<Found extends object = object> {
   fingerprint?: string | undefined;
   /** Whether the answer is small, and kept in any case. Any other is kept where the client has a key to ask for it by. */
   smallAnswer: boolean;
+  /** What it changes, as an event tells it (docs/events.md). */
+  changes: readonly EventKind[];
   /** How much longer the caller waits, in milliseconds. */
   remainingMs(): number;
+  /**
+   * Whether it advances the clock before anything else; the default. Else `stamp` is the clock as it was, and a write that
+   * never calls {@link Transaction.advance} leaves nothing behind.
+   */
+  advances?: boolean;
   /** What to read first, under the lock of the user's clock. Sent together with the lock, so it costs no round trip. */
   reads?: Bound<Found>;
 }
@@ -35,17 +42,33 @@ export interface Transaction<Found extends object = object> {
   /** Sends a statement together with the commit: it costs no round trip, and its rows can't be read. */
   last(query: Statement, values: readonly unknown[]): void;
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
+  /** Advances the clock of a write that did not at first. @returns its stamp of the user's clock. */
+  advance(): Promise<string>;
+  /** Says that there is nothing to change: the write is rolled back, its marker and the clock's advance with it. */
+  leaveNothing(): void;
+  /** Says that the write changes more than {@link Write.changes}. */
+  alsoChanges(...kinds: EventKind[]): void;
 }
 
-/** $1 user, $2 request, $3 fingerprint or null, $4 whether anything may change: what every write begins with. */
+/**
+ * $1 user, $2 request, $3 fingerprint or null, $4 whether anything may change, $5 the kinds of what changes, as bits: what
+ * every write begins with.
+ */
 export const beginWrite = statement(
   'sync.begin_write',
   `SELECT stamp, repeated, encode(fingerprint, 'hex') AS fingerprint, answer
-   FROM sync.begin_write($1, $2, decode($3, 'hex'), $4)`,
+   FROM sync.begin_write($1, $2, decode($3, 'hex'), $4, $5)`,
 );
 
 /** $1 user, $2 request, $3 stamp, $4 answer, $5 the most bytes that all answers of the user may have. */
 export const keepAnswer = statement('sync.keep_answer', 'SELECT sync.keep_answer($1, $2, $3, $4, $5)');
+
+/** $1 user, $2 kinds, as bits: has an event announced by a write that has begun. */
+const announce = statement('sync.announce', 'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)');
+/** $1 user. */
+export const advanceClock = statement('sync.advance_clock', 'SELECT sync.advance_clock($1) AS stamp');
+/** $1 user, $2 stamp: the user's clock is not behind it afterwards. */
+export const raiseClock = statement('sync.raise_clock', 'SELECT sync.raise_clock($1, $2)');
 
 const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 
@@ -71,6 +94,8 @@ const poolIsBusy = /^timeout exceeded/;
  *   their stamps become visible in order;
  * - a write commits a marker of its request together with its effect, so it takes effect once; an answer that is not
  *   kept beside the marker is made again from the present state, in a transaction that is rolled back;
+ * - a write that is to be announced leaves that in the outbox of events, in its own transaction;
+ * - nothing is written for a user who is disabled or erased, and nothing read (refused.users.ts): `unauthorized`;
  * - the stored answers of a user never have more than `answerBytes`: the oldest are dropped;
  * - a write never starts after its caller stopped waiting: what is left of the deadline bounds the wait for the clock's
  *   lock and every statement;
@@ -89,6 +114,8 @@ export class Database {
     private readonly prepared = true,
     /** The most bytes that the stored answers of one user may have. */
     private readonly answerBytes = defaultStoredAnswerBytes,
+    /** Whether writes are announced by events. */
+    private readonly events = false,
   ) {
     this.pool = (dataSource.driver as unknown as { master: Pool }).master;
     this.reads = new SharedReads(this.pool);
@@ -123,11 +150,16 @@ export class Database {
     }
   }
 
+  /** What a write of these kinds leaves in the outbox of events: their bits, or 0 where nothing is announced. */
+  announced(kinds: readonly EventKind[]): number {
+    return this.events ? bitsOf(kinds) : 0;
+  }
+
   /**
    * Runs a write and marks its request. A `Failure` that `run` throws undoes the write and may be kept as its answer.
    *
-   * @throws Failure what `run` threw; `invalid` when the client's key was used for another request; `unavailable`
-   *   without time left or Postgres.
+   * @throws Failure what `run` threw; `invalid` when the client's key was used for another request; `unauthorized` for
+   *   a refused user; `unavailable` without time left or Postgres.
    */
   async write<Reply, Found extends object>(
     write: Write<Found>,
@@ -146,17 +178,30 @@ export class Database {
     run: (transaction: Transaction<Found>) => Promise<Reply | Failed>,
     changes = true,
   ): Promise<Reply> {
-    const { userId, requestId, fingerprint = null, reads } = write;
+    const { userId, requestId, fingerprint = null, reads, advances = true } = write;
     const begin = async (session: Session) => {
-      const locked = session.query<Begun>(beginWrite, [userId, requestId, fingerprint, changes]);
+      const kinds = this.announced(write.changes);
+      const locked = session.query<Begun>(beginWrite, [userId, requestId, fingerprint, changes && advances, kinds]);
       const [[begun], found] = await Promise.all([locked, reads ? session.query<Found>(reads[0], reads[1]) : []]);
       const { stamp, repeated, answer, ...first } = begun as Begun;
       if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
       if (answer) return answered<Reply>(answer);
       const last: Bound[] = [];
       const { query } = session;
-      const reply = await run({ stamp, repeated, found, query, last: (...bound) => void last.push(bound) });
-      if (!repeated) {
+      const alsoChanges = (...more: EventKind[]) => {
+        if (this.events) last.push([announce, [userId, bitsOf(more)]]);
+      };
+      const add = (...bound: Bound) => void last.push(bound);
+      let advanced = advances;
+      const advance = async () => {
+        advanced = true;
+        const [clock] = await query<{ stamp: string }>(advanceClock, [userId]);
+        alsoChanges(...write.changes);
+        return (clock as { stamp: string }).stamp;
+      };
+      const leaveNothing = () => void (advanced = false);
+      const reply = await run({ stamp, repeated, found, query, last: add, advance, leaveNothing, alsoChanges });
+      if (!repeated && (advanced || reply instanceof Failed)) {
         if (write.smallAnswer || reply instanceof Failed || fingerprint !== null)
           last.push([keepAnswer, [userId, requestId, stamp, stored(reply), this.answerBytes]]);
         await session.commit(...last);
@@ -164,8 +209,19 @@ export class Database {
       if (reply instanceof Failed) throw new Failure(reply.code);
       return reply;
     };
-    // The clock's lock alone would order a user's writes, but each would occupy a connection while it waits.
-    return this.queue.run(write.userId, write.remainingMs, () => this.inTransaction(write.remainingMs, begin));
+    return this.inTurn(write.userId, write.remainingMs, begin);
+  }
+
+  /**
+   * As {@link inTransaction}, for what locks the user's clock: when every earlier write of the user in this process has
+   * ended. The lock alone would order them, but each would occupy a connection while it waits.
+   */
+  inTurn<Result>(
+    userId: string,
+    remainingMs: () => number,
+    run: (session: Session) => Promise<Result>,
+  ): Promise<Result> {
+    return this.queue.run(userId, remainingMs, () => this.inTransaction(remainingMs, run));
   }
 
   /**
@@ -207,9 +263,10 @@ export class Database {
     return known.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
   }
 
-  /** Makes faults of Postgres that pass `unavailable`; any other error is a bug and stays as it is. */
+  /** Makes faults of Postgres that pass `unavailable`, and a refused user `unauthorized`; any other error is a bug and stays as it is. */
   private asFailure(error: unknown): unknown {
     if (error instanceof Failure) return error;
+    if ((error as { code?: unknown }).code === refusedUser) return new Failure('unauthorized');
     const kind = faultKind(error);
     if (kind === 'lasting') return error;
     if (kind === 'away' && !poolIsBusy.test((error as Error).message)) this.availability.suspect();

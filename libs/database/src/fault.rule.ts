@@ -27,6 +27,9 @@ const passing = /^(26000|40|53|55P03|57014|58)/;
 
 type Cause = { code?: unknown; message?: unknown; cause?: unknown } | undefined;
 
+/** The SQLSTATE of a statement for a user for whom nothing is done any more: one who is disabled, or erased. */
+export const refusedUser = 'PS401';
+
 /** Classifies an error by itself or a cause of it. `unavailable` without one is `away`: Postgres was never reached. */
 export function faultKind(error: unknown): FaultKind {
   let unavailable = false;

@@ -1,13 +1,36 @@
 export { type Availability } from './availability.js';
 export { createDataSource, type DatabaseOptions } from './data-source.js';
-export { beginWrite, Database, keepAnswer, type Transaction, type Write } from './database.js';
+export { beginWrite, Database, keepAnswer, raiseClock, type Transaction, type Write } from './database.js';
 export { databaseConfig, quota, syncIdQuota } from './database.config.js';
-export { type FaultKind, faultKind, rootCauseOf } from './fault.rule.js';
+export {
+  AccountEntity,
+  ClientEntity,
+  CredentialEntity,
+  LinkEntity,
+  LoginEntity,
+  OidcEntity,
+  RecoveryCodeEntity,
+  SessionEntity,
+} from './entities/index.js';
+export { type FaultKind, faultKind, refusedUser, rootCauseOf } from './fault.rule.js';
+export { clockOfUser, unlessRefused } from './refused.users.js';
 export { groups, ensureGroups, ensureLogin } from './roles.js';
 export { type Session } from './session.js';
-export { countdown } from './user.queue.js';
+export { countdown, UserQueue } from './user.queue.js';
 export { type Bound, instant, statement, statements, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
+export {
+  type List,
+  type ListRead,
+  type ListReader,
+  readKnown,
+  readPositions,
+  saveReader,
+  saveReaderSession,
+  tell,
+  tellUploader,
+  toldInSession,
+} from './positions.js';
 export { partitionsOf } from './partitions.js';
 export { RequestSweep, sweepRequests } from './request.sweep.js';
 export { applyMigrations, drift } from './schema.js';

@@ -1,5 +1,6 @@
 import { defaultAnswerBytes, JsonText, type ListRequest } from '#contracts';
 import type { Database } from './database.js';
+import { clockOfUser, unlessRefused } from './refused.users.js';
 import { statement, type Statement } from './statement.js';
 
 /** The statements of one list. Parameters of all: $1 user, $2 since, $3 rows at most. */
@@ -30,8 +31,7 @@ interface ListParts {
   readonly total?: string;
 }
 
-const clockOf = '(SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1)';
-export const readClock = statement('sync.read_clock', `SELECT coalesce(${clockOf}, 'epoch') AS clock`);
+export const readClock = statement('sync.read_clock', `SELECT clock, refused FROM ${clockOfUser} c`);
 
 /** Makes the statements of a list. Each reads clock, total and rows from one snapshot. */
 export function listing(name: string, parts: ListParts): Listing {
@@ -39,7 +39,6 @@ export function listing(name: string, parts: ListParts): Listing {
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
   const match = matchBy(`${row}.changed`);
   const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
-  const clock = `coalesce(${clockOf}, 'epoch') AS clock`;
   // OFFSET 0 makes it one look-up for each row, however many rows Postgres expects: it can't know how large a page is.
   const each = (rows: string, alias: string, found: string) =>
     `SELECT found.* FROM (${rows}) ${alias} CROSS JOIN LATERAL (${found} OFFSET 0) found`;
@@ -55,7 +54,7 @@ export function listing(name: string, parts: ListParts): Listing {
     WITH page AS (${items(`
       WHERE ${walked} AND ${row}.id ${beyond} $4 ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5`)})
     SELECT head.*, page.*
-    FROM (SELECT ${clock}, coalesce($6::bigint, (${total}), 0) AS total) head
+    FROM (SELECT clock, refused, coalesce($6::bigint, (${total}), 0) AS total FROM ${clockOfUser} c) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
   // By the index on `changed`: a few matches cost little, however many rows the user has. No row changed later than the
@@ -63,7 +62,7 @@ export function listing(name: string, parts: ListParts): Listing {
   const ids = 'SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4';
   const changed = `
     WITH head AS MATERIALIZED (
-      SELECT ${clock}
+      SELECT clock, refused FROM ${clockOfUser} c
     ), matches AS MATERIALIZED (
       SELECT ${row}.id FROM ${matching} WHERE (SELECT clock FROM head) > $2 AND ${match}
     ), page AS (${each(ids, 'match', items(`WHERE ${row}.user_id = $1 AND ${row}.id = match.id`))})
@@ -76,7 +75,7 @@ export function listing(name: string, parts: ListParts): Listing {
     WITH page AS (${items(`
       WHERE ${walked} AND ${row}.id ${beyond} $4 AND ${row}.id BETWEEN $5 AND $6
       ORDER BY ${row}.id ${direction} LIMIT $3`)})
-    SELECT head.*, page.* FROM (SELECT ${clock}) head LEFT JOIN page ON true ORDER BY page.id ${direction}`;
+    SELECT head.*, page.* FROM ${clockOfUser} head LEFT JOIN page ON true ORDER BY page.id ${direction}`;
   return {
     forward: statement(`${name}.forward`, page('>', 'ASC')),
     backward: statement(`${name}.backward`, page('<', 'DESC')),
@@ -89,7 +88,14 @@ export function listing(name: string, parts: ListParts): Listing {
 /** Above every row id. */
 const largestId = Number.MAX_SAFE_INTEGER;
 
-type Head = { clock: string; total?: number; firstMatch?: number; lastMatch?: number; id: number | null };
+type Head = {
+  clock: string;
+  refused: number | null;
+  total?: number;
+  firstMatch?: number;
+  lastMatch?: number;
+  id: number | null;
+};
 
 /** The statement for a page, and its values. */
 function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
@@ -122,6 +128,7 @@ function fitting<Row, Item>(rows: readonly Row[], toItem: (row: Row) => Item, ma
  * Reads one page. One whose items would have more than `maxBytes` ends earlier and says that there is more, so a walk
  * by links misses nothing. Where the caller knows the clock and it has not advanced, nothing but the clock is read.
  *
+ * @throws Failure `unauthorized` for a refused user.
  * @param toItem makes an item, as the client gets it, of a row's columns.
  */
 export async function listPage<Row extends object, Item>(
@@ -132,11 +139,11 @@ export async function listPage<Row extends object, Item>(
 ) {
   const { userId, perPage, position, knownClock } = request;
   if (knownClock !== undefined) {
-    const [head] = await database.read<{ clock: string }>(readClock, [userId]);
-    if (head?.clock === knownClock) return { unchanged: true as const, clock: knownClock };
+    const [read] = await database.read<Pick<Head, 'clock' | 'refused'>>(readClock, [userId]);
+    if (unlessRefused(read).clock === knownClock) return { unchanged: true as const, clock: knownClock };
   }
   const rows = await database.read<Row & Head>(...selected(list, request));
-  const head = rows[0] as Head;
+  const head = unlessRefused<Head>(rows[0]);
   const whole = head.id === null ? [] : rows.slice(0, perPage);
   const items = fitting<Row, Item>(whole, toItem, request.maxBytes ?? defaultAnswerBytes);
   const page = whole.slice(0, items.length);

@@ -60,12 +60,16 @@ describe('a database whose tables are partitioned by user', () => {
     );
     expect(owned.length).toBeGreaterThanOrEqual(10);
     expect(owned.filter(({ partitions }) => partitions !== 3)).toEqual([]);
-    const clocks = (await dataSource.query<{ name: string; reloptions: string[] | null }[]>(partition)).filter(
+    const set = (await dataSource.query<{ name: string; reloptions: string[] | null }[]>(partition)).filter(
       ({ reloptions }) => reloptions !== null,
     );
-    expect(clocks.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual(
-      [0, 1, 2].map((n) => ({ name: `sync.user_clock_${n}`, reloptions: ['fillfactor=70'] })),
-    );
+    const vacuum = ['scale_factor=0', 'threshold=2000', 'cost_delay=0'].map((option) => `autovacuum_vacuum_${option}`);
+    expect(set.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual([
+      ...[0, 1, 2].map((n) => ({ name: `sync.events_${n}`, reloptions: vacuum })),
+      ...['reader_sessions', 'readers', 'user_clock'].flatMap((table) =>
+        [0, 1, 2].map((n) => ({ name: `sync.${table}_${n}`, reloptions: ['fillfactor=70'] })),
+      ),
+    ]);
   });
 
   it('goes on as it began: a later migration splits its tables alike, whatever is configured', async () => {

@@ -50,44 +50,91 @@ const makeEpisode = `INSERT INTO episode.episodes
   (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
   VALUES ('${userId}', 1, 'epoch', gen_random_uuid(), '', '', 'https://u.example', 'https://u.example')`;
 const makeDeletion = `INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ('${userId}', 1, 'epoch')`;
+/** What the services that answer clients of the gpodder API may. */
+const ofReaders = {
+  'sync.user_clock': 'SELECT INSERT(user_id, stamp) UPDATE(stamp, answer_bytes, told)',
+  'sync.readers': 'SELECT INSERT UPDATE DELETE',
+  'sync.reader_sessions': 'SELECT INSERT UPDATE DELETE',
+};
 /** What each login may do with the rows of which table, view and sequence. */
 const rights: Record<string, Record<string, string>> = {
   subscription: {
+    ...ofReaders,
     'subscription.subscriptions': 'SELECT INSERT UPDATE',
     'subscription.guids': 'SELECT INSERT UPDATE',
     'subscription.former_guids': 'SELECT INSERT',
     'subscription.feed_urls': 'SELECT INSERT UPDATE',
+    'subscription.totals': 'SELECT INSERT UPDATE',
     'subscription.subscription_id': 'nextval',
   },
   episode: {
+    ...ofReaders,
     'episode.episodes': 'SELECT INSERT UPDATE DELETE',
     'episode.states': 'SELECT INSERT UPDATE DELETE',
     'episode.sync_ids': 'SELECT INSERT UPDATE DELETE',
     'episode.totals': 'SELECT INSERT UPDATE',
     'episode.episode_id': 'nextval',
     'subscription.named_subscriptions': 'SELECT',
+    'subscription.named_by_url': 'SELECT',
     'subscription.current_guids': 'SELECT',
   },
   deletion: {
     'deletion.deletions': 'SELECT DELETE INSERT(user_id, subscription_id, requested, origin)',
     'deletion.deletion_id': 'nextval',
+    'deletion.erasures': 'SELECT',
     'episode.episodes': 'SELECT DELETE',
     'episode.states': 'SELECT DELETE',
     'episode.sync_ids': 'SELECT DELETE',
-    'episode.totals': 'SELECT UPDATE',
+    'episode.totals': 'SELECT UPDATE DELETE',
+    'subscription.totals': 'SELECT UPDATE DELETE',
     'subscription.subscriptions':
-      'SELECT DELETE UPDATE(is_subscribed, subscription_changed, is_subscribed_at, deletion_id, deleted, changed)',
+      'SELECT DELETE UPDATE(is_subscribed, subscription_changed, is_subscribed_at, flipped, deletion_id, deleted, changed)',
     'subscription.guids': 'SELECT DELETE',
     'subscription.former_guids': 'SELECT DELETE',
     'subscription.feed_urls': 'SELECT DELETE',
     'subscription.named_subscriptions': 'SELECT',
+    'sync.events': 'SELECT INSERT DELETE',
+    'sync.readers': 'SELECT DELETE',
+    'sync.reader_sessions': 'SELECT DELETE',
+    'sync.event_batch': 'nextval setval',
+  },
+  dump: {
+    'sync.user_clock': 'SELECT',
+    'subscription.subscriptions': 'SELECT',
+    'subscription.guids': 'SELECT',
+    'subscription.former_guids': 'SELECT',
+    'subscription.feed_urls': 'SELECT',
+    'episode.episodes': 'SELECT',
+    'episode.states': 'SELECT',
+    'episode.sync_ids': 'SELECT',
+    'episode.totals': 'SELECT',
+  },
+  account: {
+    ...Object.fromEntries(
+      [
+        'accounts',
+        'clients',
+        'credentials',
+        'devices',
+        'gpodder_sessions',
+        'links',
+        'logins',
+        'oidc',
+        'recovery_codes',
+        'sessions',
+        'settings',
+      ].map((table) => [`account.${table}`, 'SELECT INSERT UPDATE DELETE']),
+    ),
+    'sync.migrations': 'SELECT',
   },
 };
-const ofAll = {
-  'sync.user_clock': 'SELECT INSERT UPDATE',
+const services = ['subscription', 'episode', 'deletion'];
+const ofServices = {
+  'sync.user_clock': 'SELECT INSERT(user_id, stamp) UPDATE(stamp, answer_bytes)',
   'sync.request': 'SELECT INSERT UPDATE DELETE',
   'sync.answer': 'SELECT INSERT UPDATE DELETE',
   'sync.migrations': 'SELECT',
+  'sync.events': 'INSERT',
 };
 const merge = `SELECT episode.merge_subscriptions('${userId}', '{1}', '{2}', now(), 10)`;
 
@@ -98,20 +145,23 @@ describe('the login of', () => {
     ['subscription', merge],
     ['episode', makeEpisode],
     ['episode', 'DELETE FROM episode.sync_ids'],
-    ['episode', 'SELECT * FROM subscription.named_subscriptions, subscription.current_guids'],
+    [
+      'episode',
+      'SELECT * FROM subscription.named_subscriptions, subscription.named_by_url, subscription.current_guids',
+    ],
     ['deletion', makeDeletion],
     ['deletion', 'DELETE FROM episode.episodes'],
     ['deletion', 'DELETE FROM episode.sync_ids'],
     [
       'deletion',
-      'UPDATE subscription.subscriptions SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now()',
+      'UPDATE subscription.subscriptions SET is_subscribed = false, flipped = now(), subscription_changed = now(), deleted = now(), changed = now()',
     ],
     ['deletion', 'SELECT * FROM subscription.named_subscriptions'],
   ])('%s may do what it owns: %s', async (role, sql) => {
     expect(await outcome(role, sql)).toBe('done');
   });
 
-  it.each(['subscription', 'episode', 'deletion'])('%s may lock and advance clocks and keep answers', async (role) => {
+  it.each(services)('%s may lock and advance clocks and keep answers', async (role) => {
     expect(await outcome(role, `SELECT sync.begin_write('${userId}', gen_random_uuid())`)).toBe('done');
     expect(await outcome(role, `SELECT sync.keep_answer('${userId}', gen_random_uuid(), now(), '{}', 2)`)).toBe('done');
   });
@@ -123,7 +173,7 @@ describe('the login of', () => {
       const allowed = await allowedOn(relation, (sql) => outcome(role, sql));
       if (allowed) found[relation.name] = allowed;
     }
-    expect(found).toEqual({ ...listed, ...ofAll });
+    expect(found).toEqual({ ...(services.includes(role) && ofServices), ...listed });
   });
 
   it.each(Object.keys(rights))('%s owns nothing, so that it can make, change and remove nothing', async (role) => {
@@ -176,19 +226,29 @@ describe('the login of', () => {
        WHERE p.prosecdef AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
     );
     const owners = {
+      'account.erase_user(uuid,integer)': groups.deletion,
       'deletion.claim(uuid,bigint)': groups.deletion,
+      'deletion.claim_erasure(uuid)': groups.deletion,
       'deletion.count_attempt(uuid,bigint)': groups.deletion,
-      'deletion.end_pending(uuid,bigint,text,text)': groups.deletion,
+      'deletion.count_erased(uuid,bigint)': groups.deletion,
+      'deletion.end_erasure(uuid,text,text,smallint)': groups.deletion,
+      'deletion.end_pending(uuid,bigint,text,text,smallint)': groups.deletion,
       'deletion.make_due(bigint)': groups.deletion,
+      'deletion.record_erasure(uuid,json)': groups.deletion,
       'deletion.take(integer,double precision)': groups.deletion,
       'deletion.take_again(uuid[],bigint[],integer[])': groups.deletion,
+      'deletion.take_erasures(integer,double precision)': groups.deletion,
+      'deletion.take_erasures_again(uuid[],integer[])': groups.deletion,
       'episode.count_states(uuid,bigint[],bigint)': groups.subscription,
       'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)': groups.subscription,
+      'sync.refuse_user(uuid,smallint)': groups.account,
     };
     const search = expect.stringContaining('search_path=pg_catalog, pg_temp') as string;
     expect(definers).toEqual(Object.entries(owners).map(([name, granted]) => ({ name, search, granted })));
     expect(await Promise.all(Object.keys(rights).map((role) => outcome(role, merge)))).toEqual([
       'done',
+      refused,
+      refused,
       refused,
       refused,
     ]);
@@ -219,7 +279,7 @@ describe('making roles', () => {
       'SELECT rolcanlogin FROM pg_roles WHERE rolname = ANY ($1)',
       [Object.values(groups)],
     );
-    expect(rows).toEqual([{ rolcanlogin: false }, { rolcanlogin: false }, { rolcanlogin: false }]);
+    expect(rows).toEqual(Object.keys(groups).map(() => ({ rolcanlogin: false })));
   });
 
   it('makes a login once, with the password of its URL, when many do so at the same time', async () => {

@@ -6,6 +6,8 @@ export const groups = {
   subscription: 'podcast_sync_subscription_group',
   episode: 'podcast_sync_episode_group',
   deletion: 'podcast_sync_deletion_group',
+  dump: 'podcast_sync_dump_group',
+  account: 'podcast_sync_account_group',
 } as const;
 
 /** Roles belong to the whole server: migrations of two databases may create the same one at the same time. */

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import { unavailable } from '#contracts';
 import type { PoolClient, QueryConfig } from 'pg';
 import { bind, type Bound, inStatementSpan, type Statement } from './statement.js';
@@ -18,10 +19,17 @@ export class Session {
     private readonly prepared: boolean,
   ) {}
 
-  /** Sends BEGIN without waiting for its answer: it travels together with the first statement. */
+  /**
+   * Sends BEGIN without waiting for its answer: it travels together with the first statements.
+   *
+   * Each statement is planned once for any values and not anew for these, which took longer than to run it, and would read
+   * all rows of a user whose rows came since the last ANALYZE: Postgres expects none of them.
+   */
   async begin(): Promise<this> {
     const limit = this.limit();
-    const text = `BEGIN; SET LOCAL lock_timeout = ${limit}; SET LOCAL statement_timeout = ${limit}`;
+    sendTogether(this.client);
+    // Its wait for locks counts as part of a statement.
+    const text = `BEGIN; SET LOCAL statement_timeout = ${limit}; SET LOCAL plan_cache_mode = force_generic_plan`;
     // Where it fails, the statements after it fail as well.
     this.client.query({ text, query_timeout: limit + graceMs } as QueryConfig).catch(() => undefined);
     return this;
@@ -37,6 +45,7 @@ export class Session {
   /** Runs the last statements and commits, all sent at once. */
   async commit(...last: Bound[]): Promise<void> {
     const limit = this.limit() + graceMs;
+    sendTogether(this.client);
     const sent: Promise<unknown>[] = last.map(([query, values]) =>
       this.client.query(bind(query, values, this.prepared, limit)),
     );
@@ -54,4 +63,19 @@ export class Session {
     if (limit < 1) throw unavailable('the time of a write is up');
     return limit;
   }
+}
+
+/** The part of pg's client that is used here, which its types leave out. */
+interface Connected {
+  readonly connection: { readonly stream: Duplex };
+}
+
+/**
+ * Sends what is written to a connection until the end of this tick in one piece: each statement would be a system call
+ * here, and wake Postgres once more.
+ */
+function sendTogether(client: PoolClient): void {
+  const { stream } = (client as unknown as Connected).connection;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
 }

@@ -40,7 +40,7 @@ beforeEach(() => {
 });
 
 function write<Reply>(requestId: string, run: (transaction: Transaction) => Promise<Reply>) {
-  return database.write({ userId, requestId, smallAnswer: true, remainingMs: () => 5_000 }, run);
+  return database.write({ userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 5_000 }, run);
 }
 
 /** A write with an effect, answered with this many characters. */

@@ -15,13 +15,17 @@ export interface DatabaseWorld extends Pick<TestDatabase, 'name' | 'urls'> {
   close(): Promise<void>;
 }
 
-/** Makes a database and connects to it. To be called in `beforeAll`; only in the `int` tier. */
-export async function openDatabase(login: keyof TestDatabase['urls']): Promise<DatabaseWorld> {
+/**
+ * Makes a database and connects to it. To be called in `beforeAll`; only in the `int` tier.
+ *
+ * @param events whether writes are announced.
+ */
+export async function openDatabase(login: keyof TestDatabase['urls'], events = false): Promise<DatabaseWorld> {
   const { name, urls, ownerUrl, drop } = await createDatabase();
   const owner = new pg.Client({ connectionString: ownerUrl });
   await owner.connect();
   const dataSource = await createDataSource({ url: urls[login], poolSize: 10 }).initialize();
-  const database = new Database(dataSource);
+  const database = new Database(dataSource, true, undefined, events);
   let answered = 0;
   const counted = new WeakSet<EventEmitter>();
   const pool = (dataSource.driver as unknown as { master: Pool }).master;

@@ -10,6 +10,8 @@ import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.
 export interface RedisOptions extends ServerOptions {
   /** Where programs are kept that had to be fetched first. Default: `programs` in the directory. */
   readonly programs?: string;
+  /** Whether each write is on the disk before it is acknowledged; default: within about two seconds. */
+  readonly eachWrite?: boolean;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface RedisOptions extends ServerOptions {
  * @throws StartError with a message for the person who wants it to run.
  */
 export async function startRedis(options: RedisOptions): Promise<EmbeddedServer> {
-  const { directory, durable = true, progress = () => {} } = options;
+  const { directory, durable = true, eachWrite = false, progress = () => {} } = options;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const data = realpathSync(directory);
   const { command, env } = await redisBinary(options.programs ?? join(data, 'programs'), progress);
@@ -36,7 +38,7 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   };
   if (await stopOrphan(program)) progress('stopped a Redis that an earlier start had left behind');
   // In a file and not among the arguments, which every user of the machine can read.
-  writePrivateFile(configuration, settings(program, port, password, durable));
+  writePrivateFile(configuration, settings(program, port, password, durable, eachWrite));
   const server = await ServerProcess.start(program, () => answers(port, password));
   return {
     url: `redis://:${password}@127.0.0.1:${port}`,
@@ -64,7 +66,13 @@ function identity(data: string) {
   } as const;
 }
 
-function settings({ data, pidFile }: ServerProgram, port: number, password: string, durable: boolean): string {
+function settings(
+  { data, pidFile }: ServerProgram,
+  port: number,
+  password: string,
+  durable: boolean,
+  eachWrite: boolean,
+): string {
   return [
     'bind 127.0.0.1',
     `port ${port}`,
@@ -79,6 +87,7 @@ function settings({ data, pidFile }: ServerProgram, port: number, password: stri
     // The append-only file alone keeps the data; with snapshots beside it there would be two truths.
     'save ""',
     `appendonly ${durable ? 'yes' : 'no'}`,
+    `appendfsync ${eachWrite ? 'always' : 'everysec'}`,
     '',
   ].join('\n');
 }

@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { z } from 'zod';
+import { z } from 'zod';
+
+/** Values separated by commas. */
+export const commaList = z.string().transform((text) => text.split(',').map((value) => value.trim()));
 
 /** The environment can't be used; the message names every variable at fault. */
 export class ConfigurationError extends Error {

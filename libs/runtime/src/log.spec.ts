@@ -7,6 +7,7 @@ describe('withoutSecrets', () => {
     ['postgres://app:p%40ss@db:5432/x and redis://:word@cache', 'postgres://***@db:5432/x and redis://***@cache'],
     ['"authorization":"Bearer abc.def-123"', '"authorization":"Bearer ***"'],
     ['token eyJhbGciOi.eyJzdWIi.c2ln ends', 'token *** ends'],
+    ['"password":"pst_AAAAAAAAAAAAAAAAAAAAAAabcdef"', '"password":"***"'],
   ])('%s', (line, expected) => expect(withoutSecrets(line)).toBe(expected));
 
   it.each(['https://feeds.example/@me/feed', 'a mail to me@example.org', 'https://a.example https://b@c.example'])(
@@ -16,7 +17,7 @@ describe('withoutSecrets', () => {
 });
 
 describe('a line that a stranger wrote', () => {
-  it.each(['a.', 'eyJ', 'eyJ-', 'eyJ.', 'Bearer ', ' ', '://', '://a', '://a@'])(
+  it.each(['a.', 'eyJ', 'eyJ-', 'eyJ.', 'Bearer ', 'pst_', ' ', '://', '://a', '://a@'])(
     'costs by its length, not by its square: 1 MB of %j',
     (part) => {
       const line = part.repeat(1_000_000 / part.length);
@@ -41,5 +42,21 @@ describe('createLog', () => {
       msg: 'https://***@feeds.example',
     });
     expect(lines[0]).not.toMatch(/word|secret/);
+  });
+
+  it('writes nothing of the statement that failed, nor its values', () => {
+    const lines: string[] = [];
+    const log = createLog('account', 'info', { write: (line) => void lines.push(line) });
+    const hash = '$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaGhhc2g';
+    const values = { query: `UPDATE accounts SET password = '${hash}'`, parameters: [hash], detail: `(${hash})` };
+    const driverError = Object.assign(new Error('duplicate key'), values, { code: '23505' });
+    const failed = () => Object.assign(new Error('duplicate key'), values, { driverError, code: '23505' });
+    log.error({ err: failed() }, 'it failed');
+    log.error(failed());
+    log.error({ err: new AggregateError([failed()], 'both failed') }, 'it failed');
+    log.error({ err: Object.assign(new Error('wrapped', { cause: failed() }), { first: failed() }) }, 'it failed');
+    expect(lines).toHaveLength(4);
+    expect(lines.join('')).not.toContain('argon2id');
+    expect(JSON.parse(lines[0]!)).toMatchObject({ err: { message: 'duplicate key', code: '23505' } });
   });
 });

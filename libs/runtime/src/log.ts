@@ -11,11 +11,26 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] a
  * What is never logged: users and passwords in URLs, and anything that looks like a token. Takes linear time in lines
  * that strangers wrote: no match can begin within what an earlier attempt has scanned.
  */
-const secrets = /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/gi;
+const secrets = /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])(?:eyJ[\w-]+\.[\w-]+\.[\w-]*|pst_[\w-]+)/gi;
 
 /** A line without its secrets. */
 export function withoutSecrets(line: string): string {
   return line.replace(secrets, (_, url?: string, bearer?: string) => (url ? `${url}***@` : `${bearer ?? ''}***`));
+}
+
+/** What errors of statements carry: what was asked, with values that may be anybody's. */
+const ofStatements: ReadonlySet<string> = new Set(['query', 'parameters', 'driverError', 'detail']);
+
+/** An error as it is logged: without the statement that failed, wherever it is among its causes. */
+function shownError(error: Error): unknown {
+  return withoutStatements(pino.stdSerializers.err(error));
+}
+
+function withoutStatements(shown: unknown): unknown {
+  if (Array.isArray(shown)) return shown.map(withoutStatements);
+  if (typeof shown !== 'object' || shown === null || !('stack' in shown)) return shown;
+  const kept = Object.entries(shown).filter(([key]) => !ofStatements.has(key));
+  return Object.fromEntries(kept.map(([key, value]) => [key, withoutStatements(value)]));
 }
 
 /**
@@ -38,6 +53,7 @@ export function createLog(
       const span = trace.getActiveSpan();
       return span ? { trace_id: span.spanContext().traceId } : {};
     },
+    serializers: { err: shownError },
     hooks: { streamWrite: withoutSecrets },
   };
   return pino(options, destination);

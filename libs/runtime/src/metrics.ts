@@ -37,14 +37,34 @@ export function authenticationFailureMetrics(): (reason: string) => void {
   return (reason) => refused.inc({ reason });
 }
 
-/** Requests that the gateway's rate limits refused, or let through unchecked. */
+/** Requests that rate limits refused, or let through unchecked; the same counter for all limits of a process. */
 export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
-  const outcomes = new Counter({
-    name: 'podcast_sync_rate_limit_total',
-    help: 'Requests over a rate limit (`limited`), or let through as Redis was away (`unchecked`), by policy.',
-    labelNames: ['policy', 'outcome'],
-  });
+  const outcomes = oneCounter(
+    'podcast_sync_rate_limit_total',
+    'Requests over a rate limit (`limited`), or let through as Redis was away (`unchecked`), by policy.',
+    ['policy', 'outcome'],
+  );
   return (policy, outcome) => outcomes.inc({ policy, outcome });
+}
+
+/** Entries of uploads that were skipped, as their protocol has no way to refuse one, by reason. */
+export function skippedEntryMetrics(): (reason: string, entries: number) => void {
+  const skipped = oneCounter(
+    'podcast_sync_skipped_entries_total',
+    'Entries of uploads to the gpodder API that were skipped, by reason.',
+    ['reason'],
+  );
+  return (reason, entries) => skipped.inc({ reason }, entries);
+}
+
+/** Sessions of the gpodder API, whose cookies come with requests. */
+export function gpodderSessionMetrics(): (outcome: 'made' | 'refused' | 'busy') => void {
+  const outcomes = oneCounter(
+    'podcast_sync_gpodder_sessions_total',
+    'Cookies of sessions: `made`, `refused` as it was ended, or not looked up as the service was asked too often (`busy`).',
+    ['outcome'],
+  );
+  return (outcome) => outcomes.inc({ outcome });
 }
 
 /** Handled requests of a service by contract and outcome: `ok` or the failure's code. */
@@ -117,6 +137,57 @@ export function watchPool(read: () => { total: number; idle: number; waiting: nu
   );
 }
 
+/** People who sign in, and passwords that wait for a processor. */
+export function watchSignIns(read: () => { outcomes: Readonly<Record<string, number>>; waiting: number }): void {
+  countBy(
+    'podcast_sync_sign_ins_total',
+    'Sign-ins of people by outcome: `signed_in`, `needs_code`, `refused`, `limited`, `busy`.',
+    'outcome',
+    () => read().outcomes,
+  );
+  gauge('podcast_sync_password_hashes_waiting', 'Passwords that wait to be hashed.', () => read().waiting);
+}
+
+/** Requests for tokens, by the kind of grant (RFC 6749) and what came of it: `issued`, or the standard's error. */
+export function tokenMetrics(): (grantType: string, outcome: string) => void {
+  const requests = oneCounter(
+    'podcast_sync_token_requests_total',
+    'Requests of apps for tokens, by kind of grant and outcome: `issued`, or the error of OAuth.',
+    ['grant_type', 'outcome'],
+  );
+  return (grant_type, outcome) => requests.inc({ grant_type, outcome });
+}
+
+/** What was revoked, by its kind, and what could not be announced. */
+export function watchRevocations(read: () => Readonly<Record<string, number>>): void {
+  countBy(
+    'podcast_sync_revocations_total',
+    'Revocations by kind: `user`, `grant`, `session`, `credential`, `gpodder_session`; `unannounced`: Redis was away.',
+    'kind',
+    read,
+  );
+}
+
+/** A counter that all parts of a process with the same name share. */
+function oneCounter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+  return (register.getSingleMetric(name) as Counter<Label> | undefined) ?? new Counter({ name, help, labelNames });
+}
+
+function countBy(name: string, help: string, label: string, read: () => Readonly<Record<string, number>>): void {
+  register.registerMetric(
+    new Counter({
+      registers: [],
+      name,
+      help,
+      labelNames: [label],
+      collect() {
+        this.reset();
+        for (const [value, count] of Object.entries(read())) this.inc({ [label]: value }, count);
+      },
+    }),
+  );
+}
+
 function gauge(name: string, help: string, read: () => number | undefined): void {
   register.registerMetric(
     new Gauge({
@@ -130,8 +201,15 @@ function gauge(name: string, help: string, read: () => number | undefined): void
   );
 }
 
-/** A counter whose value is kept elsewhere and read when metrics are collected. */
+/** Of what is counted in several places of a process, where it is read. */
+const readers = new Map<string, (() => number | undefined)[]>();
+
+/** A counter whose value is kept elsewhere and read when metrics are collected; of several places the sum. */
 function counter(name: string, help: string, read: () => number | undefined): void {
+  const others = readers.get(name);
+  if (others) return void others.push(read);
+  const all = [read];
+  readers.set(name, all);
   register.registerMetric(
     new Counter({
       registers: [],
@@ -139,7 +217,7 @@ function counter(name: string, help: string, read: () => number | undefined): vo
       help,
       collect() {
         this.reset();
-        this.inc(read() ?? 0);
+        this.inc(all.reduce((sum, each) => sum + (each() ?? 0), 0));
       },
     }),
   );

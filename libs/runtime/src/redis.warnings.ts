@@ -1,5 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { Condition } from './condition.js';
+import { isAccessDenied } from './redis.connection.js';
 
 /**
  * Warns about servers that drop keys when memory is short: requests or jobs would be lost without a trace. Says nothing
@@ -17,6 +19,24 @@ export async function warnOfEviction(redis: Redis | Cluster, log: Logger, duty: 
       { policy: evicting },
       `the Redis of ${duty} drops keys when memory is short: set maxmemory-policy to noeviction`,
     );
+}
+
+/** Logs once per outage that Redis denies access, which only an operator can end. @param duty what the server is for. */
+export function warnOfDenial(redis: Redis | Cluster, log: Logger, duty: string): void {
+  const access = new Condition<'granted' | 'denied'>('granted');
+  const failed = (error: Error) => {
+    if (!isAccessDenied(error) || !access.becomes('denied')) return;
+    // Not the error itself: it carries the command, and with it the password.
+    const reason = error.message;
+    log.error(
+      { reason },
+      `the Redis of ${duty} refuses this app, or is not trusted by it: check user, password and certificates`,
+    );
+  };
+  redis.on('error', failed);
+  // A Cluster's own error does not say what its nodes said.
+  redis.on('node error', failed);
+  redis.on('ready', () => access.becomes('granted'));
 }
 
 function policyIn(info: string): string | undefined {

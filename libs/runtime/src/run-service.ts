@@ -91,7 +91,8 @@ export function runService<Schema extends z.ZodObject>(
   });
 }
 
-function takeRequestsWhileAvailable(strategy: StreamServer, availability: Availability, log: Log): void {
+/** Leaves requests to other replicas while Postgres is away from this one. */
+export function takeRequestsWhileAvailable(strategy: StreamServer, availability: Availability, log: Log): void {
   availability.onChange((isAvailable) => {
     if (isAvailable) log.info('Postgres is there again: this replica takes requests');
     else log.warn({ missing: availability.missing }, 'this replica leaves requests to others');
@@ -103,8 +104,12 @@ function takeRequestsWhileAvailable(strategy: StreamServer, availability: Availa
 /** The pause between two attempts to connect to Postgres, in milliseconds. */
 const retryMs = 1_000;
 
+/** What {@link openDatabase} has to know. */
+type DatabaseConfig = Pick<ServiceConfig, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'DATABASE_PREPARED'> &
+  Partial<Pick<ServiceConfig, 'QUOTA_STORED_ANSWER_BYTES' | 'EVENTS'>>;
+
 /** Connects to Postgres and waits until it has every migration, for as long as both take. */
-async function openDatabase(app: string, config: ServiceConfig, log: Log, waitFor: WaitFor): Promise<Database> {
+export async function openDatabase(app: string, config: DatabaseConfig, log: Log, waitFor: WaitFor): Promise<Database> {
   const dataSource = createDataSource({
     url: config.DATABASE_URL,
     poolSize: config.DATABASE_POOL_SIZE,
@@ -124,7 +129,12 @@ async function openDatabase(app: string, config: ServiceConfig, log: Log, waitFo
       await delay(retryMs);
     }
   }
-  const database = new Database(dataSource, config.DATABASE_PREPARED === 'on', config.QUOTA_STORED_ANSWER_BYTES);
+  const database = new Database(
+    dataSource,
+    config.DATABASE_PREPARED === 'on',
+    config.QUOTA_STORED_ANSWER_BYTES,
+    config.EVENTS === 'on',
+  );
   const { availability } = database;
   const missing = await availability.check();
   if (missing.length > 0) log.warn({ missing }, 'waiting for Postgres');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { repository } from './launched.system.js';
 
 /** The apps that serve. */
-export type App = 'gateway' | 'subscription' | 'episode' | 'deletion-worker';
+export type App = 'gateway' | 'subscription' | 'episode' | 'deletion-worker' | 'account' | 'gpodder';
 
 const startLimitMs = 120_000;
 

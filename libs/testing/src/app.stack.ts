@@ -1,10 +1,13 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { TokenIssuer } from '#embedded';
 import { AppProcess, type App } from './app.process.js';
 import { Device } from './device.js';
 import { freshUser } from './fresh.user.js';
+import { repository } from './launched.system.js';
 import type { RoleUrls } from './migrated.database.js';
 import { createDatabase } from './test.database.js';
 import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
@@ -71,8 +74,8 @@ export class AppStack {
   }
 
   /**
-   * Starts apps, each with the same variables beside the usual ones, and waits until they serve. Services come first: a
-   * gateway that was there before them answers 503 until its next poll.
+   * Starts apps, each with the same variables beside the usual ones, and waits until they serve. Services come first: an
+   * edge that was there before them answers 503 until its next poll.
    *
    * @param root where their built repository is; default: this one.
    */
@@ -87,14 +90,26 @@ export class AppStack {
       started[place] = await AppProcess.start(app, own, root);
       this.processes.push(started[place]);
     };
-    for (const gateways of [false, true])
-      await Promise.all(apps.map((app, place) => ((app === 'gateway') === gateways ? begin(app, place) : undefined)));
+    const isEdge = (app: App) => app === 'gateway' || app === 'gpodder';
+    for (const edges of [false, true])
+      await Promise.all(apps.map((app, place) => (isEdge(app) === edges ? begin(app, place) : undefined)));
     return started;
   }
 
   /** A device of a user, by default of one that no other test knows. */
   async device(gateway: AppProcess, user = freshUser()): Promise<Device> {
     return new Device(`http://127.0.0.1:${String(gateway.facts['port'])}`, await this.issuer.issue(user), user);
+  }
+
+  /** An app password of somebody new, made by the operators' command. */
+  async appPassword(name = `ann-${freshUser()}`): Promise<{ name: string; password: string }> {
+    const accounts = async (...args: string[]) => {
+      const env = { PATH: process.env.PATH, ...this.environmentOf('account') };
+      const program = join(repository, 'dist', 'programs', 'accounts.js');
+      return (await promisify(execFile)(process.execPath, [program, ...args], { env })).stdout.trim();
+    };
+    await accounts('create', name);
+    return { name, password: await accounts('app-password', name) };
   }
 
   /** Ends everything and removes its data. */
@@ -121,6 +136,17 @@ export class AppStack {
         return { ...servers, DATABASE_URL: urls[app] };
       case 'deletion-worker':
         return { ...servers, DATABASE_URL: urls.deletion, QUEUE_REDIS_URL: this.queueRedis.url };
+      case 'gpodder':
+        return { ...servers, PORT: '0', SESSION_KEY: 'a-key-of-tests-that-is-long-enough' };
+      case 'account':
+        return {
+          ...servers,
+          DATABASE_URL: urls.account,
+          PORT: '0',
+          PUBLIC_URL: 'http://127.0.0.1:3002',
+          SECRETS_KEY: 'a-secret-of-tests-that-is-long-enough',
+          KEYS_DIRECTORY: this.keys,
+        };
     }
   }
 }

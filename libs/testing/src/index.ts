@@ -12,6 +12,7 @@ export {
   shareFetchedPrograms,
   type LaunchOptions,
 } from './launched.system.js';
+export { readmeCalls, withoutStamps, type ReadmeCall } from './readme.calls.js';
 export { migrate, type RoleUrls } from './migrated.database.js';
 export { TcpProxy } from './tcp.proxy.js';
 export { createDatabase, type TestDatabase } from './test.database.js';

@@ -10,7 +10,7 @@ export interface LaunchOptions {
   /** The directory that it keeps everything in. */
   readonly data: string;
   readonly replicas?: number;
-  /** Default: any free one. */
+  /** Default: any free one, also of the account app and of gpodder. */
   readonly port?: number;
   /** As another user, which root may ask for. */
   readonly account?: { readonly uid: number; readonly gid: number };
@@ -32,6 +32,12 @@ const startLimitMs = 120_000;
 export class LaunchedSystem {
   /** Where its API is, once it is ready. */
   baseUrl = '';
+  /** Where people's accounts are. */
+  accountUrl = '';
+  /** Where clients of the gpodder API sync. */
+  syncUrl = '';
+  /** Where the first account is made; empty where there is one. */
+  firstLink = '';
   /** All that it has said. */
   output = '';
   /** Settles with its exit code, or null for a signal. */
@@ -55,6 +61,8 @@ export class LaunchedSystem {
     const main = join(root, 'dist', 'programs', 'standalone.js');
     if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
+    // A release of before has neither.
+    if (root === repository) args.push('--account-port', '0', '--gpodder-port', '0');
     shareFetchedPrograms(data, account);
     return new LaunchedSystem(
       fork(main, args, {
@@ -71,14 +79,15 @@ export class LaunchedSystem {
   static async start(options: LaunchOptions): Promise<LaunchedSystem> {
     const system = LaunchedSystem.launch(options);
     const ready = once(system.child, 'message', { signal: AbortSignal.timeout(startLimitMs) }) as Promise<
-      [{ facts: { baseUrl: string } }]
+      [{ facts: { baseUrl: string; accountUrl?: string; syncUrl?: string; firstLink?: string } }]
     >;
     const message = await Promise.race([ready, system.ended.then(() => undefined)]).catch(() => undefined);
     if (message === undefined) {
       await system.stop();
       throw new Error(`The system did not start.\n${system.output}`);
     }
-    system.baseUrl = message[0].facts.baseUrl;
+    const { baseUrl, accountUrl = '', syncUrl = '', firstLink = '' } = message[0].facts;
+    Object.assign(system, { baseUrl, accountUrl, syncUrl, firstLink });
     return system;
   }
 

@@ -3,17 +3,20 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** The URLs under which the apps reach one database, each with its own role. */
+/** The URLs under which the programs reach one database, each with its own role. */
 export interface RoleUrls {
   readonly subscription: string;
   readonly episode: string;
   readonly deletion: string;
+  readonly dump: string;
+  readonly account: string;
 }
 
-/** The URLs of the three roles for a database, given its owner's. In tests all have the owner's password. */
+/** The URLs of all roles for a database, given its owner's. In tests all have the owner's password. */
 export function roleUrls(ownerUrl: string): RoleUrls {
   const urlOf = (role: string) => Object.assign(new URL(ownerUrl), { username: `podcast_sync_${role}` }).href;
-  return { subscription: urlOf('subscription'), episode: urlOf('episode'), deletion: urlOf('deletion') };
+  const [subscription, episode, deletion] = [urlOf('subscription'), urlOf('episode'), urlOf('deletion')];
+  return { subscription, episode, deletion, dump: urlOf('dump'), account: urlOf('account') };
 }
 
 /**
@@ -33,6 +36,8 @@ export async function migrate(ownerUrl: string): Promise<void> {
       SUBSCRIPTION_DATABASE_URL: urls.subscription,
       EPISODE_DATABASE_URL: urls.episode,
       DELETION_DATABASE_URL: urls.deletion,
+      DUMP_DATABASE_URL: urls.dump,
+      ACCOUNT_DATABASE_URL: urls.account,
       ...(TEST_PARTITIONS && { MIGRATE_PARTITIONS: TEST_PARTITIONS }),
     },
   }).catch((error: { stdout?: string; stderr?: string }) => {

@@ -61,11 +61,14 @@ export class TestServer {
   }
 }
 
-/** A Redis for one test file. It forgets everything when it ends, unless `durable`. */
-export async function startRedisServer({ durable = false } = {}): Promise<TestServer> {
+/**
+ * A Redis for one test file. It forgets everything when it ends, unless `durable`; what it acknowledged just before a kill
+ * it may forget even then, where the disk is busy, unless `eachWrite`.
+ */
+export async function startRedisServer({ durable = false, eachWrite = false } = {}): Promise<TestServer> {
   const { programs } = inject('servers');
   const directory = mkdtempSync(join(tmpdir(), 'podcast-sync-redis-'));
-  const start = (port?: number) => startRedis({ directory, port, programs, durable });
+  const start = (port?: number) => startRedis({ directory, port, programs, durable, eachWrite });
   return new TestServer(await start(), start, () => removeRedis(directory));
 }
 

@@ -3,7 +3,7 @@ import { firstValueFrom, lastValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { Failure, JsonText } from '#contracts';
 import { eventually } from '#testing';
-import { probe, quote, unhandled } from '../testing/probe.contracts.js';
+import { confide, probe, quote, unhandled } from '../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../testing/probe.replica.js';
 import { useTransport } from '../testing/use.transport.js';
 import { call, redisStreams, StreamClient, type CallContext } from './index.js';
@@ -53,6 +53,16 @@ describe('a call', () => {
     const errors = logged.filter((line) => line.level === 50);
     expect(errors).toHaveLength(1);
     expect(errors[0]).toMatchObject({ pattern: probe.pattern, requestId: 'r7', err: { message: 'thrown for x' } });
+  });
+
+  it('whose payload is a secret is logged without it when it fails: where, and by which code', async () => {
+    const { logged } = await replica();
+    const failed = call(await client(), confide, { text: 'a-secret' }, { requestId: 'r8' });
+    expect(await codeOf(failed)).toBe('internal');
+    const [error] = logged.filter((line) => line.level === 50);
+    expect(error).toMatchObject({ pattern: confide.pattern, requestId: 'r8', err: { type: 'Error', code: '23505' } });
+    expect(error).toMatchObject({ err: { stack: expect.stringContaining('probe.controller') as string } });
+    expect(JSON.stringify(logged)).not.toContain('a-secret');
   });
 
   it('is refused as invalid when its payload is not what the contract says, and the handler does not run', async () => {

@@ -29,6 +29,15 @@ export const quote = rpc({
   reply: z.union([jsonOf(z.unknown()), z.object({ items: jsonOf(z.unknown()), more: z.boolean() })]),
 });
 
+/** What names a secret. Its handler throws an error that repeats it. */
+export const confide = rpc({
+  pattern: 'episode.confide',
+  write: false,
+  secret: true,
+  request: z.object({ text: z.string() }),
+  reply: z.object({}),
+});
+
 /** What no replica handles. */
 export const unhandled = rpc({
   pattern: 'episode.unhandled',

@@ -4,7 +4,7 @@ import { Ctx, EventPattern, MessagePattern, Payload, RpcException } from '@nestj
 import { Observable, of } from 'rxjs';
 import { Failure, JsonText, type ReplyOf, type RequestOf } from '#contracts';
 import { CallContext, Handle } from '../src/index.js';
-import { probe, quote } from './probe.contracts.js';
+import { confide, probe, quote } from './probe.contracts.js';
 
 /** Where a replica writes down what it does; a run is written down directly before it begins. */
 export interface Journal {
@@ -35,6 +35,12 @@ export class ProbeController {
     const { requestId, correlationId } = context;
     const reply = { text, replica: this.journal.replica, requestId, correlationId, remainingMs: context.remainingMs() };
     return outcome === 'lie' ? ({ ...reply, text: 7 } as unknown as typeof reply) : reply;
+  }
+
+  @Handle(confide)
+  confide(@Payload() { text }: RequestOf<typeof confide>): ReplyOf<typeof confide> {
+    this.journal.ran(text);
+    throw Object.assign(new Error(`thrown for ${text}`), { code: '23505', parameters: [text] });
   }
 
   @Handle(quote)

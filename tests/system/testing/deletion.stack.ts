@@ -127,20 +127,22 @@ export class DeletionStack {
     return { rows, jobs, counts, isPaused, worker: this.running.worker.output.slice(-3_000) };
   }
 
-  /** How often what must never be is there: episodes without subscription, names without episode, wrong counts. */
-  async orphans(): Promise<{ episodes: number; syncIds: number; miscounted: number }> {
-    const { rows } = await this.owner.query<{ episodes: number; syncIds: number; miscounted: number }>(`
+  /** How often what must never be is there: episodes without subscription, states or names without episode, wrong counts. */
+  async orphans(): Promise<{ episodes: number; states: number; syncIds: number; miscounted: number }> {
+    const { rows } = await this.owner.query<{ episodes: number; states: number; syncIds: number; miscounted: number }>(`
       SELECT
         (SELECT count(*)::int FROM episode.episodes e WHERE NOT EXISTS (
           SELECT FROM subscription.subscriptions s
           WHERE s.user_id = e.user_id AND s.id = e.subscription_id AND s.deleted IS NULL)) AS episodes,
+        (SELECT count(*)::int FROM episode.states t WHERE NOT EXISTS (
+          SELECT FROM episode.episodes e WHERE e.user_id = t.user_id AND e.id = t.id AND e.sync_id = t.sync_id)) AS states,
         (SELECT count(*)::int FROM episode.sync_ids i WHERE NOT EXISTS (
           SELECT FROM episode.episodes e WHERE e.user_id = i.user_id AND e.id = i.episode_id)) AS "syncIds",
         (SELECT count(*)::int FROM episode.totals t
          FULL JOIN (SELECT user_id, count(*) AS states FROM episode.states GROUP BY user_id) s USING (user_id)
          FULL JOIN (SELECT user_id, count(*) AS episodes FROM episode.episodes GROUP BY user_id) c USING (user_id)
          WHERE coalesce(t.episodes, 0) <> coalesce(c.episodes, 0) OR coalesce(s.states, 0) <> coalesce(c.episodes, 0)) AS miscounted`);
-    return rows[0] as { episodes: number; syncIds: number; miscounted: number };
+    return rows[0] as { episodes: number; states: number; syncIds: number; miscounted: number };
   }
 
   /** All of one user's rows, but for the clock and the deletions. */

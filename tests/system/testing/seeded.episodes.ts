@@ -20,24 +20,27 @@ const subscriptions = `
   ), reached AS (
     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
     SELECT user_id, sync.sha256(feed_url), id FROM made
+  ), counted AS (
+    INSERT INTO subscription.totals (user_id, live, guids, urls)
+    SELECT user_id, count(*), count(*), count(*) FROM made GROUP BY user_id
   )
   SELECT user_id, min(id)::int AS id FROM made GROUP BY user_id`;
 
 /** 100 are changed at a time; the later ones have the higher ids, or with $4 the lower. */
 const episodes = `
   WITH sought AS MATERIALIZED (
-    SELECT u, nextval('episode.episode_id') AS id, s, n, states
+    SELECT u, nextval('episode.episode_id') AS id, md5(u::text || n)::uuid AS sync_id, s, n, states
     FROM unnest($1::uuid[], $2::bigint[], $3::int[]) x (u, s, states), generate_series(1, states) n
   ), made AS (
     INSERT INTO episode.episodes (user_id, id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-    SELECT u, id, s + n % 100, '2020-01-01'::timestamptz + n * interval '1 minute', md5(u::text || n)::uuid, 'episode-' || n,
+    SELECT u, id, s + n % 100, '2020-01-01'::timestamptz + n * interval '1 minute', sync_id, 'episode-' || n,
       'Title ' || n, 'https://media.example/' || n || '.mp3', 'https://podcast.example/' || n
     FROM sought
   ), totals AS (
     INSERT INTO episode.totals (user_id, episodes) SELECT u, count(*) FROM sought GROUP BY u
   )
-  INSERT INTO episode.states (user_id, id, changed, playback_position, playback_position_at)
-  SELECT u, id, '2025-01-01'::timestamptz + ((CASE WHEN $4 THEN states - n ELSE n - 1 END) / 100) * interval '1 second', n,
+  INSERT INTO episode.states (user_id, id, sync_id, changed, playback_position, playback_position_at)
+  SELECT u, id, sync_id, '2025-01-01'::timestamptz + ((CASE WHEN $4 THEN states - n ELSE n - 1 END) / 100) * interval '1 second', n,
     '2025-01-01'
   FROM sought`;
 
@@ -46,6 +49,7 @@ const beside = `
   SET session_replication_role = replica;
   INSERT INTO sync.user_clock SELECT gen_random_uuid(), '2026-01-01' FROM generate_series(1, 20000);
   INSERT INTO episode.totals (user_id, episodes) SELECT user_id, 0 FROM sync.user_clock ON CONFLICT DO NOTHING;
+  INSERT INTO subscription.totals (user_id) SELECT user_id FROM sync.user_clock ON CONFLICT DO NOTHING;
   INSERT INTO sync.request (user_id, request_id, stamp)
     SELECT c.user_id, gen_random_uuid(), c.stamp FROM sync.user_clock c, generate_series(1, 2) n;
   INSERT INTO sync.answer (user_id, request_id, stamp, bytes, answer)

@@ -1,13 +1,15 @@
 import { setTimeout } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { type DeletionJob, deletionQueue } from '#contracts';
+import { type DeletionJob, deletionQueue, type ErasureJob } from '#contracts';
 import { Database, faultKind, rootCauseOf } from '#database';
 import { Condition, inSpan, type Log, traceOf } from '#runtime';
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
 import { LOG } from './deletion.relay.js';
+import { ErasureService } from '../erasure/erasure.service.js';
+import { failErasure } from '../erasure/erasure.store.js';
 import { DeletionService } from '../records/deletion.service.js';
-import { attempts, countEnding, stalledJobs } from './deletion.metrics.js';
+import { attempts, countEnding, countErasure, stalledJobs } from './deletion.metrics.js';
 import { stepAfterFault } from '../records/deletion.rule.js';
 import { addAttempt, endAlone } from '../records/deletion.store.js';
 
@@ -24,11 +26,13 @@ export const WORKER_OPTIONS = Symbol('worker options');
  */
 @Injectable()
 export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private worker: Worker<DeletionJob> | undefined;
+  private worker: Worker<DeletionJob | ErasureJob> | undefined;
   private readonly running = new Set<Promise<void>>();
+  private isStopping = false;
 
   constructor(
     private readonly deletions: DeletionService,
+    private readonly erasures: ErasureService,
     private readonly database: Database,
     @Inject(WORKER_OPTIONS) private readonly options: WorkerOptions,
     @Inject(LOG) private readonly log: Log,
@@ -48,6 +52,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   }
 
   async beforeApplicationShutdown(): Promise<void> {
+    this.isStopping = true;
     const closed = this.worker?.close();
     await Promise.allSettled(this.running);
     // What is left to wait for are commands to Redis, which may be away.
@@ -59,14 +64,15 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     await (isTaking ? this.worker?.resume() : this.worker?.pause(true));
   }
 
-  private run(job: Job<DeletionJob>): Promise<void> {
-    const run = this.attempt(job).finally(() => this.running.delete(run));
+  private run(job: Job<DeletionJob | ErasureJob>): Promise<void> {
+    const attempt = job.name === deletionQueue.erasureName ? this.attemptErasure(job.data) : this.attempt(job.data);
+    const run = attempt.finally(() => this.running.delete(run));
     this.running.add(run);
     return run;
   }
 
-  private async attempt(job: Job<DeletionJob>): Promise<void> {
-    const { userId, deletionId, origin = {} } = deletionQueue.job.parse(job.data);
+  private async attempt(data: unknown): Promise<void> {
+    const { userId, deletionId, origin = {} } = deletionQueue.job.parse(data);
     const carryOut = () => this.carryOut({ userId, deletionId }, origin['requestId']);
     await inSpan('deletion.job', { kind: SpanKind.CONSUMER, parent: traceOf(origin) }, carryOut);
   }
@@ -96,5 +102,27 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
       this.log.error({ err: error, deletionId, requestId }, 'a deletion ended in FAILURE');
     }
     throw new UnrecoverableError(step.cause);
+  }
+
+  private async attemptErasure(data: unknown): Promise<void> {
+    const { userId, origin = {} } = deletionQueue.erasure.parse(data);
+    const carryOut = () => this.erase(userId, origin['requestId']);
+    await inSpan('erasure.job', { kind: SpanKind.CONSUMER, parent: traceOf(origin) }, carryOut);
+  }
+
+  /** Whatever passes is tried again, by the queue and then by the relay, for as long as it takes. */
+  private async erase(userId: string, requestId?: string): Promise<void> {
+    try {
+      if (await this.erasures.process({ userId }, () => this.isStopping))
+        this.log.info({ requestId }, 'a user was erased');
+    } catch (error) {
+      if (faultKind(error) !== 'lasting') throw error;
+      const cause = rootCauseOf(error);
+      if (await failErasure(this.database, userId, cause)) {
+        countErasure('failure');
+        this.log.error({ err: error, requestId }, 'an erasure ended in FAILURE');
+      }
+      throw new UnrecoverableError(cause);
+    }
   }
 }

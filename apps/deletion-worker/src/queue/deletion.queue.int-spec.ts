@@ -64,7 +64,9 @@ describe('the relay', () => {
   it('sends a request at once', async () => {
     const deletionId = await world.request(user.id, guid);
     await wasSent(deletionId, 1);
-    expect((await jobOf(deletionId, 1))?.data).toMatchObject({ userId: user.id, deletionId });
+    await eventually(async () =>
+      expect((await jobOf(deletionId, 1))?.data).toMatchObject({ userId: user.id, deletionId }),
+    );
   });
 
   it('sends what was never sent, once, however many relays poll', async () => {

@@ -4,6 +4,7 @@ import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
+import { takeDueErasures, takeErasuresAgain } from '../erasure/erasure.store.js';
 import { type Taken, takeAgainLost, takeDue } from '../records/deletion.store.js';
 
 /** How often a relay polls the table without being woken, in milliseconds. */
@@ -77,28 +78,42 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   private async sendDue(): Promise<number> {
     // Any answer will do: while Redis is away nothing is taken, so that all can be sent as soon as it is back.
     await inTime(this.queue.getJobState('any'));
-    const taken = await takeDue(this.database, batchSize, resendAfterMs);
+    const records = [takeDue, takeDueErasures].map((due) => due(this.database, batchSize, resendAfterMs));
+    const [deletions, erasures] = (await Promise.all(records)) as [Taken[], Taken[]];
+    const taken = [...deletions, ...erasures];
     if (taken.length > 0) await this.send(taken);
-    return taken.length;
+    return Math.max(deletions.length, erasures.length);
   }
 
   private async send(taken: readonly Taken[]): Promise<void> {
     const sent = taken.filter((row) => !row.fresh);
     const states = await inTime(Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))));
     const lost = sent.filter((_, index) => !underWay.has(states[index] ?? ''));
-    const due = [...taken.filter((row) => row.fresh), ...(await takeAgainLost(this.database, lost))];
-    const jobs = due.map((row) => ({
-      name: deletionQueue.name,
-      data: { userId: row.userId, deletionId: row.deletionId, ...(row.origin && { origin: row.origin }) },
-      opts: { jobId: jobId(row) },
-    }));
-    if (jobs.length > 0) await inTime(this.queue.addBulk(jobs));
+    const isErasure = (row: Taken) => row.deletionId === null;
+    const due = [
+      ...taken.filter((row) => row.fresh),
+      ...(await takeAgainLost(
+        this.database,
+        lost.filter((row) => !isErasure(row)),
+      )),
+      ...(await takeErasuresAgain(this.database, lost.filter(isErasure))),
+    ];
+    if (due.length > 0) await inTime(this.queue.addBulk(due.map(jobOf)));
   }
 }
 
+/** The job that names a record. Deletions, for which somebody waits, go before erasures. */
+function jobOf(row: Taken) {
+  const { userId, deletionId, origin } = row;
+  const more = origin ? { origin } : {};
+  if (deletionId === null)
+    return { name: deletionQueue.erasureName, data: { userId, ...more }, opts: { jobId: jobId(row), priority: 1 } };
+  return { name: deletionQueue.name, data: { userId, deletionId, ...more }, opts: { jobId: jobId(row) } };
+}
+
 /** BullMQ refuses ids of digits only and ids with a colon. */
-function jobId({ deletionId, send }: Taken): string {
-  return `deletion-${deletionId}-${send}`;
+function jobId({ userId, deletionId, send }: Taken): string {
+  return deletionId === null ? `erasure-${userId}-${send}` : `deletion-${deletionId}-${send}`;
 }
 
 /** Rejects when Redis takes too long: a queue that was never connected would wait for ever. */

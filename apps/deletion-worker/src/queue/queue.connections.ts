@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { Condition, type connectRedis, isAccessDenied, type Log, warnOfEviction } from '#runtime';
+import { type connectRedis, type Log, warnOfDenial, warnOfEviction } from '#runtime';
 import type { Queue, QueueBaseOptions } from 'bullmq';
 
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
@@ -26,7 +26,7 @@ export class QueueConnections implements OnApplicationShutdown {
       socketTimeout: 15_000,
     });
     this.producer.once('ready', () => void warnOfEviction(this.producer, log, 'the deletion queue'));
-    this.reportAccessDenied(log);
+    warnOfDenial(this.producer, log, 'the deletion queue');
     for (const connection of [this.producer, this.worker]) {
       connection.on('error', (error: Error) => log.debug({ err: error }, "the queue's Redis can't be reached"));
     }
@@ -43,23 +43,6 @@ export class QueueConnections implements OnApplicationShutdown {
     // Here the version is asked for: this connection sends commands again until they are answered. Without the version
     // BullMQ would wait for whole seconds, and start delayed retries late.
     return { connection: this.worker };
-  }
-
-  /** Logs once per outage that Redis denies access, which only an operator can end. */
-  private reportAccessDenied(log: Log): void {
-    const access = new Condition<'granted' | 'denied'>('granted');
-    const failed = (error: Error) => {
-      if (!isAccessDenied(error) || !access.becomes('denied')) return;
-      // Not the error itself: it carries the command, and with it the password.
-      const reason = error.message;
-      log.error(
-        { reason },
-        "the queue's Redis refuses this app, or is not trusted by it: check user, password and certificates",
-      );
-    };
-    this.producer.on('error', failed);
-    this.producer.on('node error', failed);
-    this.producer.on('ready', () => access.becomes('granted'));
   }
 
   /** Closes a queue together with the connections. Its errors are ignored: the connections report the same ones. */

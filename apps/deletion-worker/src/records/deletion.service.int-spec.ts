@@ -124,7 +124,10 @@ describe('DELETE with a timestamp', () => {
   it('while one is PENDING that ends at the same time leaves no row that names what has ended', async () => {
     const deletionId = await request();
     await world.owner.query('BEGIN');
-    const [{ text }, values] = endOf(user.id, deletionId, { status: 'FAILURE', cause: 'an operator says so' });
+    const [{ text }, values] = endOf(world.database, user.id, deletionId, {
+      status: 'FAILURE',
+      cause: 'an operator says so',
+    });
     await world.owner.query(text, values);
     const again = request();
     await eventually(async () => {

@@ -4,6 +4,7 @@ import {
   type DeletionJob,
   Failure,
   isSuperseded,
+  type listDeletions,
   parseTime,
   type ReplyOf,
   type RequestOf,
@@ -19,7 +20,7 @@ import { beyondQuotas } from './quota.store.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countEnding } from '../queue/deletion.metrics.js';
 import {
-  cascade,
+  cascadeOf,
   claimDeletion,
   endOf,
   find,
@@ -27,6 +28,7 @@ import {
   insertDeletion,
   mark,
   type Named,
+  readPage,
   readStatus,
 } from './deletion.store.js';
 
@@ -68,6 +70,7 @@ export class DeletionService {
     const write: Write<Named> = {
       userId,
       smallAnswer: true,
+      changes: ['deletions'],
       requestId: context.requestId,
       fingerprint: context.fingerprint,
       remainingMs: () => context.remainingMs(),
@@ -93,12 +96,14 @@ export class DeletionService {
       }
       // A later POST won against the pending deletion, which ends here; this request is for what that POST made.
       if (found.deletionId !== null) {
-        const [ended] = await transaction.query<{ age: number }>(...endOf(userId, found.deletionId, overtaken));
+        const [ended] = await transaction.query<{ age: number }>(
+          ...endOf(this.database, userId, found.deletionId, overtaken),
+        );
         if (ended) endings.push([overtaken, ended.age]);
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
       if (isSuperseded(found, false, at)) {
-        transaction.last(...endOf(userId, deletionId, superseded));
+        transaction.last(...endOf(this.database, userId, deletionId, superseded));
         endings.push([superseded, 0]);
       } else transaction.last(mark, [userId, subscriptionId, deletionId, at]);
       if (endings.length > 0) {
@@ -128,6 +133,11 @@ export class DeletionService {
     return { deletionId, status };
   }
 
+  /** A page of the user's records, for an export. @throws Failure `unauthorized` for a refused user. */
+  list(request: RequestOf<typeof listDeletions>): Promise<ReplyOf<typeof listDeletions>> {
+    return readPage(this.database, request);
+  }
+
   /**
    * Carries out a deletion, or ends it in FAILURE where a later write won.
    *
@@ -140,8 +150,9 @@ export class DeletionService {
       if (!claimed || step === 'leave') return undefined;
       const begun = performance.now();
       const forgotten = beyondQuotas(userId, this.quotas);
-      const last = [endOf(userId, deletionId, step), forgotten.records];
-      if (step.status === 'SUCCESS') last.unshift([cascade, [userId, claimed.subscriptionId]], forgotten.tombstones);
+      const last = [endOf(this.database, userId, deletionId, step), forgotten.records];
+      if (step.status === 'SUCCESS')
+        last.unshift(cascadeOf(this.database, userId, claimed.subscriptionId), forgotten.tombstones);
       await session.commit(...last);
       countEnding(step, claimed.age + (performance.now() - begun) / 1_000);
       return step;

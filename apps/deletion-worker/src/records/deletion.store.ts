@@ -1,5 +1,14 @@
-import type { DeletionStatus } from '#contracts';
-import { type Database, instant, type Session, type Statement, statement, type Transaction } from '#database';
+import type { DeletionStatus, listDeletions, ReplyOf, RequestOf } from '#contracts';
+import {
+  clockOfUser,
+  type Database,
+  instant,
+  type Session,
+  type Statement,
+  statement,
+  type Transaction,
+  unlessRefused,
+} from '#database';
 import type { Ending } from './deletion.rule.js';
 
 /** A subscription, and its PENDING deletion; `overtaken` where a later write has won against that. */
@@ -27,7 +36,8 @@ export interface Claimed {
 /** A record that a relay has taken. No other relay takes it until it is due again. */
 export interface Taken {
   userId: string;
-  deletionId: number;
+  /** None of an erasure, of which a user has one. */
+  deletionId: number | null;
   /** The number of its last job. */
   send: number;
   /** Whether that number is new: then a job with it is added, whatever became of earlier ones. */
@@ -68,12 +78,26 @@ export const mark = statement(
 
 /**
  * The only statement that ends a record, if it is PENDING; it takes the deletion off its subscription's row. $1 user, $2
- * deletion, $3 final state, $4 cause. The database's functions are the only ones that may update or lock records.
+ * deletion, $3 final state, $4 cause, $5 what it leaves in the outbox of events. The database's functions are the only ones that may update or lock records.
  */
-export const end = statement('deletion.end', 'SELECT age FROM deletion.end_pending($1, $2, $3, $4)');
+export const end = statement('deletion.end', 'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)');
 
 /** $1 user, $2 deletion. */
-export const read = statement('deletion.read', 'SELECT status FROM deletion.deletions WHERE user_id = $1 AND id = $2');
+export const read = statement(
+  'deletion.read',
+  `SELECT c.refused, d.status FROM ${clockOfUser} c LEFT JOIN deletion.deletions d ON d.user_id = $1 AND d.id = $2`,
+);
+
+/** $1 user, $2 the id after which the page begins, $3 records at most. */
+export const list = statement(
+  'deletion.list',
+  `SELECT c.refused, found.* FROM ${clockOfUser} c
+   LEFT JOIN (
+     SELECT d.id, d.status, d.requested, d.finished FROM deletion.deletions d
+     WHERE d.user_id = $1 AND d.id > $2 ORDER BY d.id LIMIT $3
+   ) found ON true
+   ORDER BY found.id`,
+);
 
 const countAttempt = statement('deletion.count_attempt', 'SELECT attempts FROM deletion.count_attempt($1, $2)');
 
@@ -90,7 +114,10 @@ export const claim = statement(
   'SELECT status, subscription_id AS "subscriptionId", stands, age FROM deletion.claim($1, $2)',
 );
 
-/** $1 user, $2 subscription: deletes its episodes and makes it a tombstone, under one stamp. */
+/**
+ * $1 user, $2 subscription, $3 and $4 what it leaves in the outbox of events, with and without episodes: deletes its
+ * episodes and makes it a tombstone, under one stamp.
+ */
 export const cascade = statement(
   'deletion.cascade',
   `WITH clock AS (SELECT sync.advance_clock($1) AS stamp),
@@ -105,9 +132,18 @@ export const cascade = statement(
      SET episodes = t.episodes - gone.episodes, sync_ids = greatest(t.sync_ids - gone.sync_ids, 0)
      FROM (SELECT (SELECT count(*) FROM episodes) AS episodes, (SELECT count(*) FROM sync_ids) AS sync_ids) gone
      WHERE t.user_id = $1 AND gone.episodes > 0
+   ), subscriptions AS (
+     UPDATE subscription.totals t SET live = greatest(t.live - 1, 0)
+     FROM subscription.subscriptions s
+     WHERE t.user_id = $1 AND s.user_id = $1 AND s.id = $2 AND s.deleted IS NULL AND s.merged_into IS NULL
+   ), announced AS (
+     INSERT INTO sync.events (user_id, kinds) SELECT $1, k.kinds
+     FROM (SELECT CASE WHEN EXISTS (SELECT FROM episodes) THEN $3::smallint ELSE $4::smallint END AS kinds) k
+     WHERE k.kinds <> 0
    )
    UPDATE subscription.subscriptions s
-   SET is_subscribed = false, subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
+   SET is_subscribed = false, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END,
+     subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
    FROM clock c WHERE s.user_id = $1 AND s.id = $2`,
 );
 
@@ -155,8 +191,23 @@ export async function findRequestedDeletion(
 }
 
 /** What ends a deletion and reads its age in seconds. It changes and reads nothing where that has ended already. */
-export function endOf(userId: string, deletionId: number, ending: Ending): [Statement, unknown[]] {
-  return [end, [userId, deletionId, ending.status, ending.cause]];
+export function endOf(
+  database: Pick<Database, 'announced'>,
+  userId: string,
+  deletionId: number,
+  ending: Ending,
+): [Statement, unknown[]] {
+  return [end, [userId, deletionId, ending.status, ending.cause, database.announced(['deletions'])]];
+}
+
+/** What deletes a subscription with its episodes. */
+export function cascadeOf(
+  database: Pick<Database, 'announced'>,
+  userId: string,
+  subscriptionId: number,
+): [Statement, unknown[]] {
+  const withEpisodes = database.announced(['subscriptions', 'episodes']);
+  return [cascade, [userId, subscriptionId, withEpisodes, database.announced(['subscriptions'])]];
 }
 
 /** Ends a deletion in a transaction of its own. @returns its age in seconds, none if it had ended already. */
@@ -166,14 +217,32 @@ export async function endAlone(
   deletionId: number,
   ending: Ending,
 ): Promise<number | undefined> {
-  const [record] = await database.change<{ age: number }>(...endOf(userId, deletionId, ending));
+  const [record] = await database.change<{ age: number }>(...endOf(database, userId, deletionId, ending));
   return record?.age;
 }
 
-/** @returns the state of a record, none if there is no such record. */
+/** @returns the state of a record, none if there is no such record. @throws Failure `unauthorized` for a refused user. */
 export async function readStatus(database: Database, userId: string, id: number): Promise<DeletionStatus | undefined> {
-  const [record] = await database.read<{ status: DeletionStatus }>(read, [userId, id]);
-  return record?.status;
+  const [record] = await database.read<{ status: DeletionStatus | null; refused: number | null }>(read, [userId, id]);
+  return unlessRefused(record).status ?? undefined;
+}
+
+/** A page of a user's records. @throws Failure `unauthorized` for a refused user. */
+export async function readPage(
+  database: Database,
+  { userId, after, perPage }: RequestOf<typeof listDeletions>,
+): Promise<ReplyOf<typeof listDeletions>> {
+  type Row = { refused: number | null; id: number | null; status: DeletionStatus; requested: string; finished: string };
+  const rows = await database.read<Row>(list, [userId, after, perPage + 1]);
+  unlessRefused(rows[0]);
+  const found = rows.filter((row) => row.id !== null).slice(0, perPage);
+  const deletions = found.map(({ id, status, requested, finished }) => ({
+    deletion_id: id as number,
+    status,
+    requested,
+    finished,
+  }));
+  return { deletions, more: rows.length > perPage };
 }
 
 /** Counts one more failed attempt. @returns how many there were, none if the deletion has ended. */

@@ -10,16 +10,25 @@ const scrapeLimitMs = 1_000;
 interface Pending {
   pending: number;
   oldestAge: number;
+  erasures: number;
+  oldestErasure: number;
   relayLag: number;
 }
 
+/** How long ago something was, in seconds. */
+const since = (time: string) => `coalesce(greatest(extract(epoch FROM now() - ${time}), 0), 0)::float8`;
+/** What is known of a table's records that have not ended, and since when the first of them is due for a relay. */
+const pendingIn = (table: string) => `(
+     SELECT count(*)::int AS pending, min(requested) AS oldest,
+       min(coalesce(sent_at + $1 * interval '1 millisecond', requested)) AS due
+     FROM ${table} WHERE status = 'PENDING'
+   )`;
+
 const selectPending = statement(
   'deletion.pending',
-  `SELECT count(*)::int AS pending,
-     coalesce(greatest(extract(epoch FROM now() - min(requested)), 0), 0)::float8 AS "oldestAge",
-     coalesce(greatest(extract(epoch FROM now() - min(coalesce(sent_at + $1 * interval '1 millisecond', requested))), 0), 0)::float8
-       AS "relayLag"
-   FROM deletion.deletions WHERE status = 'PENDING'`,
+  `SELECT d.pending, ${since('d.oldest')} AS "oldestAge", e.pending AS erasures, ${since('e.oldest')} AS "oldestErasure",
+     ${since('least(d.due, e.due)')} AS "relayLag"
+   FROM ${pendingIn('deletion.deletions')} d, ${pendingIn('deletion.erasures')} e`,
 );
 
 const gauges: Record<keyof Pending, { name: string; help: string }> = {
@@ -31,9 +40,17 @@ const gauges: Record<keyof Pending, { name: string; help: string }> = {
     name: 'podcast_sync_deletion_oldest_pending_age_seconds',
     help: 'How long ago the oldest deletion that has not ended was requested; 0 for none.',
   },
+  erasures: {
+    name: 'podcast_sync_erasures_pending',
+    help: 'Users whose erasure has not ended; every replica says the same.',
+  },
+  oldestErasure: {
+    name: 'podcast_sync_erasure_oldest_pending_age_seconds',
+    help: 'How long ago the oldest erasure that has not ended was requested; 0 for none.',
+  },
   relayLag: {
     name: 'podcast_sync_deletion_relay_lag_seconds',
-    help: 'For how long the deletion that waits longest for a relay has been due; 0 for none.',
+    help: 'For how long the deletion or erasure that waits longest for a relay has been due; 0 for none.',
   },
 };
 
@@ -45,7 +62,7 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
   constructor(private readonly database: Database) {}
 
   onApplicationBootstrap(): void {
-    for (const key of ['pending', 'oldestAge', 'relayLag'] as const) {
+    for (const key of Object.keys(gauges) as (keyof Pending)[]) {
       const collect = async () => {
         const found = await this.poll();
         if (found) gauge.set(found[key]);

@@ -29,11 +29,18 @@ export const forgetTombstones = statement(
        WHERE s.user_id = $1 AND s.merged_into = o.id AND s.id NOT IN (SELECT id FROM pointers)
      )
    ), guids AS (
-     DELETE FROM subscription.guids g USING gone WHERE g.user_id = $1 AND g.subscription_id = gone.id
+     DELETE FROM subscription.guids g USING gone WHERE g.user_id = $1 AND g.subscription_id = gone.id RETURNING g.guid
    ), urls AS (
-     DELETE FROM subscription.feed_urls u USING gone WHERE u.user_id = $1 AND u.subscription_id = gone.id
+     DELETE FROM subscription.feed_urls u USING gone WHERE u.user_id = $1 AND u.subscription_id = gone.id RETURNING u.url_sha256
    ), changes AS (
-     DELETE FROM subscription.former_guids f USING gone WHERE f.user_id = $1 AND f.subscription_id = gone.id
+     DELETE FROM subscription.former_guids f USING gone WHERE f.user_id = $1 AND f.subscription_id = gone.id RETURNING f.guid
+   ), total AS (
+     UPDATE subscription.totals t
+     SET pointers = greatest(t.pointers - (SELECT count(*) FROM pointers), 0),
+       guid_changes = greatest(t.guid_changes - (SELECT count(*) FROM changes), 0),
+       guids = greatest(t.guids - (SELECT count(*) FROM guids), 0),
+       urls = greatest(t.urls - (SELECT count(*) FROM urls), 0)
+     WHERE t.user_id = $1 AND EXISTS (SELECT FROM gone)
    )
    DELETE FROM subscription.subscriptions s USING gone WHERE s.user_id = $1 AND s.id = gone.id`,
 );

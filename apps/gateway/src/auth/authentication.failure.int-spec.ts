@@ -1,20 +1,33 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TokenIssuer } from '#embedded';
-import { AppProcess, eventually } from '#testing';
+import { connectRedis, makeAppPassword, redisConfig, RevocationWriter } from '#runtime';
+import { AppProcess, eventually, startRedisServer, type TestServer } from '#testing';
+import type { Redis } from 'ioredis';
 import type { JWTPayload } from 'jose';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startCredentialService } from '../../../../libs/edge/testing/credential.service.js';
 import { keySet, newKey, sign } from '../../testing/key.provider.js';
 import type { FailureReason } from './authenticator.js';
 
 let keys: string;
+let redis: TestServer;
+let connection: Redis;
+let accounts: Awaited<ReturnType<typeof startCredentialService>>;
 const gateways: AppProcess[] = [];
-beforeAll(() => {
+beforeAll(async () => {
   keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
+  redis = await startRedisServer();
+  connection = connectRedis(redisConfig.parse({ REDIS_URL: redis.url })) as Redis;
+  accounts = await startCredentialService(redis.url);
 });
 afterAll(async () => {
   await Promise.all(gateways.map((started) => started.kill()));
+  connection.disconnect();
+  await accounts.app.close();
+  await redis.dispose();
   rmSync(keys, { recursive: true });
 });
 
@@ -22,7 +35,8 @@ async function gateway(keySetFile: string, variables: Record<string, string> = {
   const started = await AppProcess.start('gateway', {
     PORT: '0',
     OPS_PORT: '0',
-    REDIS_URL: inject('servers').redisUrl,
+    REDIS_URL: redis.url,
+    AUTH_APP_PASSWORDS: 'on',
     AUTH_JWKS_FILE: keySetFile,
     AUTH_ISSUER: TokenIssuer.issuer,
     AUTH_AUDIENCE: TokenIssuer.audience,
@@ -33,8 +47,11 @@ async function gateway(keySetFile: string, variables: Record<string, string> = {
 }
 
 /** Asks for a path that does not exist: 404 means that the credential was accepted. */
-const ask = (at: AppProcess, authorization?: string) =>
-  fetch(`http://127.0.0.1:${String(at.facts['port'])}/nothing`, { headers: authorization ? { authorization } : {} });
+const ask = (at: AppProcess, authorization?: string, method = 'GET') =>
+  fetch(`http://127.0.0.1:${String(at.facts['port'])}/nothing`, {
+    method,
+    headers: authorization ? { authorization } : {},
+  });
 
 /** For each reason a credential that is refused for it. */
 async function refusedCredentials(keySetFile: string): Promise<Record<FailureReason, string | undefined>> {
@@ -55,19 +72,30 @@ async function refusedCredentials(keySetFile: string): Promise<Record<FailureRea
     not_yet_valid: await bearer({ nbf: now + 3_600 }),
     claims: await bearer({ exp: undefined }),
     scope: await bearer({ scope: 'profile' }),
+    app_password: `Bearer ${makeAppPassword().secret}`,
+    revoked: await bearer({ gid: 'a-grant-that-ended' }),
   };
 }
+
+/** What a 401 says was wrong, where it is not the token as a whole. */
+const wrong: Record<string, string> = {
+  missing: '',
+  scope: ', error="insufficient_scope", scope="read:subscriptions"',
+};
 
 it('every refusal is the same 401 outside; the reason is in the log and a metric, and the token in neither', async () => {
   const file = join(keys, 'strangers.json');
   const credentials = await refusedCredentials(file);
+  await new RevocationWriter(connection).revoke([{ kind: 'grant', id: 'a-grant-that-ended' }]);
   const at = await gateway(file, { LOG_LEVEL: 'debug' });
+  const metadata = `resource_metadata="http://127.0.0.1:${String(at.facts['port'])}/.well-known/oauth-protected-resource"`;
   const answers = new Set<string>();
   for (const [reason, authorization] of Object.entries(credentials)) {
     const answer = await ask(at, authorization);
     expect([answer.status, await answer.json()]).toEqual([401, { code: '401', message: 'User not authorized' }]);
-    const challenge = reason === 'missing' ? 'Bearer' : 'Bearer error="invalid_token"';
-    expect(answer.headers.get('www-authenticate')).toBe(challenge);
+    expect(answer.headers.get('www-authenticate')).toBe(
+      `Bearer ${metadata}${wrong[reason] ?? ', error="invalid_token"'}`,
+    );
     const differs = new Set(['date', 'x-request-id', 'www-authenticate']);
     answers.add(JSON.stringify([...answer.headers].filter(([name]) => !differs.has(name))));
   }
@@ -86,7 +114,43 @@ it('every refusal is the same 401 outside; the reason is in the log and a metric
     ).toEqual(reasons),
   );
   const claims = Object.values(credentials).flatMap((authorization) => authorization?.split('.')[1] ?? []);
-  for (const secret of claims) expect(at.output).not.toContain(secret);
+  for (const secret of [...claims, 'pst_']) expect(at.output).not.toContain(secret);
+});
+
+it('an app password is a credential with scopes of its own, and ends at once when it is revoked', async () => {
+  const file = join(keys, 'app-passwords.json');
+  writeFileSync(file, JSON.stringify(keySet(await newKey('ours'))));
+  const replicas = [await gateway(file), await gateway(file)];
+  const { secret, hash } = makeAppPassword();
+  const [credentialId, userId] = [randomUUID(), randomUUID()];
+  accounts.book.credentials.set(hash, { credentialId, userId, name: 'ann', scopes: ['read:subscriptions'] });
+  const statuses = async (method = 'GET') =>
+    Promise.all(replicas.map(async (at) => (await ask(at, `Bearer ${secret}`, method)).status));
+  expect(await statuses()).toEqual([404, 404]);
+  expect(await statuses('POST')).toEqual([401, 401]);
+  accounts.book.credentials.delete(hash);
+  await new RevocationWriter(connection).revoke([{ kind: 'credential', id: credentialId }]);
+  await eventually(async () => expect(await statuses()).toEqual([401, 401]));
+});
+
+it('an app password is no credential where the gateway is not told of accounts, and nobody is asked', async () => {
+  const file = join(keys, 'bare.json');
+  writeFileSync(file, JSON.stringify(keySet(await newKey('ours'))));
+  const at = await gateway(file, { AUTH_APP_PASSWORDS: 'off' });
+  accounts.book.asked.length = 0;
+  expect((await ask(at, `Bearer ${makeAppPassword().secret}`)).status).toBe(401);
+  expect(accounts.book.asked).toEqual([]);
+});
+
+it('without the account service app passwords are unavailable, and tokens are not', async () => {
+  const issuer = await TokenIssuer.open(join(keys, 'alone'));
+  const alone = await startRedisServer();
+  const at = await gateway(issuer.keySetFile, { REDIS_URL: alone.url });
+  const answer = await ask(at, `Bearer ${makeAppPassword().secret}`);
+  expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true]);
+  expect((await ask(at, `Bearer ${await issuer.issue('ann')}`)).status).toBe(404);
+  await at.kill();
+  await alone.dispose();
 });
 
 it('a gateway believes a rotated key, and no replaced one that is gone, without a restart', async () => {

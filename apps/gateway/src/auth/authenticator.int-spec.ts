@@ -1,13 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigurationError, createLog } from '#runtime';
+import { ConfigurationError, connectRedis, createLog, redisConfig, Revocations, RevocationWriter } from '#runtime';
 import { eventually } from '#testing';
+import type { Redis } from 'ioredis';
 import type { JWK, JWTPayload } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key.provider.js';
 import { gatewayConfig } from '../gateway.config.js';
-import { AuthenticationFailure, Authenticator } from './authenticator.js';
+import { AuthenticationFailure, Authenticator, type Credentials } from './authenticator.js';
 
 const [first, second] = ['https://id.example', 'https://other.example'];
 let directory: string;
@@ -31,9 +33,9 @@ function writeKeys(name: string, ...keys: JWK[]): string {
   return file;
 }
 
-function authenticator(variables: Record<string, string>): Authenticator {
+function authenticator(variables: Record<string, string>, credentials: Credentials = {}): Authenticator {
   const config = gatewayConfig.parse({ AUTH_AUDIENCE: 'podcast-sync', ...variables });
-  return new Authenticator(config, createLog('test', 'silent'));
+  return new Authenticator(config, createLog('test', 'silent'), credentials);
 }
 
 let auth: Authenticator;
@@ -42,7 +44,7 @@ beforeEach(() => {
   auth = authenticator({ AUTH_ISSUER: `${first},${second}`, AUTH_JWKS_FILE: files });
 });
 
-const read = (token: string, by = auth) => by.authenticate(`Bearer ${token}`, 'read:subscriptions');
+const read = (token: string, by = auth) => by.authenticate(`Bearer ${token}`, 'read:subscriptions', '192.0.2.1');
 const token = (claims: JWTPayload = {}, header = {}, key = one) =>
   sign(key as SigningKey, { iss: first, ...claims }, header);
 /** Why a credential was refused. */
@@ -80,7 +82,11 @@ describe('several issuers', () => {
     const after = await read(await token({ iss: second, sub: 'ann' }, {}, two), moved);
     expect(after.userId).toBe(before.userId);
     expect((await read(await token({ sub: 'ann' }), moved)).userId).toBe(before.userId);
-    const ours = authenticator({ ...variables, AUTH_ISSUER_ALIASES: `${second}=${first}`, AUTH_OWN_ISSUER: first });
+    const ours = authenticator({
+      ...variables,
+      AUTH_ISSUER_ALIASES: `${second}=${first}`,
+      AUTH_OWN_ISSUER: `urn:a,${first}`,
+    });
     const sub = 'ad9fd16d-2a4f-4c3c-8f2c-9a8b7c6d5e4f';
     expect((await read(await token({ iss: second, sub }, {}, two), ours)).userId).toBe(sub);
   });
@@ -93,6 +99,55 @@ describe('several issuers', () => {
   });
 });
 
+describe('an audience', () => {
+  it.each([['podcast-sync'], ['https://sync.example'], [['https://sync.example', 'another']]])(
+    'may be any of several: %j',
+    async (aud) => {
+      const variables = { AUTH_ISSUER: first, AUTH_JWKS_FILE: join(directory, 'one') };
+      const lists = authenticator({ ...variables, AUTH_AUDIENCE: 'podcast-sync, https://sync.example' });
+      expect((await read(await token({ aud }), lists)).userId).toMatch(/^[\da-f-]{36}$/);
+    },
+  );
+});
+
+describe('a token that is revoked', () => {
+  let revocations: Revocations;
+  let writer: RevocationWriter;
+  let connection: Redis;
+  let following: Authenticator;
+  beforeEach(async () => {
+    const config = redisConfig.parse({ REDIS_URL: inject('servers').redisUrl });
+    connection = connectRedis(config) as Redis;
+    revocations = new Revocations(config, createLog('test', 'silent'));
+    await Promise.all([eventually(() => connection.ping()), revocations.opened()]);
+    writer = new RevocationWriter(connection);
+    following = authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: join(directory, 'one') }, { revocations });
+  });
+  afterEach(async () => {
+    connection.disconnect();
+    await revocations.close();
+  });
+
+  it.each(['grant', 'session'] as const)('with its %s is refused, though it was verified before', async (kind) => {
+    const [gid, other] = [randomUUID(), await token({ gid: randomUUID() })];
+    const revoked = await token({ gid });
+    await Promise.all([read(revoked, following), read(other, following)]);
+    await writer.revoke([{ kind, id: gid }]);
+    await eventually(async () => expect(await reason(read(revoked, following))).toBe('revoked'));
+    await read(other, following);
+  });
+
+  it('with its user is refused, and one that is issued afterwards is not', async () => {
+    const [sub, now] = [randomUUID(), Math.floor(Date.now() / 1_000)];
+    const { userId } = await read(await token({ sub, iat: now - 60 }), following);
+    await writer.revoke([{ kind: 'user', id: userId }]);
+    await eventually(async () =>
+      expect(await reason(read(await token({ sub, iat: now - 60 }), following))).toBe('revoked'),
+    );
+    expect((await read(await token({ sub, iat: now + 600 }), following)).userId).toBe(userId);
+  });
+});
+
 describe('every refusal has its reason', () => {
   const seconds = Math.floor(Date.now() / 1_000);
   it.each<[string, JWTPayload, object?]>([
@@ -100,6 +155,7 @@ describe('every refusal has its reason', () => {
     ['issuer', { iss: undefined }],
     ['audience', { aud: 'another' }],
     ['audience', { aud: undefined }],
+    ['audience', { aud: ['another', 'and another'] }],
     ['expired', { exp: seconds - 60 }],
     ['not_yet_valid', { nbf: seconds + 120 }],
     ['claims', { exp: undefined }],
@@ -114,9 +170,9 @@ describe('every refusal has its reason', () => {
   });
 
   it('missing and malformed', async () => {
-    expect(await reason(auth.authenticate(undefined, 'read:subscriptions'))).toBe('missing');
+    expect(await reason(auth.authenticate(undefined, 'read:subscriptions', '192.0.2.1'))).toBe('missing');
     for (const sent of ['', 'Bearer', 'Basic YTpi', 'Bearer a b', 'Bearer abc', 'Bearer a.b.c'])
-      expect(await reason(auth.authenticate(sent, 'read:subscriptions'))).toBe('malformed');
+      expect(await reason(auth.authenticate(sent, 'read:subscriptions', '192.0.2.1'))).toBe('malformed');
   });
 
   it('signature: a changed letter', async () => {

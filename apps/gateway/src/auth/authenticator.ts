@@ -1,13 +1,13 @@
 import { hash as digest } from 'node:crypto';
 import { Failure } from '#contracts';
-import type { Log } from '#runtime';
+import type { AppPasswords } from '#edge';
+import { appPasswordHash, appPasswordPrefix, issuerAliases, type Log, type Revocations, userId } from '#runtime';
 import { decodeJwt, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import type { GatewayConfig } from '../gateway.config.js';
 import { FileKeys } from './file.keys.js';
 import type { IssuerKeys } from './issuer.keys.js';
 import { discoverKeySet, RemoteKeys } from './remote.keys.js';
 import { type TrustedIssuer, trustedIssuers } from './trusted.issuers.js';
-import { issuerAliases, userId } from './user-id.js';
 
 /** Why a credential is not accepted, for the operator; clients get the same 401 for all of them. */
 export type FailureReason =
@@ -21,13 +21,17 @@ export type FailureReason =
   | 'expired'
   | 'not_yet_valid'
   | 'claims'
-  | 'scope';
+  | 'scope'
+  | 'app_password'
+  | 'revoked';
 
 /** A credential that is missing or can't be accepted. */
 export class AuthenticationFailure extends Failure {
   constructor(
     readonly reason: FailureReason,
     options?: ErrorOptions,
+    /** The scope that it lacks, where that is the reason. */
+    readonly wanted?: Scope,
   ) {
     super('unauthorized', options);
     this.name = 'AuthenticationFailure';
@@ -44,8 +48,16 @@ export interface Caller {
   scopes: ReadonlySet<string> | undefined;
 }
 
+/** What ends a credential before it expires, and who knows app passwords: without the latter none is accepted. */
+export interface Credentials {
+  readonly revocations?: Revocations;
+  readonly appPasswords?: AppPasswords;
+}
+
 /** A caller whose token was verified, and the version of the keys that verified it. */
 interface Verified extends Caller {
+  gid: string | undefined;
+  issuedAt: number | undefined;
   expires: number;
   keys: IssuerKeys;
   version: number;
@@ -63,6 +75,7 @@ const cacheSize = 10_000;
  * - A token is checked with the keys of the issuer that it names, and with no others.
  * - A verified token is remembered by its hash, never beyond its `exp` and never beyond a change of its issuer's keys,
  *   so a polling client costs one verification an hour and not one a request. Requests that come together share one.
+ * - One that was revoked is refused at its next request.
  */
 export class Authenticator {
   private readonly issuers: ReadonlyMap<string, IssuerKeys>;
@@ -75,6 +88,7 @@ export class Authenticator {
   constructor(
     private readonly config: GatewayConfig,
     log: Log,
+    private readonly credentials: Credentials = {},
   ) {
     this.aliases = issuerAliases(config.AUTH_ISSUER_ALIASES);
     this.issuers = new Map(trustedIssuers(config).map((issuer) => [issuer.issuer, keysOf(issuer, config, log)]));
@@ -89,15 +103,26 @@ export class Authenticator {
   /**
    * Names the caller of a request.
    *
-   * @throws AuthenticationFailure; Failure `unavailable` when the provider's keys can't be had.
+   * @param address where it asks from.
+   * @throws AuthenticationFailure; RateLimited for too many wrong app passwords of its address; Failure `unavailable` when
+   * the provider's keys can't be had, or nobody knows app passwords.
    */
-  async authenticate(authorization: string | undefined, scope: Scope): Promise<Caller> {
+  async authenticate(authorization: string | undefined, scope: Scope, address: string): Promise<Caller> {
     if (authorization === undefined) throw new AuthenticationFailure('missing');
     const token = /^bearer +([\w.~+/-]+=*)$/i.exec(authorization)?.[1];
     if (token === undefined) throw new AuthenticationFailure('malformed');
-    const caller = await this.callerOf(token);
-    if (caller.scopes && !caller.scopes.has(scope)) throw new AuthenticationFailure('scope');
+    const caller = await (token.startsWith(appPasswordPrefix) ? this.holderOf(token, address) : this.callerOf(token));
+    if (caller.scopes && !caller.scopes.has(scope)) throw new AuthenticationFailure('scope', {}, scope);
     return caller;
+  }
+
+  private async holderOf(appPassword: string, address: string): Promise<Caller> {
+    const { appPasswords } = this.credentials;
+    const hash = appPasswordHash(appPassword);
+    if (!appPasswords || hash === undefined) throw new AuthenticationFailure('malformed');
+    const credential = await appPasswords.check(hash, address);
+    if (!credential) throw new AuthenticationFailure('app_password');
+    return { userId: credential.userId, scopes: new Set(credential.scopes) };
   }
 
   private async callerOf(token: string): Promise<Caller> {
@@ -105,6 +130,7 @@ export class Authenticator {
     const known = this.verified.get(hash);
     const holds = known && known.expires > Date.now() && known.version === known.keys.version();
     const caller = holds ? known : await this.verifyOnce(hash, token);
+    if (this.credentials.revocations?.refuses(caller)) throw new AuthenticationFailure('revoked');
     // Inserted anew, so that the least recently used one is the first to be dropped.
     this.verified.delete(hash);
     this.verified.set(hash, caller);
@@ -126,12 +152,14 @@ export class Authenticator {
     const keys = this.issuers.get(issuer);
     if (!keys) throw new AuthenticationFailure('issuer');
     const version = keys.version();
-    const { sub, exp, scope, scp } = await this.payload(token, issuer, keys);
+    const { sub, exp, iat, gid, scope, scp } = await this.payload(token, issuer, keys);
     // In UTF-8 all lone surrogates are the same bytes, so subjects that differ in one only would be the same user.
     if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new AuthenticationFailure('claims');
     return {
       userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
       scopes: scopesOf([scope, scp]),
+      gid: typeof gid === 'string' ? gid : undefined,
+      issuedAt: iat,
       expires: (exp as number) * 1_000,
       keys,
       version,

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { type DeletionStatus, readDeletion } from '#contracts';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { UserId } from '../auth/user-id.js';
+import { UserId } from '../auth/request.user.js';
 import { Operation } from '../openapi.decorators.js';
 import { Services } from '../services.js';
 import { deletionSchema } from '../wire.schemas.js';

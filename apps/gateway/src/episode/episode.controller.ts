@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { listEpisodes, uploadedSchema, uploadEpisodes } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../auth/user-id.js';
+import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { episodeEntries, episodePageSchema, uploadSchema } from '../wire.schemas.js';
 import { ListResponder } from '../list/list.responder.js';

@@ -1,9 +1,10 @@
+import { answerFor, type ErrorAnswer, type HeldBytes, httpAnswers, type RateLimits, send } from '#edge';
 import { authenticationFailureMetrics, type Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuthenticationFailure, type Authenticator } from '../auth/authenticator.js';
-import type { HeldBytes } from '../held.bytes.js';
-import { answerFor, type ErrorAnswer, failureAnswers, httpAnswers, send } from './errors.js';
-import type { RateLimits } from './rate.limits.js';
+import type { GatewayConfig } from '../gateway.config.js';
+import { challenge } from './challenge.js';
+import { failureAnswers } from './errors.js';
 import { isOpen, methodsOf } from './routes.js';
 
 /**
@@ -15,6 +16,7 @@ export class Admission {
   private readonly refused = authenticationFailureMetrics();
 
   constructor(
+    private readonly config: GatewayConfig,
     private readonly authenticator: Authenticator,
     private readonly limits: RateLimits,
     private readonly held: HeldBytes,
@@ -25,7 +27,7 @@ export class Admission {
   async admit(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     // RFC 9112, 3.2: HTTP/1.1 requires a Host.
     if (request.headers.host === undefined && request.raw.httpVersionMinor > 0) {
-      return send(reply.header('connection', 'close'), httpAnswers[400] as ErrorAnswer);
+      return send(reply.header('connection', 'close'), httpAnswers[400]);
     }
     const error = await this.check(request, reply);
     if (error) return send(reply, error);
@@ -49,12 +51,13 @@ export class Admission {
       request.caller = await this.authenticated(request);
       await this.limits.ofUser(request.caller.userId, reply);
       // Fastify runs no hook for a path that can't be decoded; such a request holds nothing.
-      if (!request.ended) return undefined;
-      request.hold = this.held.forRequest(request.caller.userId, request.ended);
+      if (!request.end) return undefined;
+      request.hold = this.held.forRequest(request.caller.userId, request.end);
       return undefined;
     } catch (error) {
       const log = this.log.child({ requestId: request.id });
-      return answerFor(error, log, request.headers.authorization !== undefined);
+      const answer = answerFor(error, log, failureAnswers);
+      return answer.status === 401 ? { ...answer, headers: challenge(request, this.config, error) } : answer;
     }
   }
 
@@ -62,7 +65,7 @@ export class Admission {
     const reads = request.method === 'GET' || request.method === 'HEAD';
     const scope = reads ? 'read:subscriptions' : 'write:subscriptions';
     try {
-      return await this.authenticator.authenticate(request.headers.authorization, scope);
+      return await this.authenticator.authenticate(request.headers.authorization, scope, request.ip);
     } catch (error) {
       if (error instanceof AuthenticationFailure) {
         const { reason, cause } = error;

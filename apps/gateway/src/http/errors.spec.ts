@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Failure, type FailureCode, failureCodes } from '#contracts';
+import { answerFor, errorBody, httpAnswers, RateLimited, send } from '#edge';
 import { createLog } from '#runtime';
 import Fastify from 'fastify';
-import { answerFor, errorBody, failureAnswers, httpAnswers, send } from './errors.js';
-import { RateLimited } from './rate.limits.js';
+import { failureAnswers } from './errors.js';
 
 describe('failureAnswers', () => {
   it.each([
@@ -42,7 +42,7 @@ describe('httpAnswers', () => {
 /** What a client gets for whatever was thrown. */
 async function answerTo(error: unknown) {
   const fastify = Fastify();
-  fastify.get('/', (_, reply) => send(reply, answerFor(error, createLog('test', 'silent'))));
+  fastify.get('/', (_, reply) => send(reply, answerFor(error, createLog('test', 'silent'), failureAnswers)));
   const { statusCode: status, headers, body } = await fastify.inject('/');
   return { status, headers, body };
 }

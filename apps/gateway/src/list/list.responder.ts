@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions, type Position } from '#contracts';
+import { linkBase } from '#edge';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
 import { Services } from '../services.js';
@@ -7,7 +8,7 @@ import { encodeCursor } from './cursor.js';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
 import { QueryString } from '../http/query.string.js';
 import { listParameters, type ListQuery, readListQuery } from './list.query.js';
-import { linkBase, type Neighbour, neighbours } from './page.links.js';
+import { type Neighbour, neighbours } from './page.links.js';
 
 /** The lists of the interface and the name of each one's array. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;

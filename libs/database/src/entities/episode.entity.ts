@@ -2,10 +2,9 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
  * An episode as one user's clients describe it, and what identifies it; what a listener did with it is in
- * {@link StateEntity}, a row of the same id. What is not known is as in `unknownMetadata` of the contracts.
+ * {@link StateEntity}, a row of the same id and sync_id. What is not known is as in `unknownMetadata` of the contracts.
  */
 @Entity({ schema: 'episode', name: 'episodes' })
-@Index('episodes_sync_id', ['userId', 'syncId'], { unique: true })
 @Index('episodes_guid', { synchronize: false })
 @Index('episodes_enclosure', { synchronize: false })
 @Index('episodes_date_and_url', { synchronize: false })
@@ -16,8 +15,8 @@ export class EpisodeEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
 
-  /** The place in every list; never changes. */
-  @PrimaryColumn({ type: 'bigint', default: () => `nextval('episode.episode_id')` })
+  /** The place in every list; never changes. It finds the state, and no row here. */
+  @Column({ type: 'bigint', default: () => `nextval('episode.episode_id')` })
   id!: number;
 
   @Column({ name: 'subscription_id', type: 'bigint' })
@@ -30,7 +29,8 @@ export class EpisodeEntity {
   @Column({ type: 'double precision', nullable: true })
   duration!: number | null;
 
-  @Column({ name: 'sync_id', type: 'uuid' })
+  /** Never changes: further ones are in {@link SyncIdEntity}. */
+  @PrimaryColumn({ name: 'sync_id', type: 'uuid' })
   syncId!: string;
 
   @Column({ name: 'episode_guid', type: 'text' })

@@ -1,8 +1,9 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 /** A feed URL that names a subscription, current or former, by its SHA-256: an index entry can't hold a long URL. */
 @Entity({ schema: 'subscription', name: 'feed_urls' })
+@Index('feed_urls_subscription', ['subscriptionId', 'userId'])
 export class FeedUrlEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
@@ -12,6 +13,10 @@ export class FeedUrlEntity {
 
   @Column({ name: 'subscription_id', type: 'bigint' })
   subscriptionId!: number;
+
+  /** The URL itself, once it is or was another one than the subscription's `feedUrl`, where it is known. */
+  @Column({ type: 'text', nullable: true })
+  url!: string | null;
 
   @ManyToOne(() => SubscriptionEntity)
   @JoinColumn([

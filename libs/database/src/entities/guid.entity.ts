@@ -1,8 +1,9 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 /** A guid that names a subscription: its current one or one it ever had. */
 @Entity({ schema: 'subscription', name: 'guids' })
+@Index('guids_subscription', ['subscriptionId', 'userId'])
 export class GuidEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;

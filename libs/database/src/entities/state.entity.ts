@@ -10,6 +10,7 @@ const isWhole = statusNames.map((name) => `(${wireNames[name]} IS NULL) = (${wir
  */
 @Entity({ schema: 'episode', name: 'states' })
 @Index('states_changed', ['userId', 'changed'])
+@Index('states_favorites', ['userId', 'id'], { where: 'favorite_status' })
 @Check('states_status_is_whole', isWhole.join(' AND '))
 export class StateEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
@@ -18,6 +19,10 @@ export class StateEntity {
   /** That of the episode. */
   @PrimaryColumn({ type: 'bigint' })
   id!: number;
+
+  /** That of the episode, which is found by it. */
+  @Column({ name: 'sync_id', type: 'uuid' })
+  syncId!: string;
 
   /** The stamp of the last accepted change, never a client's time: what `since` is compared with. */
   @Column({ type: 'timestamp with time zone', precision: 3 })

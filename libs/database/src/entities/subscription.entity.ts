@@ -6,11 +6,13 @@ import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, typ
  */
 @Entity({ schema: 'subscription', name: 'subscriptions' })
 @Index('subscriptions_changed', ['userId', 'changed', 'id'])
-@Index('subscriptions_standing', ['userId', 'deleted', 'id'], { where: 'merged_into IS NULL' })
+@Index('subscriptions_tombstones', ['userId', 'deleted', 'id'], {
+  where: 'merged_into IS NULL AND deleted IS NOT NULL',
+})
 @Index('subscriptions_pointers', ['userId', 'mergedInto'], { where: 'merged_into IS NOT NULL' })
 @Check(
   'subscriptions_changed_is_the_latest',
-  'changed = CASE WHEN merged_into IS NULL THEN greatest(subscription_changed, guid_changed, deleted) ELSE merged_at END',
+  'changed = CASE WHEN merged_into IS NULL THEN greatest(subscription_changed, guid_changed, deleted, flipped) ELSE merged_at END',
 )
 @Check('subscriptions_declared_guids_are_no_debts', 'declared_guids >= 0')
 @Check('subscriptions_merged_together', '(merged_into IS NULL) = (merged_at IS NULL)')
@@ -38,6 +40,10 @@ export class SubscriptionEntity {
   /** When the listener subscribed or unsubscribed; from a DELETE on, its time. The epoch where nobody ever did. */
   @Column({ name: 'is_subscribed_at', type: 'timestamp with time zone' })
   isSubscribedAt!: Date;
+
+  /** The stamp at which `isSubscribed` last became another one; null where it never was true (gpodder API). */
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  flipped!: Date | null;
 
   /** How many of its guids a client sent that are not derived from one of its URLs. */
   @Column({ name: 'declared_guids', type: 'integer', default: 0 })

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { refusedUser } from '../fault.rule.js';
 import { partitioning } from '../partitions.js';
 
 /** The schema every writer uses: the users' clocks, and the markers and answers of their latest writes. */
@@ -7,8 +8,8 @@ export class CreateSync1763715600000 implements MigrationInterface {
     const byUser = await partitioning(runner);
     await runner.query(`
       CREATE SCHEMA IF NOT EXISTS sync;
-      GRANT USAGE ON SCHEMA sync
-        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+      GRANT USAGE ON SCHEMA sync TO podcast_sync_subscription_group, podcast_sync_episode_group,
+        podcast_sync_deletion_group, podcast_sync_dump_group;
       -- An app is ready when every migration that it knows is applied.
       GRANT SELECT ON sync.migrations
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
@@ -18,10 +19,20 @@ export class CreateSync1763715600000 implements MigrationInterface {
         user_id uuid NOT NULL,
         stamp timestamptz(3) NOT NULL,
         answer_bytes bigint NOT NULL DEFAULT 0,
-        CONSTRAINT user_clock_pkey PRIMARY KEY (user_id)
+        -- Why nothing is done for the user any more: 1 disabled, 2 being erased, 3 erased. NULL for all others.
+        refused smallint,
+        -- The last second that a client of the gpodder API was told, 0 if none. No row is stamped in the second after it.
+        told bigint NOT NULL DEFAULT 0,
+        CONSTRAINT user_clock_pkey PRIMARY KEY (user_id),
+        CONSTRAINT user_clock_refused CHECK (refused IN (1, 2, 3)),
+        CONSTRAINT user_clock_told CHECK (told = 0 OR stamp >= to_timestamp((told + 1)::double precision))
       ) ${byUser('sync.user_clock', 'fillfactor = 70')};
-      GRANT SELECT, INSERT, UPDATE ON sync.user_clock
+      -- Functions alone say who is refused.
+      GRANT SELECT, INSERT (user_id, stamp), UPDATE (stamp, answer_bytes) ON sync.user_clock
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+      GRANT UPDATE (told) ON sync.user_clock TO podcast_sync_subscription_group, podcast_sync_episode_group;
+      -- Which users there are, and how far each one's clock is.
+      GRANT SELECT ON sync.user_clock TO podcast_sync_dump_group;
 
       -- The markers of requests: one for each write, so a row is as small as it can be.
       CREATE TABLE sync.request (
@@ -49,6 +60,24 @@ export class CreateSync1763715600000 implements MigrationInterface {
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.answer
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
+      -- Whose data has changed and was not announced yet, and of which kinds (bits: 1 subscriptions, 2 episodes, 4
+      -- deletions): the outbox of events. A row is written with what it tells of, and deleted by a relay, so it is a
+      -- short queue without an index; vacuumed by what is dead, however many rows that is of.
+      CREATE TABLE sync.events (
+        user_id uuid NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        kinds smallint NOT NULL
+      ) ${byUser(
+        'sync.events',
+        'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0',
+      )};
+      GRANT INSERT ON sync.events
+        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+      GRANT SELECT, DELETE ON sync.events TO podcast_sync_deletion_group;
+      -- Numbers of the batches of events.
+      CREATE SEQUENCE sync.event_batch;
+      GRANT USAGE, UPDATE ON SEQUENCE sync.event_batch TO podcast_sync_deletion_group;
+
       -- Locks the user's clock until the end of the transaction; it is the epoch for a user who never wrote.
       CREATE FUNCTION sync.lock_clock(p_user uuid) RETURNS timestamptz
       LANGUAGE plpgsql AS $$
@@ -75,23 +104,41 @@ export class CreateSync1763715600000 implements MigrationInterface {
         UPDATE sync.user_clock c SET stamp = sync.next_stamp(c.stamp) WHERE c.user_id = p_user RETURNING c.stamp
       $$;
 
+      -- The clock is not behind p_stamp afterwards, nor more than a day ahead of Postgres' own, so that no file can move
+      -- one to where it can't go on.
+      CREATE FUNCTION sync.raise_clock(p_user uuid, p_stamp timestamptz) RETURNS void
+      LANGUAGE plpgsql AS $$
+      BEGIN
+        INSERT INTO sync.user_clock AS c (user_id, stamp) VALUES (p_user, least(p_stamp, now() + interval '1 day'))
+        ON CONFLICT (user_id) DO UPDATE SET stamp = greatest(c.stamp, excluded.stamp);
+        IF EXISTS (SELECT FROM sync.user_clock c WHERE c.user_id = p_user AND c.refused IS NOT NULL) THEN
+          RAISE EXCEPTION 'the user is refused' USING ERRCODE = '${refusedUser}';
+        END IF;
+      END $$;
+
       -- Begins a write: locks the clock, gives it a new stamp unless p_advance is false, and marks the request. One that
       -- was marked within the hour gets its first stamp, what its key stood for and its answer, if that is kept; the write
-      -- is rolled back then. Each statement in here sees what was committed before the lock was had.
+      -- is rolled back then. Any other that advances the clock is put into the outbox, if p_kinds names what it changes.
+      -- Each statement in here sees what was committed before the lock was had. A refused user's write fails.
       CREATE FUNCTION sync.begin_write(
         p_user uuid, p_request uuid, p_fingerprint bytea DEFAULT NULL, p_advance boolean DEFAULT true,
+        p_kinds smallint DEFAULT 0,
         OUT stamp timestamptz, OUT repeated boolean, OUT fingerprint bytea, OUT answer json
       )
       LANGUAGE plpgsql AS $$
       DECLARE
         v_stamp timestamptz;
+        v_refused smallint;
       BEGIN
         LOOP
           UPDATE sync.user_clock c SET stamp = CASE WHEN p_advance THEN sync.next_stamp(c.stamp) ELSE c.stamp END
-          WHERE c.user_id = p_user RETURNING c.stamp INTO v_stamp;
+          WHERE c.user_id = p_user RETURNING c.stamp, c.refused INTO v_stamp, v_refused;
           EXIT WHEN FOUND;
           INSERT INTO sync.user_clock (user_id, stamp) VALUES (p_user, 'epoch') ON CONFLICT (user_id) DO NOTHING;
         END LOOP;
+        IF v_refused IS NOT NULL THEN
+          RAISE EXCEPTION 'the user is refused' USING ERRCODE = '${refusedUser}';
+        END IF;
         LOOP
           INSERT INTO sync.request (user_id, request_id, stamp, fingerprint)
           VALUES (p_user, p_request, v_stamp, p_fingerprint)
@@ -107,6 +154,9 @@ export class CreateSync1763715600000 implements MigrationInterface {
           DELETE FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
           DELETE FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
         END LOOP;
+        IF p_kinds <> 0 AND p_advance AND NOT repeated THEN
+          INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
+        END IF;
       END $$;
 
       -- Keeps the answer of a write under a locked clock, where p_limit, in bytes, has room for all answers of the user.
@@ -151,6 +201,31 @@ export class CreateSync1763715600000 implements MigrationInterface {
         UPDATE sync.user_clock c SET answer_bytes = kept.bytes FROM kept WHERE c.user_id = p_user
       $$;
 
+      -- Takes up to p_limit rows out of the outbox for the transaction that announces them: for each of their users the
+      -- clock and all kinds. Nothing while another transaction does so. Since its statements see what was committed
+      -- after the lock was had, a later batch never has an older clock of a user, whichever rows are in it; and so it is
+      -- for their number, which is above p_above. Joined by looping, each row is found by its place.
+      CREATE FUNCTION sync.take_events(p_limit integer, p_above bigint)
+      RETURNS TABLE (batch bigint, user_id uuid, stamp timestamptz, kinds integer)
+      LANGUAGE plpgsql SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+      BEGIN
+        IF NOT EXISTS (SELECT FROM sync.events) OR NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0)) THEN
+          RETURN;
+        END IF;
+        batch := nextval('sync.event_batch');
+        IF batch <= p_above THEN
+          batch := setval('sync.event_batch', p_above + 1);
+        END IF;
+        RETURN QUERY
+          WITH taken AS (
+            DELETE FROM sync.events e USING (SELECT o.tableoid AS part, o.ctid AS place FROM sync.events o LIMIT p_limit) o
+            WHERE e.tableoid = o.part AND e.ctid = o.place RETURNING e.user_id, e.kinds
+          ), users AS (
+            SELECT t.user_id, bit_or(t.kinds)::integer AS kinds FROM taken t GROUP BY t.user_id
+          )
+          SELECT batch, u.user_id, c.stamp::timestamptz, u.kinds FROM users u JOIN sync.user_clock c ON c.user_id = u.user_id;
+      END $$;
+
       -- The SHA-256 of a text, for keys that an index entry can't hold. Marked immutable, which convert_to is not only
       -- because conversions can be replaced; in plpgsql, which runs it faster than SQL can where it can't be inlined.
       CREATE FUNCTION sync.sha256(p_text text) RETURNS bytea
@@ -166,17 +241,21 @@ export class CreateSync1763715600000 implements MigrationInterface {
       DROP FUNCTION sync.sha256(text);
       DROP FUNCTION sync.keep_answer(uuid, uuid, timestamptz, text, bigint);
       DROP FUNCTION sync.evict_answers(uuid, bigint, integer);
-      DROP FUNCTION sync.begin_write(uuid, uuid, bytea, boolean);
+      DROP FUNCTION sync.take_events(integer, bigint);
+      DROP FUNCTION sync.raise_clock(uuid, timestamptz);
+      DROP FUNCTION sync.begin_write(uuid, uuid, bytea, boolean, smallint);
       DROP FUNCTION sync.advance_clock(uuid);
       DROP FUNCTION sync.next_stamp(timestamptz);
       DROP FUNCTION sync.lock_clock(uuid);
+      DROP SEQUENCE sync.event_batch;
+      DROP TABLE sync.events;
       DROP TABLE sync.answer;
       DROP TABLE sync.request;
       DROP TABLE sync.user_clock;
       REVOKE SELECT ON sync.migrations
         FROM podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
-      REVOKE USAGE ON SCHEMA sync
-        FROM podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+      REVOKE USAGE ON SCHEMA sync FROM podcast_sync_subscription_group, podcast_sync_episode_group,
+        podcast_sync_deletion_group, podcast_sync_dump_group;
     `);
   }
 }

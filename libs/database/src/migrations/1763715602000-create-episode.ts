@@ -47,8 +47,8 @@ export const statuses: readonly StatusColumn[] = [
 
 const keys = `
   CREATE SCHEMA episode;
-  GRANT USAGE ON SCHEMA episode
-    TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+  GRANT USAGE ON SCHEMA episode TO podcast_sync_subscription_group, podcast_sync_episode_group,
+    podcast_sync_deletion_group, podcast_sync_dump_group;
 
   -- The keys of the indexes that find episodes, as an index entry can't hold long texts. This one keeps guids unique, so it
   -- is 128 bits that nobody can make collide. In plpgsql, as convert_to is not marked immutable.
@@ -75,7 +75,8 @@ const tables = (byUser: ByUser) => `
   GRANT USAGE ON SEQUENCE episode.episode_id TO podcast_sync_episode_group;
 
   -- What an episode is, which rarely changes, with all indexes that find it. What a listener did with it, which changes
-  -- all the time, is in episode.states: a row there for each row here, with the same id.
+  -- all the time, is in episode.states: a row there for each row here, with the same id and sync_id. Here the key is the
+  -- sync_id, there the id, so that each is found in one place: an id leads to a state, and that to its episode.
   CREATE TABLE episode.episodes (
     user_id uuid NOT NULL,
     id bigint NOT NULL DEFAULT nextval('episode.episode_id'),
@@ -87,10 +88,9 @@ const tables = (byUser: ByUser) => `
     title text NOT NULL,
     enclosure_url text NOT NULL,
     episode_url text NOT NULL,
-    CONSTRAINT episodes_pkey PRIMARY KEY (user_id, id),
+    CONSTRAINT episodes_pkey PRIMARY KEY (user_id, sync_id),
     CONSTRAINT episodes_duration_is_positive CHECK (duration > 0)
   ) ${byUser('episode.episodes')};
-  CREATE UNIQUE INDEX episodes_sync_id ON episode.episodes (user_id, sync_id);
   -- What identifies an episode within its subscription, each as one look-up.
   CREATE UNIQUE INDEX episodes_guid ON episode.episodes (user_id, episode.guid_key(subscription_id, episode_guid))
     WHERE episode_guid <> '';
@@ -113,9 +113,11 @@ const tables = (byUser: ByUser) => `
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.episodes TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.episodes TO podcast_sync_deletion_group;
 
+  -- No statement changes an id or a sync_id. They come before what changes, so that they are not logged with each change.
   CREATE TABLE episode.states (
     user_id uuid NOT NULL,
     id bigint NOT NULL,
+    sync_id uuid NOT NULL,
     changed timestamptz(3) NOT NULL,
     playback_position double precision,
     playback_position_at timestamptz,
@@ -132,6 +134,7 @@ const tables = (byUser: ByUser) => `
     ${wholeStatuses(statuses)}
   ) ${byUser('episode.states')};
   CREATE INDEX states_changed ON episode.states (user_id, changed);
+  CREATE INDEX states_favorites ON episode.states (user_id, id) WHERE favorite_status;
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.states TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.states TO podcast_sync_deletion_group;
 
@@ -156,6 +159,8 @@ const tables = (byUser: ByUser) => `
   ) ${byUser('episode.totals')};
   GRANT SELECT, INSERT, UPDATE ON episode.totals TO podcast_sync_episode_group;
   GRANT SELECT, UPDATE ON episode.totals TO podcast_sync_deletion_group;
+
+  GRANT SELECT ON episode.episodes, episode.states, episode.sync_ids, episode.totals TO podcast_sync_dump_group;
 `;
 
 const newest = `

@@ -64,8 +64,8 @@ const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 const functions = [
   {
     // Ends a record, takes the deletion off its subscription's row and says how old it is, in seconds; never below 0,
-    // although the user's clock may be ahead of the database's.
-    signature: 'deletion.end_pending(p_user uuid, p_id bigint, p_status text, p_cause text)',
+    // although the user's clock may be ahead of the database's. p_kinds goes into the outbox of events.
+    signature: 'deletion.end_pending(p_user uuid, p_id bigint, p_status text, p_cause text, p_kinds smallint)',
     definition: `RETURNS TABLE (age double precision) ${definer} AS $$
       WITH ended AS (
         UPDATE deletion.deletions d SET status = p_status, cause = p_cause, finished = statement_timestamp()
@@ -74,6 +74,8 @@ const functions = [
       ), freed AS (
         UPDATE subscription.subscriptions s SET deletion_id = NULL FROM ended e
         WHERE s.user_id = p_user AND s.id = e.subscription_id AND s.deletion_id = e.id
+      ), announced AS (
+        INSERT INTO sync.events (user_id, kinds) SELECT p_user, p_kinds FROM ended WHERE p_kinds <> 0::smallint
       )
       SELECT greatest(extract(epoch FROM clock_timestamp() - e.requested), 0)::double precision FROM ended e
     $$`,

@@ -1,12 +1,18 @@
 import { CreateSync1763715600000 } from './1763715600000-create-sync.js';
+import { CreateReaders1763715600500 } from './1763715600500-create-readers.js';
 import { CreateSubscription1763715601000 } from './1763715601000-create-subscription.js';
 import { CreateEpisode1763715602000 } from './1763715602000-create-episode.js';
 import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js';
+import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
+import { CreateErasure1763715605000 } from './1763715605000-create-erasure.js';
 
 /** In order; one that was released is never edited. */
 export const migrations = [
   CreateSync1763715600000,
+  CreateReaders1763715600500,
   CreateSubscription1763715601000,
   CreateEpisode1763715602000,
   CreateDeletion1763715603000,
+  CreateAccount1763715604000,
+  CreateErasure1763715605000,
 ];

@@ -45,7 +45,7 @@ describe('the migrations', () => {
     await undoAll();
     const rest = await catalog(dataSource);
     expect(rest.filter((line) => !/^(schema sync|column sync\.migrations)/.test(line)).join('\n')).not.toMatch(
-      /user_clock|request|subscription|episode|deletion|podcast_sync|function|trigger/,
+      /user_clock|request|event|subscription|episode|deletion|podcast_sync|function|trigger/,
     );
     await doAll();
     expect(await catalog(dataSource)).toEqual(before);
@@ -72,6 +72,7 @@ describe('the migrations', () => {
   it('are undone with rows in every table, too', async () => {
     await dataSource.query(`
       INSERT INTO sync.user_clock VALUES ('00000000-0000-4000-8000-000000000001', now());
+      INSERT INTO sync.events (user_id, kinds) VALUES ('00000000-0000-4000-8000-000000000001', 7);
       INSERT INTO sync.request VALUES ('00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002', now());
       INSERT INTO sync.answer VALUES ('00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002', now(), 2, '{}');
       INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)

@@ -72,15 +72,15 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
     FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
     WHERE s.user_id = p_user AND s.episode_id = m.absorbed;
     INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
-    SELECT p_user, e.sync_id, m.survivor
+    SELECT p_user, s.sync_id, m.survivor
     FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
-    JOIN episode.episodes e ON e.user_id = p_user AND e.id = m.absorbed
-    ORDER BY e.id
+    JOIN episode.states s ON s.user_id = p_user AND s.id = m.absorbed
+    ORDER BY s.id
     LIMIT greatest(p_aliases - coalesce((SELECT t.sync_ids FROM episode.totals t WHERE t.user_id = p_user), 0), 0);
     GET DIAGNOSTICS v_added = ROW_COUNT;
 
     WITH n AS MATERIALIZED (
-      SELECT g.survivor,
+      SELECT g.survivor, (array_agg(s.sync_id ORDER BY g.place))[1] AS sync_id,
         ${descriptions.map(firstKnown).join(',\n        ')},
         ${all('newest')}
       FROM (
@@ -88,13 +88,13 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
         UNION ALL
         SELECT DISTINCT s.survivor, s.survivor, 0 FROM unnest(v_survivors) s (survivor)
       ) g
-      JOIN episode.episodes e ON e.user_id = p_user AND e.id = g.id
       JOIN episode.states s ON s.user_id = p_user AND s.id = g.id
+      JOIN episode.episodes e ON e.user_id = p_user AND e.sync_id = s.sync_id
       GROUP BY g.survivor
     ), completed AS (
       UPDATE episode.episodes e SET ${descriptions.map((column) => `${column} = n.${column}`).join(', ')}
       FROM n
-      WHERE e.user_id = p_user AND e.id = n.survivor AND (${descriptions.map((column) => `e.${column}`).join(', ')})
+      WHERE e.user_id = p_user AND e.sync_id = n.sync_id AND (${descriptions.map((column) => `e.${column}`).join(', ')})
         IS DISTINCT FROM (${descriptions.map((column) => `n.${column}`).join(', ')})
       RETURNING e.id
     )
@@ -106,8 +106,11 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
     WHERE s.user_id = p_user AND s.id = n.survivor
       AND (c.id IS NOT NULL OR (${all('before')}) IS DISTINCT FROM (${all('after')}));
 
-    DELETE FROM episode.states s USING unnest(v_absorbed) a (id) WHERE s.user_id = p_user AND s.id = a.id;
-    DELETE FROM episode.episodes e USING unnest(v_absorbed) a (id) WHERE e.user_id = p_user AND e.id = a.id;
+    WITH gone AS (
+      DELETE FROM episode.states s USING unnest(v_absorbed) a (id) WHERE s.user_id = p_user AND s.id = a.id
+      RETURNING s.sync_id
+    )
+    DELETE FROM episode.episodes e USING gone WHERE e.user_id = p_user AND e.sync_id = gone.sync_id;
     GET DIAGNOSTICS v_gone = ROW_COUNT;
     UPDATE episode.totals t SET episodes = t.episodes - v_gone, sync_ids = t.sync_ids + v_added
     WHERE t.user_id = p_user AND (v_gone, v_added) <> (0, 0);

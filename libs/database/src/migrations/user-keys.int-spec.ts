@@ -12,6 +12,7 @@ const tablesOfNobody = {
 const indexesOfAll = {
   'sync.request_created_at': 'old markers of all users are removed by age',
   'deletion.deletions_due': 'the relays look for what is due of all users',
+  'deletion.erasures_due': 'the relays look for what is due of all users',
 };
 
 /** Functions that are about all users; what each does on a cluster is in docs/scaling.md. */
@@ -19,6 +20,9 @@ const functionsOfAll = {
   'deletion.make_due': 'an operator knows the id of a record and not whose it is',
   'deletion.take': 'a relay takes what is due, whoever it is of',
   'deletion.take_again': 'names the user of each record beside its id',
+  'deletion.take_erasures': 'a relay takes what is due, whoever it is of',
+  'deletion.take_erasures_again': 'names the user of each record',
+  'sync.take_events': 'a relay announces whatever has changed',
 };
 
 /** Every key, unique index and foreign key, and the columns it has on each side. */

@@ -25,7 +25,8 @@ export async function call<C extends Rpc>(
     ...(fingerprint !== undefined && { fingerprint }),
     ...(correlationId !== undefined && { correlationId }),
   };
-  const answer = await client.request(contract.pattern, request, { budgetMs, metadata }).catch((error: unknown) => {
+  const sent = { budgetMs, metadata, secret: contract.secret };
+  const answer = await client.request(contract.pattern, request, sent).catch((error: unknown) => {
     throw error instanceof Failure ? error : new Failure('internal', { cause: error });
   });
   const reply = contract.reply.safeParse(answer);

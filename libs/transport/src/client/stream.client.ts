@@ -43,7 +43,12 @@ export interface RequestOptions {
   /** How long to wait for the answer, at most a minute. */
   readonly budgetMs: number;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Whether no dead letter may keep its data. */
+  readonly secret?: boolean;
 }
+
+/** A packet of Nest, and whether its data is a secret. */
+type Packet = ReadPacket & { secret?: boolean | undefined };
 
 const tooMany = 'too many calls are in flight';
 const notConnected = 'the client is not connected';
@@ -131,7 +136,8 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
    * @throws Failure of the handler or `unavailable`; what an ordinary handler of Nest threw, as Nest made it.
    */
   async request(pattern: string, data: unknown, options: RequestOptions): Promise<unknown> {
-    const packet = this.createPacket(pattern, data);
+    const packet: Packet = this.createPacket(pattern, data);
+    packet.secret = options.secret;
     packet.metadata = { ...packet.metadata, ...options.metadata };
     const result = await new Promise<Result>((resolve) => this.ask(packet, options.budgetMs, resolve));
     if ('error' in result) throw thrown(result.error);
@@ -182,7 +188,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   }
 
   /** Sends a request; `settle` is called exactly once. @returns what gives the call up. */
-  private ask(packet: ReadPacket, wantedMs: number, settle: (result: Result) => void): () => void {
+  private ask(packet: Packet, wantedMs: number, settle: (result: Result) => void): () => void {
     const budgetMs = Math.min(wantedMs, longestBudgetMs);
     const view = this.viewFor(packet);
     if (!view || view.isFull) {
@@ -201,7 +207,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   }
 
   /** Adds a request to its service's stream, or throws why it can't be. Without an id it is an event. */
-  private async transmit(view: ServiceView, packet: ReadPacket, budgetMs: number, id?: string): Promise<void> {
+  private async transmit(view: ServiceView, packet: Packet, budgetMs: number, id?: string): Promise<void> {
     // If this process itself was held up, the last poll is too old to say that the service is away: it polls once more.
     // A poll that is under way already is not waited for, as it may hang during a failover.
     if (!view.clock.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
@@ -213,6 +219,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
       budgetMs,
       until: view.clock.now() + budgetMs,
       metadata: packet.metadata ?? {},
+      secret: packet.secret ?? false,
       reply: id === undefined ? undefined : { channel: this.channel, id },
     });
     this.counts.sent += 1;

@@ -34,6 +34,11 @@ export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number
     return timeOf(this.entry.id);
   }
 
+  /** How long ago the request was sent, by Redis' time. */
+  ageMs(): number {
+    return this.args[1]() - this.arrivedMs;
+  }
+
   /** How long the caller still waits, by Redis' time; negative once it has given up. */
   remainingMs(): number {
     const [entry, now] = this.args;

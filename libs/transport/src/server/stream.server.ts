@@ -179,11 +179,14 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   private toFailure(error: unknown, context: CallContext): FailureData {
     const { pattern } = context;
     const requestId = context.correlationId ?? context.requestId;
+    const handler = this.getHandlerByPattern(pattern);
+    const told = (thrown: unknown) => (handler && contractOf(handler)?.secret ? withoutValues(thrown) : thrown);
     if (error instanceof Failure) {
-      if (error.cause !== undefined) this.log.warn({ err: error.cause, pattern, requestId }, `failed: ${error.code}`);
+      if (error.cause !== undefined)
+        this.log.warn({ err: told(error.cause), pattern, requestId }, `failed: ${error.code}`);
       return { code: error.code };
     }
-    this.log.error({ err: error, pattern, requestId }, 'a handler failed');
+    this.log.error({ err: told(error), pattern, requestId }, 'a handler failed');
     return { code: 'internal' };
   }
 }
@@ -195,6 +198,23 @@ function isPlain(error: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * An error without its message and its properties: of a failed statement they are its parameters and the row at fault.
+ * What is left says where it failed, and by Postgres' code on what.
+ */
+function withoutValues(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return { type: typeof thrown };
+  const { name, stack = '', code } = thrown as Error & { code?: unknown };
+  return {
+    type: name,
+    code,
+    stack: stack
+      .split('\n')
+      .filter((line) => /^ +at /.test(line))
+      .join('\n'),
+  };
 }
 
 function contractOf(handler: MessageHandler): Rpc | undefined {

@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { ask } from '../../testing/load.js';
-import { probe } from '../../testing/probe.contracts.js';
+import { confide, probe } from '../../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../../testing/probe.replica.js';
 import { useTransport } from '../../testing/use.transport.js';
+import { call } from '../client/call.js';
 import { decodeEntry, encodeRequest } from '../wire/format.js';
 import { group, serviceKeys } from '../wire/keys.js';
 import { RedisLink } from '../wire/redis.link.js';
@@ -109,6 +110,20 @@ describe('a request whose replica died', () => {
     expect((await outcome).tookMs).toBeLessThan(20_000);
     expect(server.counters).toMatchObject({ deadLetters: 1 });
     expect([runs, await admin().xlen(requests), await admin().xlen(dead)]).toEqual([[], 0, 1]);
+  });
+});
+
+describe('a request whose payload is a secret', () => {
+  it('is given up as a dead letter without it, and nothing else in Redis or the log has it', async () => {
+    const { take } = await ghost();
+    const outcome = call(await client(), confide, { text: 'a-secret' }, { requestId: 'r', budgetMs: 60_000 });
+    await take(1, 3);
+    const { logged } = await replica();
+    await expect(outcome).rejects.toMatchObject({ code: 'unavailable' });
+    const kept = await admin().xrange(dead, '-', '+');
+    expect(kept[0]?.[1]).toContain(confide.pattern);
+    expect(await admin().xlen(requests)).toBe(0);
+    expect(JSON.stringify([kept, logged])).not.toContain('a-secret');
   });
 });
 

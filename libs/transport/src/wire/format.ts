@@ -22,6 +22,8 @@ export interface Request {
   readonly until: number;
   /** Out-of-band facts: request id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** Whether no dead letter may keep its data. Only what makes dead letters reads it, so it is not decoded. */
+  readonly secret?: boolean;
   /** Where the reply goes; absent on an event, which has none. */
   readonly reply?: { readonly channel: string; readonly id: string };
 }
@@ -40,6 +42,7 @@ export function encodeRequest(request: Request): string[] {
   const fields = ['pattern', request.pattern, 'data', request.data];
   fields.push('budget', String(request.budgetMs), 'until', String(Math.round(request.until)));
   fields.push('meta', JSON.stringify(request.metadata));
+  if (request.secret) fields.push('secret', '1');
   if (request.reply) fields.push('channel', request.reply.channel, 'id', request.reply.id);
   return fields;
 }

@@ -38,7 +38,8 @@ export interface Scripts {
   /** Keeps those of the given requests that are still this replica's from being taken over. */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
   /**
-   * Moves a request, by now this replica's, to the dead letters, cut to size, and publishes `result` to its caller.
+   * Moves a request, by now this replica's, to the dead letters, cut to size and without the data of a secret one, and
+   * publishes `result` to its caller.
    * Does nothing when it is gone.
    */
   rpcDeadLetter(
@@ -168,7 +169,7 @@ for at = 1, #entry[2], 2 do
 end
 if field['data'] then
   keep('bytes', tostring(#field['data']))
-  keep('data', field['data'])
+  if not field['secret'] then keep('data', field['data']) end
 end
 redis.call('XADD', KEYS[2], 'MAXLEN', ${maxDeadLetters}, '*', unpack(deadLetter))
 redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', now - ${deadLetterTtlMs}))

@@ -1,0 +1,38 @@
+import { edgeConfig } from '#edge';
+import { commonConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
+import { databaseConfig } from '#database';
+import { z } from 'zod';
+import { issuerConfig } from './issuer/issuer.config.js';
+import { peopleConfig } from './people/people.config.js';
+import { relyingPartyConfig } from './relying.party/relying-party.config.js';
+
+const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+
+/** The configuration of the account app: what all edges have, then that of each of its parts. */
+export const accountConfig = z.object({
+  ...commonConfig.shape,
+  ...opsConfig.shape,
+  ...tracingConfig.shape,
+  ...databaseConfig.omit({ EVENTS: true, QUOTA_STORED_ANSWER_BYTES: true }).shape,
+  ...redisConfig.shape,
+  ...edgeConfig.shape,
+  PORT: integer(0, 65_535).default(3_002).describe('Port of pages and issuer; 0 for any free one.'),
+  MAX_BODY_BYTES: integer(1_024, 1_048_576).default(65_536).describe('Bytes in one request body.'),
+  PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => new URL(url).origin)
+    .describe('The origin under which browsers and apps reach this app, also the `iss` of its tokens.'),
+  MAX_IN_FLIGHT: integer(1, 10_000).default(32).describe('Requests of other apps that one replica works on at a time.'),
+  MAX_CALLS: integer(1, 100_000).default(200).describe('Calls that wait for one service at the same time.'),
+  ...peopleConfig.shape,
+  ...issuerConfig.shape,
+  ...relyingPartyConfig.shape,
+});
+export type AccountConfig = z.output<typeof accountConfig>;
+
+/** The configuration as a token for injection. */
+export const CONFIG = Symbol('account configuration');
+/** The log as a token for injection. */
+export const LOG = Symbol('log');
+/** A connection to Redis for commands, as a token for injection. */
+export const REDIS = Symbol('redis');

@@ -1,0 +1,64 @@
+import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Database } from '#database';
+import type { Log } from '#runtime';
+import { StreamClient } from '#transport';
+import type { Cluster, Redis } from 'ioredis';
+import { type AccountConfig, CONFIG, LOG, REDIS } from './account.config.js';
+import { CredentialsModule } from './credentials/credentials.module.js';
+import { GpodderModule } from './gpodder/gpodder.module.js';
+import { ERROR_PAGE } from './issuer/issuer.configuration.js';
+import { IssuerModule } from './issuer/issuer.module.js';
+import { ExportModule } from './export/export.module.js';
+import { issuerErrorPage } from './pages/page.failure.js';
+import { PagesModule } from './pages/pages.module.js';
+import { PeopleModule } from './people/people.module.js';
+
+/** What the parts of the app share. */
+export interface Foundation {
+  readonly config: AccountConfig;
+  readonly log: Log;
+  readonly database: Database;
+  readonly client: StreamClient;
+  readonly redis: Redis | Cluster;
+}
+
+/** Gives every part configuration, log, the database and the connections. */
+@Global()
+@Module({})
+class FoundationModule {
+  static of({ config, log, database, client, redis }: Foundation): DynamicModule {
+    const providers = [
+      { provide: CONFIG, useValue: config },
+      { provide: LOG, useValue: log },
+      { provide: Database, useValue: database },
+      { provide: StreamClient, useValue: client },
+      { provide: REDIS, useValue: redis },
+      { provide: ERROR_PAGE, useValue: issuerErrorPage },
+    ];
+    return { module: FoundationModule, providers, exports: providers };
+  }
+}
+
+/** The account app: people and their credentials, the issuer of tokens, and the pages. */
+@Module({})
+export class AccountModule {
+  static of(foundation: Foundation): DynamicModule {
+    return {
+      module: AccountModule,
+      imports: [
+        FoundationModule.of(foundation),
+        TypeOrmModule.forRootAsync({
+          useFactory: () => ({}),
+          dataSourceFactory: async () => foundation.database.dataSource,
+        }),
+        PeopleModule,
+        CredentialsModule,
+        GpodderModule,
+        IssuerModule,
+        PagesModule,
+        ExportModule,
+      ],
+    };
+  }
+}

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { appPasswordHash } from '#runtime';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { Accounts } from '../people/accounts.js';
+import { Refusal } from '../people/refusal.js';
+import { AppPasswords, type NewAppPassword } from './app-passwords.js';
+
+let world: PeopleWorld;
+let appPasswords: AppPasswords;
+let accountId: string;
+
+beforeAll(async () => {
+  world = await openPeople();
+  appPasswords = world.app.get(AppPasswords);
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  accountId = (await world.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
+});
+
+const both = ['read:subscriptions', 'write:subscriptions'];
+const hashOf = (secret: string) => appPasswordHash(secret) as string;
+const make = (wanted: Partial<NewAppPassword> = {}) =>
+  appPasswords.make(accountId, { label: 'My phone', scopes: both, ...wanted });
+const refusal = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'none',
+    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
+  );
+
+describe('an app password', () => {
+  it('is known by its hash, which is all that is kept of it', async () => {
+    const { secret, credential } = await make({ scopes: ['read:subscriptions'] });
+    const { name } = (await world.app.get(Accounts).find(accountId)) as { name: string };
+    expect(await appPasswords.check(hashOf(secret))).toEqual({
+      credentialId: credential.id,
+      userId: accountId,
+      name,
+      scopes: ['read:subscriptions'],
+    });
+    const { rows } = await world.owner.query('SELECT c::text AS row FROM account.credentials c');
+    expect(JSON.stringify(rows)).not.toContain(secret.slice(4, 26));
+  });
+
+  it('is listed without its secret, the newest first', async () => {
+    for (const label of ['one', 'two', 'three']) await make({ label });
+    const listed = await appPasswords.list(accountId);
+    expect(listed.map(({ label }) => label)).toEqual(['three', 'two', 'one']);
+    expect(listed[0]).toEqual({
+      id: expect.any(String),
+      label: 'three',
+      scopes: both,
+      createdAt: expect.any(Date),
+      lastUsedOn: null,
+      expiresAt: null,
+    });
+  });
+
+  it('tells on which day it was last used, with one write a day', async () => {
+    const { secret, credential } = await make();
+    const version = async () => {
+      const found = await world.owner.query('SELECT xmin::text FROM account.credentials WHERE id = $1', [
+        credential.id,
+      ]);
+      return found.rows as unknown[];
+    };
+    await appPasswords.check(hashOf(secret));
+    const [listed] = await appPasswords.list(accountId);
+    expect(listed?.lastUsedOn).toMatch(/^\d{4}-\d\d-\d\d$/);
+    const before = await version();
+    await appPasswords.check(hashOf(secret));
+    expect(await version()).toEqual(before);
+  });
+
+  it('is nobody’s once it was revoked, has expired, or its account is disabled', async () => {
+    const [revoked, expired, disabled] = [
+      await make(),
+      await make({ expiresAt: new Date(Date.now() + 3_600_000) }),
+      await make(),
+    ];
+    expect(await appPasswords.check(hashOf(expired.secret))).toMatchObject({ expiresAt: expect.any(String) });
+    expect(await appPasswords.revoke(accountId, revoked.credential.id)).toBe(true);
+    expect(await appPasswords.check(hashOf(revoked.secret))).toBeNull();
+    await world.owner.query(`UPDATE account.credentials SET expires_at = now() WHERE id = $1`, [expired.credential.id]);
+    expect(await appPasswords.check(hashOf(expired.secret))).toBeNull();
+    await world.app.get(Accounts).disable(accountId);
+    expect(await appPasswords.check(hashOf(disabled.secret))).toBeNull();
+    await world.app.get(Accounts).enable(accountId);
+    expect(await appPasswords.check(hashOf(disabled.secret))).not.toBeNull();
+  });
+
+  it('is revoked by who has it, too; gateways hear of both, and twice is once', async () => {
+    const [one, two] = [await make(), await make()];
+    expect(await appPasswords.revoke(accountId, one.credential.id)).toBe(true);
+    expect(await appPasswords.revoke(accountId, one.credential.id)).toBe(false);
+    expect(await appPasswords.revokeNamed({ hash: hashOf(two.secret) })).toBe(true);
+    expect(await appPasswords.revokeNamed({ hash: hashOf(two.secret) })).toBe(false);
+    const ids = [one, two].map(({ credential }) => `credential:${credential.id}`);
+    expect(await world.revoked()).toEqual(expect.arrayContaining(ids));
+  });
+
+  it('is revoked by nobody else', async () => {
+    const { secret, credential } = await make();
+    const other = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
+    expect(await appPasswords.revoke(other.id, credential.id)).toBe(false);
+    expect(await world.revoked()).not.toContain(`credential:${credential.id}`);
+    expect(await appPasswords.revoke(accountId, 'no id')).toBe(false);
+    expect(await appPasswords.check(hashOf(secret))).not.toBeNull();
+  });
+
+  it('revoked while it is checked is not valid afterwards', async () => {
+    const { secret, credential } = await make();
+    const checks = Array.from({ length: 20 }, () => appPasswords.check(hashOf(secret)));
+    await Promise.all([...checks, appPasswords.revoke(accountId, credential.id)]);
+    expect(await appPasswords.check(hashOf(secret))).toBeNull();
+    expect(await appPasswords.list(accountId)).toEqual([]);
+  });
+
+  it.each<[string, Partial<NewAppPassword>]>([
+    ['label', { label: '' }],
+    ['label', { label: 'x'.repeat(65) }],
+    ['label', { label: 'a\u202Eb' }],
+    ['scopes', { scopes: [] }],
+    ['scopes', { scopes: ['read:subscriptions', 'everything'] }],
+    ['expiry', { expiresAt: new Date(0) }],
+    ['expiry', { expiresAt: new Date(NaN) }],
+  ])('is refused with a bad %s: %j', async (code, wanted) => {
+    expect(await refusal(make(wanted))).toBe(code);
+  });
+
+  it('is one of a hundred at most, however many are made at the same time', async () => {
+    await world.owner.query(
+      `INSERT INTO account.credentials (id, account_id, hash, label, scopes)
+       SELECT gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), 'x', '{}' FROM generate_series(1, 97)`,
+      [accountId],
+    );
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => refusal(make())));
+    expect(outcomes.filter((outcome) => outcome === 'none')).toHaveLength(3);
+    expect(new Set(outcomes)).toEqual(new Set(['none', 'too_many']));
+  });
+
+  it('is revoked also while Redis is away', async () => {
+    const alone = await openPeople();
+    try {
+      const { id } = await alone.app.get(Accounts).create({ name: 'ann' });
+      const service = alone.app.get(AppPasswords);
+      const { secret, credential } = await service.make(id, { label: 'x', scopes: both });
+      await alone.redis.stop();
+      expect(await service.revoke(id, credential.id)).toBe(true);
+      expect(await service.check(hashOf(secret))).toBeNull();
+    } finally {
+      await alone.close();
+    }
+  });
+});

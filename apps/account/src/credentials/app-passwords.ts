@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import {
+  type checkCredential,
+  guidSchema,
+  type ReplyOf,
+  type RequestOf,
+  type revokeCredential,
+  scopes as knownScopes,
+} from '#contracts';
+import { CredentialEntity } from '#database';
+import { makeAppPassword } from '#runtime';
+import type { EntityManager, Repository } from 'typeorm';
+import { labelOf } from '../people/label.rule.js';
+import { Refusal } from '../people/refusal.js';
+import { RevocationNotice } from '../people/revocation.notice.js';
+import { rowsOf } from '../people/statement.rows.js';
+
+/** An app password, as its person sees it. */
+export interface AppPassword {
+  readonly id: string;
+  readonly label: string;
+  readonly scopes: readonly string[];
+  readonly createdAt: Date;
+  /** A date, as RFC 3339 has it. */
+  readonly lastUsedOn: string | null;
+  readonly expiresAt: Date | null;
+}
+
+/** What one is made with. */
+export interface NewAppPassword {
+  readonly label: string;
+  readonly scopes: readonly string[];
+  /** Default: it does not expire. */
+  readonly expiresAt?: Date | undefined;
+}
+
+/** The most app passwords of one account. */
+export const mostAppPasswords = 100;
+
+/**
+ * Passwords that a person makes for apps which can't sign in by a browser. They never let anybody into an account's pages.
+ *
+ * Invariants:
+ * - An app password is shown once; only its hash is kept.
+ * - Revoked, it is gone with the commit; gateways that remember it forget it soon after.
+ */
+@Injectable()
+export class AppPasswords {
+  constructor(
+    @InjectRepository(CredentialEntity) private readonly credentials: Repository<CredentialEntity>,
+    private readonly revocations: RevocationNotice,
+  ) {}
+
+  /**
+   * Makes one.
+   *
+   * @returns the secret, to be shown now and never again.
+   * @throws Refusal `label`, `scopes`, `expiry`, `too_many`.
+   */
+  async make(accountId: string, wanted: NewAppPassword): Promise<{ secret: string; credential: AppPassword }> {
+    const label = labelOf(wanted.label);
+    if (label === '' || label !== wanted.label.trim()) throw new Refusal('label');
+    const scopes = knownScopes.filter((scope) => wanted.scopes.includes(scope));
+    if (scopes.length === 0 || scopes.length < new Set(wanted.scopes).size) throw new Refusal('scopes');
+    if (wanted.expiresAt && !(wanted.expiresAt.getTime() > Date.now())) throw new Refusal('expiry');
+    return this.credentials.manager.transaction(async (manager) => {
+      await lockFree(manager, accountId);
+      return issue(manager, accountId, { label, scopes, expiresAt: wanted.expiresAt });
+    });
+  }
+
+  /** Newest first. Those that have expired are among them. */
+  async list(accountId: string): Promise<AppPassword[]> {
+    const found = await this.credentials.find({
+      where: { accountId },
+      order: { createdAt: 'DESC', id: 'ASC' },
+      take: mostAppPasswords * 2,
+    });
+    return found.map(shown);
+  }
+
+  /** @returns whether there was one. Twice is once. */
+  async revoke(accountId: string, id: string): Promise<boolean> {
+    if (!guidSchema.safeParse(id).success) return false;
+    const { affected } = await this.credentials.delete({ accountId, id });
+    if (affected) await this.revocations.give([{ kind: 'credential', id }]);
+    return Boolean(affected);
+  }
+
+  /**
+   * Revokes one for whoever has proved to have it.
+   *
+   * @param named its id, or the SHA-256 of it in base64url. @returns whether there was one. Twice is once.
+   */
+  async revokeNamed({ hash, credentialId }: RequestOf<typeof revokeCredential>): Promise<boolean> {
+    const gone = await rowsOf<{ id: string }>(
+      this.credentials.manager,
+      'DELETE FROM account.credentials WHERE hash = $1 OR id = $2 RETURNING id',
+      [hash === undefined ? null : Buffer.from(hash, 'base64url'), credentialId ?? null],
+    );
+    if (gone.length > 0) await this.revocations.give(gone.map(({ id }) => ({ kind: 'credential', id })));
+    return gone.length > 0;
+  }
+
+  /** Whose it is and what it may do, while it is valid; that it is used is written down once a day. */
+  async check(hash: string): Promise<Credential | null> {
+    const [found] = await rowsOf<Checked>(
+      this.credentials.manager,
+      `SELECT ${checked.columns} FROM ${checked.tables} WHERE c.hash = $1 AND ${checked.condition}`,
+      [Buffer.from(hash, 'base64url')],
+    );
+    return found ? used(this.credentials.manager, found) : null;
+  }
+}
+
+/** What is told of an app password that is used. */
+export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;
+
+/** Reads app passwords `c` that are valid, for {@link used}. */
+export const checked = {
+  columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name, c.scopes,
+    c.expires_at AS "expiresAt", c.last_used_on IS DISTINCT FROM current_date AS unseen`,
+  tables: 'account.credentials c JOIN account.accounts a ON a.id = c.account_id',
+  condition: '(c.expires_at IS NULL OR c.expires_at > now()) AND a.disabled_at IS NULL',
+};
+
+/** A row of {@link checked}. */
+export interface Checked {
+  readonly credentialId: string;
+  readonly userId: string;
+  readonly name: string;
+  readonly scopes: string[];
+  readonly expiresAt: string | null;
+  readonly unseen: boolean;
+}
+
+/** Writes down that an app password is used, where that was not done today. */
+export async function used(manager: EntityManager, found: Checked): Promise<Credential> {
+  const { credentialId, userId, name, scopes, expiresAt, unseen } = found;
+  if (unseen)
+    await manager.query(
+      `UPDATE account.credentials SET last_used_on = current_date
+       WHERE id = $1 AND last_used_on IS DISTINCT FROM current_date`,
+      [credentialId],
+    );
+  return { credentialId, userId, name, scopes, ...(expiresAt !== null && { expiresAt }) };
+}
+
+/** Makes sure that an account may have one more, until the transaction's end. @throws Refusal `too_many`. */
+export async function lockFree(manager: EntityManager, accountId: string): Promise<void> {
+  await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
+  if ((await manager.countBy(CredentialEntity, { accountId })) >= mostAppPasswords) throw new Refusal('too_many');
+}
+
+/** Makes one as a part of a transaction, whatever number there are. */
+export async function issue(manager: EntityManager, accountId: string, { label, scopes, expiresAt }: NewAppPassword) {
+  const { secret, hash } = makeAppPassword();
+  const id = randomUUID();
+  await manager.insert(CredentialEntity, {
+    id,
+    accountId,
+    hash: Buffer.from(hash, 'base64url'),
+    label,
+    scopes: [...scopes],
+    expiresAt: expiresAt ?? null,
+  });
+  return { secret, credential: shown(await manager.findOneByOrFail(CredentialEntity, { id })) };
+}
+
+function shown({ id, label, scopes, createdAt, lastUsedOn, expiresAt }: CredentialEntity): AppPassword {
+  return { id, label, scopes, createdAt, lastUsedOn, expiresAt };
+}

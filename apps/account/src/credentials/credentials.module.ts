@@ -1,0 +1,17 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { CredentialEntity, LoginEntity } from '#database';
+import { PeopleModule } from '../people/people.module.js';
+import { AccountController } from './account.controller.js';
+import { AppPasswords } from './app-passwords.js';
+import { LoginFlows } from './login-flows.js';
+import { LoginPollController } from './login-poll.controller.js';
+
+/** What apps sign in with that can't use a browser. */
+@Module({
+  imports: [TypeOrmModule.forFeature([CredentialEntity, LoginEntity]), PeopleModule],
+  controllers: [AccountController, LoginPollController],
+  providers: [AppPasswords, LoginFlows],
+  exports: [AppPasswords, LoginFlows],
+})
+export class CredentialsModule {}

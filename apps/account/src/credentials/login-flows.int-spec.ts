@@ -1,0 +1,237 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { beginLogin, checkCredential, revokeCredential } from '#contracts';
+import { appPasswordHash, connectRedis, createLog, redisConfig } from '#runtime';
+import { AppStack } from '#testing';
+import { call, StreamClient } from '#transport';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { Accounts } from '../people/accounts.js';
+import { Refusal } from '../people/refusal.js';
+import { Sweep } from '../sweep.js';
+import { AppPasswords } from './app-passwords.js';
+import { type LoginAnswer, LoginFlows } from './login-flows.js';
+
+let world: PeopleWorld;
+let flows: LoginFlows;
+let accountId: string;
+let name: string;
+
+beforeAll(async () => {
+  world = await openPeople();
+  flows = world.app.get(LoginFlows);
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  name = `ann-${randomUUID()}`;
+  accountId = (await world.app.get(Accounts).create({ name })).id;
+});
+
+const token = () => randomBytes(48).toString('base64url');
+const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
+let network = 0;
+/** What an app asks for, from a network of its own, and both tokens. */
+function asking(address = `10.1.${(network += 1)}.1`) {
+  const [poll, login] = [token(), token()];
+  const server = 'https://sync.example/gpodder';
+  return {
+    poll,
+    login,
+    request: { pollHash: sha256(poll), loginHash: sha256(login), userAgent: 'AntennaPod/3', address, server },
+  };
+}
+async function begun(address?: string) {
+  const asked = asking(address);
+  return { ...asked, urls: await flows.begin(asked.request) };
+}
+const refusal = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'none',
+    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
+  );
+const hashOf = (answer: LoginAnswer | undefined) => appPasswordHash(answer?.appPassword ?? '') as string;
+const check = (answer: LoginAnswer | undefined) => world.app.get(AppPasswords).check(hashOf(answer));
+/** As if an answer had been given so long ago. */
+const age = (interval: string) =>
+  world.owner.query(
+    `UPDATE account.logins SET answered_at = answered_at - $1::interval, expires_at = expires_at - $1::interval`,
+    [interval],
+  );
+
+describe('a login flow', () => {
+  it('ends in an app password, named by the app, once the person has allowed it', async () => {
+    const { poll, login, urls } = await begun();
+    expect(urls).toEqual({
+      login: 'https://accounts.example/login/v2/flow/',
+      endpoint: 'https://accounts.example/login/v2/poll',
+    });
+    expect(await flows.poll(poll)).toBeUndefined();
+    expect(await flows.find(login)).toMatchObject({ label: 'AntennaPod/3', createdAt: expect.any(Date) });
+    expect(await flows.allow(login, accountId)).toBe(true);
+    const answer = await flows.poll(poll);
+    expect(answer).toMatchObject({ server: 'https://sync.example/gpodder', loginName: name });
+    expect(await check(answer)).toMatchObject({
+      userId: accountId,
+      scopes: expect.arrayContaining(['write:subscriptions']),
+    });
+    expect(await world.app.get(AppPasswords).list(accountId)).toMatchObject([{ label: 'AntennaPod/3' }]);
+  });
+
+  it('keeps hashes of its tokens only', async () => {
+    const { poll, login } = await begun();
+    const { rows } = await world.owner.query('SELECT l::text AS row FROM account.logins l');
+    for (const secret of [poll, login]) expect(JSON.stringify(rows)).not.toContain(secret);
+  });
+
+  it('replaces the app password when the answer was lost and the app asks again, within a minute', async () => {
+    const { poll, login } = await begun();
+    await flows.allow(login, accountId);
+    const lost = await flows.poll(poll);
+    const { credentialId = '' } = (await check(lost)) ?? {};
+    const again = await flows.poll(poll);
+    expect([await check(lost), (await check(again))?.userId]).toEqual([null, accountId]);
+    expect(await world.revoked()).toContain(`credential:${credentialId}`);
+    expect(await world.app.get(AppPasswords).list(accountId)).toHaveLength(1);
+  });
+
+  it('answers never again after that minute, which repeats do not prolong', async () => {
+    const { poll, login } = await begun();
+    await flows.allow(login, accountId);
+    await flows.poll(poll);
+    await age('50 seconds');
+    const last = await flows.poll(poll);
+    await age('50 seconds');
+    expect(await flows.poll(poll)).toBeUndefined();
+    expect(await check(last)).toMatchObject({ userId: accountId });
+  });
+
+  it('makes one app password, however many polls come at the same time', async () => {
+    const { poll, login } = await begun();
+    await flows.allow(login, accountId);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => flows.poll(poll)));
+    const valid = (await Promise.all(answers.map(check))).filter(Boolean);
+    expect([valid.length, (await world.app.get(AppPasswords).list(accountId)).length]).toEqual([1, 1]);
+  });
+
+  it('is allowed by one person, and by nobody after it was denied', async () => {
+    const other = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
+    const { login } = await begun();
+    const allowed = await Promise.all([flows.allow(login, accountId), flows.allow(login, other.id)]);
+    expect(allowed.filter(Boolean)).toHaveLength(1);
+    const denied = await begun();
+    expect(await flows.deny(denied.login)).toBe(true);
+    expect([await flows.allow(denied.login, accountId), await flows.find(denied.login)]).toEqual([false, undefined]);
+    expect(await flows.poll(denied.poll)).toBeUndefined();
+  });
+
+  it('has an answer only for an account that has a name and is not disabled', async () => {
+    const { id } = await world.app.get(Accounts).ofProvider('https://id.example', randomUUID(), randomUUID());
+    const { poll, login } = await begun();
+    expect(await refusal(flows.allow(login, id))).toBe('name_needed');
+    await flows.allow(login, accountId);
+    await world.app.get(Accounts).disable(accountId);
+    expect(await flows.poll(poll)).toBeUndefined();
+  });
+
+  it('begun twice with the same tokens, as a message may arrive twice, is one', async () => {
+    const { request, login } = await begun();
+    await flows.begin(request);
+    expect(await flows.allow(login, accountId)).toBe(true);
+  });
+
+  it('is one of ten of a network at most, also when they come at the same time', async () => {
+    const begin = async (address: string) => (await begun(address)).urls;
+    const outcomes = await Promise.all(Array.from({ length: 15 }, (_, n) => begin(`2001:db8:7:7::${n}`)));
+    const refused = outcomes.flatMap((outcome) => ('retryAfter' in outcome ? [outcome.retryAfter] : []));
+    expect(refused).toHaveLength(5);
+    expect(Math.max(...refused)).toBeLessThanOrEqual(20 * 60);
+    expect(await begin('2001:db8:7:8::1')).toHaveProperty('login');
+  });
+
+  it('that is one too many is told how long the oldest one of its network lives on', async () => {
+    for (let n = 0; n < 10; n += 1) await begun('10.2.0.1');
+    await world.owner.query(
+      `UPDATE account.logins SET expires_at = now() + interval '100 seconds' WHERE poll_hash = (
+         SELECT poll_hash FROM account.logins WHERE address = '10.2.0.1' LIMIT 1)`,
+    );
+    const { urls } = await begun('10.2.0.1');
+    const { retryAfter = 0 } = 'retryAfter' in urls ? urls : {};
+    expect(retryAfter).toBeGreaterThan(50);
+    expect(retryAfter).toBeLessThanOrEqual(100);
+  });
+
+  it('is over after 20 minutes, and swept away', async () => {
+    const { poll, login } = await begun();
+    await age('20 minutes');
+    expect([await flows.find(login), await flows.allow(login, accountId), await flows.poll(poll)]).toEqual([
+      undefined,
+      false,
+      undefined,
+    ]);
+    await world.app.get(Sweep).sweep();
+    const { rows } = await world.owner.query('SELECT count(*)::int FROM account.logins WHERE expires_at <= now()');
+    expect(rows).toEqual([{ count: 0 }]);
+  });
+
+  it.each(['', 'x', "'; --", 'ä'.repeat(64), 'x'.repeat(257)])('is not found by %j', async (text) => {
+    expect([await flows.find(text), await flows.deny(text), await flows.poll(text)]).toEqual([
+      undefined,
+      false,
+      undefined,
+    ]);
+  });
+});
+
+describe('in a real account app', () => {
+  let stack: AppStack;
+  let owner: pg.Client;
+  let client: StreamClient;
+  let origin: string;
+
+  beforeAll(async () => {
+    stack = await AppStack.open();
+    const [app] = await stack.start(['account']);
+    origin = `http://127.0.0.1:${String(app?.facts['port'])}`;
+    owner = new pg.Client({ connectionString: stack.postgres.url });
+    await owner.connect();
+    const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }));
+    client = new StreamClient({ connect, log: createLog('test', 'silent'), services: ['account'] });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.close();
+    await owner.end();
+    await stack.close();
+  });
+
+  const poll = (body: string, type: string) =>
+    fetch(`${origin}/login/v2/poll`, { method: 'POST', body, headers: { 'content-type': type } });
+  const asForm = (of: string) => poll(`token=${of}`, 'application/x-www-form-urlencoded');
+
+  it('begins by a message, is polled by form or JSON, 404 until it is allowed, and its credential is checked and revoked', async () => {
+    const asked = asking();
+    const send = { requestId: randomUUID() };
+    await call(client, beginLogin, asked.request, send);
+    const before = await asForm(asked.poll);
+    expect([before.status, before.headers.get('cache-control')]).toEqual([404, 'no-store']);
+    await owner.query(`INSERT INTO account.accounts (id, name) VALUES ($1, $2)`, [accountId, name]);
+    await owner.query(`UPDATE account.logins SET account_id = $1`, [accountId]);
+    const first = await asForm(asked.poll);
+    expect([first.status, await first.json()]).toEqual([200, expect.objectContaining({ loginName: name })]);
+    const second = await poll(JSON.stringify({ token: asked.poll }), 'application/json');
+    const hash = hashOf((await second.json()) as LoginAnswer);
+    expect(await call(client, checkCredential, { hash }, send)).toMatchObject({ credential: { userId: accountId } });
+    expect(await call(client, revokeCredential, { hash }, send)).toEqual({ revoked: true });
+    expect(await call(client, checkCredential, { hash }, send)).toEqual({ credential: null });
+    await expect(call(client, revokeCredential, {}, send)).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  it.each([
+    ['an empty body', ''],
+    ['no token', 'a=b'],
+    ['two tokens', 'token=a&token=b'],
+    ['a long token', `token=${'x'.repeat(1_000)}`],
+  ])('answers 404 to %s', async (_case, body) => {
+    expect((await poll(body, 'application/x-www-form-urlencoded')).status).toBe(404);
+  });
+});

@@ -1,0 +1,37 @@
+import { setTimeout } from 'node:timers/promises';
+import { Body, Controller, Header, HttpCode, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
+import { type LoginAnswer, LoginFlows } from './login-flows.js';
+
+/** How long a "not yet" is held back, in milliseconds, as some apps ask again at once; and how many at a time. */
+const heldMs = 1_000;
+const mostHeld = 1_000;
+
+const body = z.object({ token: z.string().max(256) });
+
+/** The poll of Nextcloud's login flow (v2): 404 until there is an answer, as apps give up on anything else. */
+@Controller('login/v2/poll')
+export class LoginPollController {
+  private held = 0;
+
+  constructor(private readonly flows: LoginFlows) {}
+
+  /** By form or JSON. */
+  @Post()
+  @HttpCode(200)
+  @Header('cache-control', 'no-store')
+  async poll(@Body() entered: unknown, @Res({ passthrough: true }) reply: FastifyReply): Promise<LoginAnswer | object> {
+    const { data } = body.safeParse(entered);
+    const answer = data && (await this.flows.poll(data.token));
+    if (answer) return answer;
+    if (this.held < mostHeld) {
+      this.held += 1;
+      // No connection to Postgres is held, and no processor.
+      await setTimeout(heldMs);
+      this.held -= 1;
+    }
+    void reply.status(404);
+    return {};
+  }
+}

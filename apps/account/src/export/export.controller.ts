@@ -1,0 +1,39 @@
+import { Inject, Post, Req, Res } from '@nestjs/common';
+import type { Log } from '#runtime';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LOG } from '../account.config.js';
+import { PageController } from '../pages/page.controller.js';
+import { ForPerson, type Person, PersonOf } from '../pages/person.guard.js';
+import { Export } from './export.js';
+
+/** Gives a person everything that is kept of them, after a recent sign-in. */
+@PageController()
+export class ExportController {
+  constructor(
+    private readonly documents: Export,
+    @Inject(LOG) private readonly log: Log,
+  ) {}
+
+  /** Where it can't go on the connection breaks, and no browser takes the file for whole. */
+  @Post('export')
+  @ForPerson({ recently: true, next: '/' })
+  async export(
+    @PersonOf() { account }: Person,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const document = await this.documents.open(account.id);
+    document.on('error', (error) => {
+      this.log.warn({ requestId: request.id, err: error }, 'an export broke off');
+    });
+    if (request.end?.reached) return void document.destroy();
+    request.end?.onReached(() => document.destroy());
+    // It would take a core, and hold back what is there already.
+    request.headers['x-no-compression'] = 'export';
+    void reply
+      .code(200)
+      .type('application/json; charset=utf-8')
+      .header('content-disposition', 'attachment; filename="podcast-sync.json"')
+      .send(document);
+  }
+}

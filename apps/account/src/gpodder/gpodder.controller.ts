@@ -1,0 +1,61 @@
+import { Controller } from '@nestjs/common';
+import { Payload } from '@nestjs/microservices';
+import {
+  changeSettings,
+  checkSession,
+  endSession,
+  findAccount,
+  listDevices,
+  type ReplyOf,
+  type RequestOf,
+  saveDevices,
+} from '#contracts';
+import { Handle } from '#transport';
+import { Accounts } from '../people/accounts.js';
+import { Devices } from './devices.js';
+import { GpodderSessions } from './sessions.js';
+import { Settings } from './settings.js';
+
+/** What the edge process of the gpodder API asks this app. */
+@Controller()
+export class GpodderController {
+  constructor(
+    private readonly sessions: GpodderSessions,
+    private readonly devices: Devices,
+    private readonly settings: Settings,
+    private readonly accounts: Accounts,
+  ) {}
+
+  @Handle(checkSession)
+  async checkSession(@Payload() { sessionId, credentialId }: RequestOf<typeof checkSession>) {
+    return { credential: await this.sessions.check(sessionId, credentialId) };
+  }
+
+  @Handle(endSession)
+  async endSession(@Payload() { sessionId, credentialId }: RequestOf<typeof endSession>) {
+    await this.sessions.end(sessionId, credentialId);
+    return {};
+  }
+
+  @Handle(listDevices)
+  async listDevices(@Payload() { userId }: RequestOf<typeof listDevices>) {
+    const devices = await this.devices.list(userId);
+    return { devices: devices.map(({ id, caption, type }) => ({ id, caption, type })) };
+  }
+
+  @Handle(saveDevices)
+  async saveDevices(@Payload() { userId, devices }: RequestOf<typeof saveDevices>) {
+    await this.devices.save(userId, devices);
+    return {};
+  }
+
+  @Handle(changeSettings)
+  async changeSettings(@Payload() request: RequestOf<typeof changeSettings>): Promise<ReplyOf<typeof changeSettings>> {
+    return { settings: await this.settings.change(request) };
+  }
+
+  @Handle(findAccount)
+  async findAccount(@Payload() { name }: RequestOf<typeof findAccount>) {
+    return { userId: (await this.accounts.findByName(name))?.id ?? null };
+  }
+}

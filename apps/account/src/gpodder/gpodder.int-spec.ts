@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import {
+  changeSettings,
+  checkSession,
+  endSession,
+  Failure,
+  findAccount,
+  listDevices,
+  revokeCredential,
+  saveDevices,
+} from '#contracts';
+import { connectRedis, createLog, makeAppPassword, redisConfig } from '#runtime';
+import { AppStack } from '#testing';
+import { call, StreamClient } from '#transport';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+
+let stack: AppStack;
+let owner: pg.Client;
+let client: StreamClient;
+let userId: string;
+let name: string;
+
+beforeAll(async () => {
+  stack = await AppStack.open();
+  await stack.start(['account', 'account']);
+  owner = new pg.Client({ connectionString: stack.postgres.url });
+  await owner.connect();
+  const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }));
+  client = new StreamClient({ connect, log: createLog('test', 'silent'), services: ['account'] });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.close();
+  await owner.end();
+  await stack.close();
+});
+beforeEach(async () => {
+  [userId, name] = [randomUUID(), `ann-${randomUUID()}`];
+  await owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [userId, name]);
+});
+
+const send = () => ({ requestId: randomUUID() });
+
+describe('two replicas of the account app answer by messages', () => {
+  it('whose a session is, until it or its app password ends', async () => {
+    const { hash } = makeAppPassword();
+    const [credentialId, sessionId, ended] = [randomUUID(), randomUUID(), randomUUID()];
+    await owner.query(
+      `INSERT INTO account.credentials (id, account_id, hash, label, scopes) VALUES ($1, $2, $3, 'x', '{read:subscriptions}')`,
+      [credentialId, userId, Buffer.from(hash, 'base64url')],
+    );
+    const check = (id: string) => call(client, checkSession, { sessionId: id, credentialId }, send());
+    const credential = { credentialId, userId, name, scopes: ['read:subscriptions'] };
+    for (const id of [sessionId, sessionId, ended]) expect(await check(id)).toEqual({ credential });
+    const request = send();
+    for (let time = 0; time < 2; time++)
+      expect(await call(client, endSession, { sessionId: ended, credentialId }, request)).toEqual({});
+    expect([await check(ended), await check(sessionId)]).toEqual([{ credential: null }, { credential }]);
+    await call(client, revokeCredential, { hash }, send());
+    expect(await check(sessionId)).toEqual({ credential: null });
+  });
+
+  it('which devices there are, and what is kept of one', async () => {
+    const scope = { of: 'device' as const, id: 'phone' };
+    const change = (set: Record<string, null>) =>
+      call(client, changeSettings, { userId, scope, set, remove: [] }, send());
+    await expect(change({ a: null })).rejects.toThrow(new Failure('not_found'));
+    expect(await call(client, saveDevices, { userId, devices: [{ id: 'phone', type: 'mobile' }] }, send())).toEqual({});
+    expect(await call(client, listDevices, { userId }, send())).toEqual({
+      devices: [{ id: 'phone', caption: '', type: 'mobile' }],
+    });
+    expect([await change({ a: null }), await change({})]).toEqual([
+      { settings: { a: null } },
+      { settings: { a: null } },
+    ]);
+  });
+
+  it('whose a name is, in any letter case', async () => {
+    expect(await call(client, findAccount, { name: name.toUpperCase() }, send())).toEqual({ userId });
+    for (const unknown of [`${name}x`, '', "'; --", '\0'])
+      expect(await call(client, findAccount, { name: unknown }, send())).toEqual({ userId: null });
+  });
+});

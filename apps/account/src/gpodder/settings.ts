@@ -1,0 +1,78 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { type changeSettings, Failure, type RequestOf, settingLimits } from '#contracts';
+import { DataSource, type EntityManager } from 'typeorm';
+import { rowsOf } from '../people/statement.rows.js';
+import { isDeviceId } from './devices.js';
+import { changed, type Values } from './settings.rule.js';
+import { Writes } from './writes.js';
+
+type Request = RequestOf<typeof changeSettings>;
+
+/** What is kept of one scope. */
+interface Standing {
+  /** Whether there is what the settings are of. */
+  readonly there: boolean;
+  readonly settings: Values | null;
+  readonly bytes: number | null;
+  /** What all scopes of the user count for. */
+  readonly total: number;
+}
+
+/**
+ * Settings that clients of the gpodder API keep here: opaque JSON, all of a scope together.
+ *
+ * Invariants:
+ * - A change is applied as a whole or not at all, and nobody's limits are passed by changes that come together.
+ * - What is set comes back as it was sent.
+ */
+@Injectable()
+export class Settings {
+  constructor(
+    @InjectDataSource() private readonly source: DataSource,
+    private readonly writes: Writes,
+  ) {}
+
+  /**
+   * Changes settings of a scope, where there is something to change.
+   *
+   * @returns all of the scope afterwards.
+   * @throws Failure `not_found` for a device that there is not, `invalid` beyond a limit, `unauthorized` where the account is
+   *   disabled or erased.
+   */
+  async change({ userId, scope, set, remove }: Request): Promise<Values> {
+    const [of, subject] = [scope.of, 'id' in scope ? scope.id : ''];
+    if (of === 'device' && !isDeviceId(subject)) throw new Failure('not_found');
+    const key = [userId, of, of === 'device' ? subject : subject.toLowerCase()];
+    if (Object.keys(set).length === 0 && remove.length === 0)
+      return (await standingOf(this.source.manager, key, false)).settings ?? {};
+    return this.writes.ofAccount(userId, async (manager) => {
+      const { settings: current, bytes: before, total } = await standingOf(manager, key, true);
+      const { settings, text, bytes } = changed(current ?? {}, set, remove);
+      const more = bytes - (before ?? 0);
+      if (more > 0 && total + more > settingLimits.userBytes) throw new Failure('invalid');
+      await (bytes === 0 ? manager.query(erase, key) : manager.query(store, [...key, text, bytes]));
+      return settings;
+    });
+  }
+}
+
+const ofScope = 'account_id = $1 AND scope = $2 AND subject = $3';
+const erase = `DELETE FROM account.settings WHERE ${ofScope}`;
+const store = `
+  INSERT INTO account.settings (account_id, scope, subject, settings, bytes) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (account_id, scope, subject) DO UPDATE SET settings = excluded.settings, bytes = excluded.bytes`;
+
+/** @param counted whether the total is asked for. @throws Failure `not_found`. */
+async function standingOf(manager: EntityManager, key: string[], counted: boolean): Promise<Standing> {
+  const [standing] = await rowsOf<Standing>(
+    manager,
+    `SELECT $2 <> 'device' OR EXISTS (SELECT FROM account.devices WHERE account_id = $1 AND id = $3) AS there,
+       s.settings, s.bytes,
+       CASE WHEN $4 THEN (SELECT coalesce(sum(bytes), 0)::bigint FROM account.settings WHERE account_id = $1) ELSE 0 END AS total
+     FROM (VALUES (true)) one LEFT JOIN account.settings s ON ${ofScope}`,
+    [...key, counted],
+  );
+  if (!standing?.there) throw new Failure('not_found');
+  return standing;
+}

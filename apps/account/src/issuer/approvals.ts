@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { scopes as apiScopes } from '#contracts';
+import { Clients } from './clients.js';
+import { Issuer } from './issuer.js';
+
+/** Who allows it: the person whose session it is, and when that person last proved to be that. */
+export interface Approver {
+  readonly accountId: string;
+  readonly authenticatedAt: Date;
+}
+
+/** The parameters of an authorization request, as oidc-provider has checked them. */
+export type RequestParams = Readonly<Record<string, unknown>>;
+
+/** A grant that was made, and what it is for. */
+export interface Granted {
+  readonly grantId: string;
+  readonly scope: string;
+  readonly resource: string | string[];
+}
+
+const issuerScopes: ReadonlySet<string> = new Set(['openid', 'offline_access']);
+const ofApi: ReadonlySet<string> = new Set(apiScopes);
+
+/** What an app asks for, and the grant of just that. */
+@Injectable()
+export class Approvals {
+  constructor(
+    private readonly issuer: Issuer,
+    private readonly clients: Clients,
+  ) {}
+
+  /** What is asked for, as pages show it; undefined where the app is gone. */
+  async describe(params: RequestParams) {
+    const client = await this.issuer.provider.Client.find(String(params['client_id']));
+    if (!client) return undefined;
+    const uri = params['redirect_uri'];
+    return {
+      client: { id: client.clientId, name: client.clientName ?? client.clientId },
+      scopes: scopesOf(params).filter((scope) => ofApi.has(scope)),
+      redirectHost: typeof uri === 'string' ? redirectHostOf(uri) : undefined,
+    };
+  }
+
+  /** Grants what is asked for, and no more. @returns undefined where the app is gone. */
+  async grant(params: RequestParams, { accountId }: Approver): Promise<Granted | undefined> {
+    const clientId = String(params['client_id']);
+    if (!(await this.clients.keep(clientId))) return undefined;
+    const grant = new this.issuer.provider.Grant({ accountId, clientId });
+    const scopes = scopesOf(params);
+    const resource = params['resource'] as string | string[];
+    grant.addOIDCScope(scopes.filter((scope) => issuerScopes.has(scope)).join(' '));
+    const asked = scopes.filter((scope) => ofApi.has(scope)).join(' ');
+    for (const each of [resource].flat()) grant.addResourceScope(each, asked);
+    return { grantId: await grant.save(), scope: scopes.join(' '), resource };
+  }
+}
+
+function scopesOf({ scope }: RequestParams): string[] {
+  return typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [];
+}
+
+function redirectHostOf(uri: string): string {
+  const { protocol, host } = new URL(uri);
+  return protocol === 'https:' || protocol === 'http:' ? host : protocol;
+}

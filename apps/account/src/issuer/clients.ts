@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { ClientEntity, Database } from '#database';
+import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
+import { DataSource, Repository } from 'typeorm';
+import { requestNetwork } from './request.origin.js';
+import { unavailable, whileAvailable } from './unavailable.js';
+
+/** The device grant (RFC 8628, 3.4). */
+export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** Apps of ours, which need no registration. */
+export const firstParty: readonly ClientMetadata[] = [
+  {
+    client_id: 'podcast-sync-cli',
+    client_name: 'podcast-sync command line',
+    application_type: 'native',
+    token_endpoint_auth_method: 'none',
+    grant_types: [deviceGrant, 'refresh_token'],
+    response_types: [],
+    redirect_uris: [],
+  },
+];
+
+/** Registrations that nobody has used: of one network, and in all. They go after a day (sweeping.ts). */
+const unusedPerNetwork = 10;
+const unusedInAll = 10_000;
+
+/** Apps: ours, and those that registered by themselves (RFC 7591). */
+@Injectable()
+export class Clients implements Adapter {
+  constructor(
+    @InjectDataSource() private readonly source: DataSource,
+    @InjectRepository(ClientEntity) private readonly clients: Repository<ClientEntity>,
+    private readonly database: Database,
+  ) {}
+
+  async find(id: string): Promise<AdapterPayload | undefined> {
+    const client = await this.whileAvailable(() => this.clients.findOneBy({ id }));
+    return client?.payload as AdapterPayload | undefined;
+  }
+
+  /** Registers an app. @throws unavailable where its network, or all together, have too many that nobody uses. */
+  async upsert(id: string, payload: AdapterPayload): Promise<void> {
+    const network = requestNetwork();
+    const isAdded = await this.whileAvailable(() =>
+      this.source.transaction(async (manager) => {
+        // One at a time, so that the limits hold; a statement of its own, as the next one is to see what was added.
+        await manager.query(`SELECT pg_advisory_xact_lock(hashtext('account.clients'))`);
+        const added = (await manager.query(
+          `INSERT INTO account.clients (id, payload, network) SELECT $1, $2, $3
+           WHERE (SELECT count(*) FROM account.clients WHERE used_at IS NULL AND network = $3) < $4
+             AND (SELECT count(*) FROM account.clients WHERE used_at IS NULL) < $5
+           RETURNING id`,
+          [id, JSON.stringify(payload), network, unusedPerNetwork, unusedInAll],
+        )) as unknown[];
+        return added.length > 0;
+      }),
+    );
+    if (!isAdded) throw unavailable('too many apps have registered and were not used since');
+  }
+
+  /** Keeps an app that somebody allows something. @returns false where it is gone. */
+  async keep(id: string): Promise<boolean> {
+    if (firstParty.some((client) => client.client_id === id)) return true;
+    // Also of one that was used before: it is swept only a day after, so not now.
+    await this.source.query(
+      `UPDATE account.clients SET used_at = now() WHERE id = $1 AND used_at > now() - interval '1 hour' IS NOT TRUE`,
+      [id],
+    );
+    return this.clients.existsBy({ id });
+  }
+
+  /** What apps call themselves. */
+  async namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const known = await this.clients.findBy(ids.map((id) => ({ id })));
+    const all = [...firstParty, ...known.map(({ payload }) => payload as unknown as ClientMetadata)];
+    return new Map(all.map((client) => [client.client_id, client.client_name ?? client.client_id]));
+  }
+
+  /** Nothing: apps can't remove their registration, and unused ones go by themselves. */
+  async destroy(): Promise<void> {}
+  /** Nothing: a registration is never used up. */
+  async consume(): Promise<void> {}
+  async revokeByGrantId(): Promise<void> {}
+  async findByUid(): Promise<undefined> {}
+  async findByUserCode(): Promise<undefined> {}
+
+  private whileAvailable<Result>(run: () => Promise<Result>): Promise<Result> {
+    return whileAvailable(this.database.availability, run);
+  }
+}

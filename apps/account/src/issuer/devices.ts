@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { OidcEntity } from '#database';
+import { MoreThan, Repository } from 'typeorm';
+import { rowsOf } from '../people/statement.rows.js';
+import { Approvals, type Approver, type RequestParams } from './approvals.js';
+import { Grants } from './grants.js';
+import type { AppRequest } from './interactions.js';
+import { IssuerLimits } from './issuer.limits.js';
+import { hashOf } from '../people/secret.hash.js';
+
+/** What a person decided, as oidc-provider keeps it with the code. */
+interface Decision {
+  readonly accountId?: string;
+  readonly authTime?: number;
+  readonly grantId?: string;
+  readonly error?: string;
+  readonly errorDescription?: string;
+}
+
+/**
+ * Requests of devices, at `/device`: the person types the code that the device shows (RFC 8628, 3.3), or opens a link that
+ * has it. A code is decided about once.
+ */
+@Injectable()
+export class Devices {
+  constructor(
+    private readonly approvals: Approvals,
+    private readonly grants: Grants,
+    private readonly limits: IssuerLimits,
+    @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
+  ) {}
+
+  /**
+   * What waits under a code.
+   *
+   * @param userCode as typed.
+   * @param address of the person's browser: so that nobody tries codes.
+   * @throws RateLimited when this address has tried too many.
+   */
+  async find(userCode: string, address: string): Promise<AppRequest | undefined> {
+    await this.limits.consume('user-code', address);
+    const waiting = await this.waiting(userCode);
+    if (!waiting) return undefined;
+    const { params, row } = waiting;
+    const shown = await this.approvals.describe(params);
+    return shown && { ...shown, id: plain(userCode), startedAt: row.createdAt, address: row.address ?? '' };
+  }
+
+  /** @returns false where there is nothing to allow any more. */
+  async allow(userCode: string, by: Approver): Promise<boolean> {
+    const waiting = await this.waiting(userCode);
+    const granted = waiting && (await this.approvals.grant(waiting.params, by));
+    if (!granted) return false;
+    const { accountId, authenticatedAt } = by;
+    const authTime = Math.floor(authenticatedAt.getTime() / 1_000);
+    const isDecided = await this.decide(userCode, { accountId, authTime, ...granted });
+    if (!isDecided) await this.grants.end(granted.grantId);
+    return isDecided;
+  }
+
+  /** @returns like {@link allow}. */
+  deny(userCode: string): Promise<boolean> {
+    return this.decide(userCode, { error: 'access_denied', errorDescription: 'the person said no' });
+  }
+
+  private async waiting(userCode: string): Promise<{ row: OidcEntity; params: RequestParams } | undefined> {
+    const row = await this.rows.findOneBy({
+      model: 'DeviceCode',
+      userCode: hashOf(plain(userCode)),
+      expiresAt: MoreThan(new Date()),
+    });
+    if (!row || row.accountId !== null || 'error' in row.payload) return undefined;
+    return { row, params: row.payload['params'] as RequestParams };
+  }
+
+  private async decide(userCode: string, result: Decision): Promise<boolean> {
+    const decided = await rowsOf(
+      this.rows.manager,
+      `UPDATE account.oidc SET payload = payload || $2::jsonb, account_id = $3, grant_id = $4, network = NULL
+       WHERE model = 'DeviceCode' AND user_code = $1 AND expires_at > now()
+         AND account_id IS NULL AND NOT payload ? 'error'
+       RETURNING id`,
+      [hashOf(plain(userCode)), JSON.stringify(result), result.accountId ?? null, result.grantId ?? null],
+    );
+    return decided.length > 0;
+  }
+}
+
+/** A code without what people write between and around its letters. */
+function plain(userCode: string): string {
+  return userCode
+    .slice(0, 64)
+    .toUpperCase()
+    .replace(/[^A-Z]/g, '');
+}

@@ -1,0 +1,136 @@
+import { decodeJwt } from 'jose';
+import * as client from 'openid-client';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { AppProcess, eventually } from '#testing';
+import { authorization, errorOf, type SignedIn, signIn } from '../../testing/app.client.js';
+import { countBlockedBy } from '../../testing/blocked.statements.js';
+import { apiUrl, IssuerWorld } from '../../testing/issuer.world.js';
+import { SignOut } from '../people/sign-out.js';
+import { Sweep } from '../sweep.js';
+
+let world: IssuerWorld;
+let processes: AppProcess[] = [];
+beforeAll(async () => {
+  world = await IssuerWorld.open();
+  const environment = {
+    DATABASE_URL: world.postgres.url,
+    REDIS_URL: world.redis.url,
+    PUBLIC_URL: world.url,
+    KEYS_DIRECTORY: world.keys,
+    SECRETS_KEY: 'a-secret-of-tests-which-is-long-enough',
+    API_URLS: apiUrl,
+    PORT: '0',
+  };
+  processes = await Promise.all([AppProcess.start('account', environment), AppProcess.start('account', environment)]);
+});
+afterAll(async () => {
+  await Promise.all(processes.map((process) => process.kill()));
+  await world.close();
+});
+
+const grantOf = (accessToken: string): unknown => decodeJwt(accessToken)['gid'];
+
+/** Runs something while nothing can be added to a grant: who tries waits until it is done. */
+async function whileHeld(
+  { tokens }: SignedIn,
+  run: (waiting: (count: number) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const holder = new pg.Client({ connectionString: world.database.ownerUrl });
+  await holder.connect();
+  try {
+    const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await holder.query('BEGIN');
+    await holder.query(`SELECT FROM account.oidc WHERE model = 'Grant' AND grant_id = $1 FOR UPDATE`, [
+      grantOf(tokens.access_token),
+    ]);
+    await run((count) =>
+      eventually(async () => expect(await countBlockedBy(world.owner, rows[0]?.pid ?? 0)).toBe(count)),
+    );
+  } finally {
+    await holder.end();
+  }
+}
+
+/** A refresh at one process. */
+async function refresh(process: AppProcess, { app }: SignedIn, refreshToken: string) {
+  const answer = await fetch(`http://127.0.0.1:${String(process.facts['port'])}/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'refresh_token',
+      refresh_token: refreshToken,
+      client_id: app.clientMetadata().client_id,
+    }),
+  });
+  const body = (await answer.json()) as { access_token: string; refresh_token: string };
+  return { status: answer.status, ...body };
+}
+
+it('a process that is killed in the midst of a refresh signs nobody out: the other one gives the retry its tokens', async () => {
+  const [killed, other] = processes as [AppProcess, AppProcess];
+  const [signedIn, neighbour] = [await signIn(world), await signIn(world)];
+  let lost: unknown;
+  await whileHeld(signedIn, async (waiting) => {
+    const answer = refresh(killed, signedIn, signedIn.refreshToken).catch((error: unknown) => error);
+    await waiting(1);
+    await killed.kill();
+    lost = await answer;
+  });
+  expect(lost).toBeInstanceOf(Error);
+  const again = await refresh(other, signedIn, signedIn.refreshToken);
+  expect(again.status).toBe(200);
+  expect(grantOf(again.access_token)).toBe(grantOf(signedIn.tokens.access_token));
+  expect((await refresh(other, signedIn, again.refresh_token)).status).toBe(200);
+  expect((await refresh(other, neighbour, neighbour.refreshToken)).status).toBe(200);
+  expect(await world.revoked()).toEqual([]);
+});
+
+/** Ends all of an account's grants, in one of the ways there are. */
+const ends: [string, (accountId: string) => Promise<unknown>][] = [
+  ['signing out everywhere', (accountId) => world.get(SignOut).everywhere(accountId)],
+  [
+    'erasing the account',
+    async (accountId) => {
+      const worker = new pg.Client({ connectionString: world.database.ownerUrl });
+      await worker.connect();
+      await worker.query('SELECT account.erase_user($1, 1000)', [accountId]).finally(() => worker.end());
+    },
+  ],
+];
+it.each(ends)('%s leaves nothing behind of a refresh that is under way', async (_, end) => {
+  const signedIn = await signIn(world);
+  const { app, accountId, refreshToken } = signedIn;
+  let refreshed: Promise<string> | undefined;
+  let ended: Promise<unknown> | undefined;
+  await whileHeld(signedIn, async (waiting) => {
+    refreshed = client.refreshTokenGrant(app, refreshToken).then(
+      (tokens) => tokens.refresh_token ?? '',
+      () => '',
+    );
+    await waiting(1);
+    ended = end(accountId);
+    ended.catch(() => {});
+    // Both wait now: for this one, or the second for the first.
+    await eventually(async () => {
+      const { rows } = await world.owner.query(
+        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'`,
+      );
+      expect(rows).toHaveLength(2);
+    });
+  });
+  const newest = await refreshed;
+  await ended;
+  await world.get(Sweep).sweep();
+  const { rows } = await world.owner.query('SELECT model FROM account.oidc WHERE account_id = $1', [accountId]);
+  expect(rows).toEqual([]);
+  expect(await errorOf(client.refreshTokenGrant(app, newest || refreshToken))).toBe('invalid_grant');
+});
+
+it('a user whose data is to be erased, whoever asked for it, gets no tokens any more', async () => {
+  const { app, accountId, refreshToken } = await signIn(world);
+  const { url, checks } = await authorization(app);
+  const answer = await world.browser(accountId).allow(url);
+  await world.owner.query('SELECT deletion.record_erasure($1, NULL)', [accountId]);
+  expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
+  expect(await errorOf(client.authorizationCodeGrant(app, answer, checks))).toBe('invalid_grant');
+});

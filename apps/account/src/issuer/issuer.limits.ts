@@ -1,0 +1,51 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { networkOf, RateLimited } from '#edge';
+import { rateLimitMetrics } from '#runtime';
+import type { Cluster, Redis } from 'ioredis';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';
+
+/** What strangers may ask the issuer for. */
+export type IssuerRequest = 'token' | 'authorize' | 'register' | 'user-code';
+
+/** Codes of devices that an address may try in ten minutes: there are some 2.5 * 10^10, of which few are good. */
+const userCodes = { points: 20, duration: 600 };
+
+/**
+ * How often one network may ask for something, counted in Redis for all replicas together; while Redis is away each
+ * replica counts by itself.
+ */
+@Injectable()
+export class IssuerLimits {
+  private readonly limiters: Readonly<Record<IssuerRequest, RateLimiterRedis>>;
+  private readonly count = rateLimitMetrics();
+
+  constructor(@Inject(REDIS) redis: Redis | Cluster, @Inject(CONFIG) config: AccountConfig) {
+    const limiter = (kind: IssuerRequest, points: number, duration: number) =>
+      new RateLimiterRedis({
+        storeClient: redis,
+        keyPrefix: `podcast-sync:issuer:${kind}`,
+        points,
+        duration,
+        inMemoryBlockOnConsumed: points + 1,
+        insuranceLimiter: new RateLimiterMemory({ points, duration }),
+      });
+    this.limiters = {
+      token: limiter('token', config.MAX_TOKEN_REQUESTS, 60),
+      authorize: limiter('authorize', config.MAX_AUTHORIZE_REQUESTS, 60),
+      register: limiter('register', config.MAX_REGISTRATIONS, 3_600),
+      'user-code': limiter('user-code', userCodes.points, userCodes.duration),
+    };
+  }
+
+  /** Counts a request. @throws RateLimited where there were too many. */
+  async consume(kind: IssuerRequest, address: string): Promise<void> {
+    try {
+      await this.limiters[kind].consume(networkOf(address));
+    } catch (outcome) {
+      if (!(outcome instanceof RateLimiterRes)) throw outcome;
+      this.count(kind, 'limited');
+      throw new RateLimited(Math.max(Math.ceil(outcome.msBeforeNext / 1_000), 1));
+    }
+  }
+}

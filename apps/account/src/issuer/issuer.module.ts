@@ -1,0 +1,20 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AccountEntity, ClientEntity, OidcEntity } from '#database';
+import { PeopleModule } from '../people/people.module.js';
+import { Approvals } from './approvals.js';
+import { Clients } from './clients.js';
+import { Devices } from './devices.js';
+import { Grants } from './grants.js';
+import { Interactions } from './interactions.js';
+import { IssuerLimits } from './issuer.limits.js';
+import { IssuerStore } from './issuer.store.js';
+import { Issuer } from './issuer.js';
+
+/** OpenID Connect and OAuth: discovery, sign-in of apps, tokens. */
+@Module({
+  imports: [PeopleModule, TypeOrmModule.forFeature([AccountEntity, ClientEntity, OidcEntity])],
+  providers: [Approvals, Clients, Devices, Grants, Interactions, Issuer, IssuerLimits, IssuerStore],
+  exports: [Devices, Grants, Interactions, Issuer],
+})
+export class IssuerModule {}

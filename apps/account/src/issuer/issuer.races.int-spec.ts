@@ -1,0 +1,184 @@
+import { decodeJwt } from 'jose';
+import * as client from 'openid-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { authorization, errorOf, registeredApp, signIn, type SignedIn } from '../../testing/app.client.js';
+import { IssuerWorld, type Replica } from '../../testing/issuer.world.js';
+import { Grants } from './grants.js';
+
+let world: IssuerWorld;
+beforeAll(async () => {
+  world = await IssuerWorld.open();
+});
+afterAll(() => world.close());
+
+const many = Array.from({ length: 100 });
+
+/** The refresh tokens of a grant that would still work, rows of used ones aside. */
+async function livingTokens({ tokens }: SignedIn): Promise<number> {
+  const { rows } = await world.owner.query<{ count: string }>(
+    `SELECT count(*) FROM account.oidc WHERE model = 'RefreshToken' AND grant_id = $1 AND consumed_at IS NULL`,
+    [decodeJwt(tokens.access_token)['gid']],
+  );
+  return Number(rows[0]?.count);
+}
+
+/** Lets time go by for all that was used. */
+async function ago(seconds: number): Promise<void> {
+  await world.owner.query('UPDATE account.oidc SET consumed_at = consumed_at - make_interval(secs => $1)', [seconds]);
+}
+
+describe('a refresh token', () => {
+  it('that is used by 100 requests at once keeps everybody signed in', async () => {
+    const { app, refreshToken } = await signIn(world);
+    const answers = await Promise.all(many.map(() => client.refreshTokenGrant(app, refreshToken)));
+    expect(new Set(answers.map(({ refresh_token }) => refresh_token)).size).toBe(many.length);
+    await client.refreshTokenGrant(app, answers[0]?.refresh_token ?? '');
+    await client.refreshTokenGrant(app, answers[99]?.refresh_token ?? '');
+  });
+
+  it('whose answer was lost works again within a minute, and the new one does too', async () => {
+    const { app, refreshToken } = await signIn(world);
+    await client.refreshTokenGrant(app, refreshToken);
+    await ago(50);
+    const again = await client.refreshTokenGrant(app, refreshToken);
+    await client.refreshTokenGrant(app, again.refresh_token ?? '');
+  });
+
+  it('that comes again after a minute ends its whole family', async () => {
+    const signedIn = await signIn(world);
+    const { app, refreshToken, tokens } = signedIn;
+    const thief = await client.refreshTokenGrant(app, refreshToken);
+    await ago(61);
+    expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
+    expect(await errorOf(client.refreshTokenGrant(app, thief.refresh_token ?? ''))).toBe('invalid_grant');
+    expect(await world.revoked()).toContain(`grant:${String(decodeJwt(tokens.access_token)['gid'])}`);
+    expect(await livingTokens(signedIn)).toBe(0);
+  });
+
+  it('of which a thief has a copy goes on in one place: who is overtaken ends the whole family', async () => {
+    const signedIn = await signIn(world);
+    const { app, refreshToken } = signedIn;
+    const thief = await client.refreshTokenGrant(app, refreshToken);
+    const owner = await client.refreshTokenGrant(app, refreshToken);
+    const next = await client.refreshTokenGrant(app, owner.refresh_token ?? '');
+    await ago(61);
+    expect(await errorOf(client.refreshTokenGrant(app, thief.refresh_token ?? ''))).toBe('invalid_grant');
+    expect(await errorOf(client.refreshTokenGrant(app, next.refresh_token ?? ''))).toBe('invalid_grant');
+    expect(await livingTokens(signedIn)).toBe(0);
+  });
+
+  it('has its minute once: using it again does not prolong it', async () => {
+    const { app, refreshToken } = await signIn(world);
+    await client.refreshTokenGrant(app, refreshToken);
+    await ago(40);
+    await client.refreshTokenGrant(app, refreshToken);
+    await ago(40);
+    expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
+  });
+
+  it('of another app is not taken, and stays good', async () => {
+    const { app, refreshToken } = await signIn(world);
+    const stranger = await registeredApp(world);
+    expect(await errorOf(client.refreshTokenGrant(stranger, refreshToken))).toBe('invalid_grant');
+    await client.tokenRevocation(stranger, refreshToken).catch(() => {});
+    await client.refreshTokenGrant(app, refreshToken);
+  });
+
+  it('goes on at another replica when one is gone', async () => {
+    const { app, refreshToken } = await signIn(world);
+    await client.refreshTokenGrant(app, refreshToken);
+    await world.stopReplica(world.replicas[0] as Replica);
+    const again = await client.refreshTokenGrant(app, refreshToken);
+    await client.refreshTokenGrant(app, again.refresh_token ?? '');
+    await world.startReplica();
+  });
+
+  it('keeps its grant alive for as long as it lives itself', async () => {
+    const { accountId } = await signIn(world);
+    const { rows } = await world.owner.query<{ outlives: boolean }>(
+      `SELECT g.expires_at >= t.expires_at AS outlives FROM account.oidc g JOIN account.oidc t USING (grant_id)
+       WHERE g.model = 'Grant' AND t.model = 'RefreshToken' AND g.account_id = $1`,
+      [accountId],
+    );
+    expect(rows).toEqual([{ outlives: true }]);
+  });
+});
+
+describe('a grant that is ended while 100 requests refresh', () => {
+  it('has no token left, whoever comes first', async () => {
+    const signedIn = await signIn(world);
+    const { app, accountId, refreshToken, tokens } = signedIn;
+    const refreshes = many.map(() => client.refreshTokenGrant(app, refreshToken).catch(() => undefined));
+    const ended = world.get(Grants).endGrant(accountId, String(decodeJwt(tokens.access_token)['gid']));
+    const answers = await Promise.all(refreshes);
+    expect(await ended).toBe(true);
+    expect(await livingTokens(signedIn)).toBe(0);
+    for (const answer of answers.slice(0, 5).filter((one) => one !== undefined))
+      expect(await errorOf(client.refreshTokenGrant(app, answer.refresh_token ?? ''))).toBe('invalid_grant');
+  });
+
+  it('by 100 requests at once ends once', async () => {
+    const { accountId, app, refreshToken } = await signIn(world);
+    await Promise.all(many.map(() => client.tokenRevocation(app, refreshToken)));
+    expect(await world.get(Grants).listApps(accountId)).toEqual([]);
+  });
+});
+
+describe('a code', () => {
+  it('that is sent 100 times at once gives tokens at most once, and none of them lives on', async () => {
+    const app = await registeredApp(world);
+    const { url, checks } = await authorization(app);
+    const answer = await world.browser(await world.account()).allow(url);
+    const tries = many.map(() => client.authorizationCodeGrant(app, answer, checks).catch(() => undefined));
+    const won = (await Promise.all(tries)).filter((one) => one !== undefined);
+    expect(won.length).toBeLessThanOrEqual(1);
+    for (const tokens of won)
+      expect(await errorOf(client.refreshTokenGrant(app, tokens.refresh_token ?? ''))).toBe('invalid_grant');
+  });
+
+  it('that comes a second time ends what the first one got', async () => {
+    const app = await registeredApp(world);
+    const { url, checks } = await authorization(app);
+    const answer = await world.browser(await world.account()).allow(url);
+    const tokens = await client.authorizationCodeGrant(app, answer, checks);
+    expect(await errorOf(client.authorizationCodeGrant(app, answer, checks))).toBe('invalid_grant');
+    expect(await errorOf(client.refreshTokenGrant(app, tokens.refresh_token ?? ''))).toBe('invalid_grant');
+  });
+});
+
+it('lets a device in once, however many people allow it at once', async () => {
+  const app = await registeredApp(world, {
+    grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
+    redirect_uris: [],
+  });
+  const device = await client.initiateDeviceAuthorization(app, { scope: 'read:subscriptions' });
+  const accounts = await Promise.all(many.slice(0, 20).map(() => world.account()));
+  const answers = await Promise.all(
+    accounts.map(async (id) =>
+      (await world.browser(id).go(device.verification_uri_complete ?? '', { method: 'POST' })).json(),
+    ),
+  );
+  const winner = answers.indexOf(true);
+  expect(answers.filter((answer) => answer === true)).toHaveLength(1);
+  const tokens = await client.pollDeviceAuthorizationGrant(app, { ...device, interval: 0.05 });
+  expect(decodeJwt(tokens.access_token)['sub']).toBe(accounts[winner]);
+  const { rows } = await world.owner.query(
+    `SELECT account_id FROM account.oidc WHERE model = 'Grant' AND account_id = ANY ($1::uuid[])`,
+    [accounts],
+  );
+  expect(rows).toEqual([{ account_id: accounts[winner] }]);
+});
+
+it('makes no more registrations than an address may have, of 40 at once', async () => {
+  await world.owner.query('DELETE FROM account.clients WHERE used_at IS NULL');
+  const answers = await Promise.all(
+    many.slice(0, 40).map(() =>
+      registeredApp(world).then(
+        () => 'registered',
+        (error: { status?: number }) => error.status ?? 0,
+      ),
+    ),
+  );
+  expect(answers.filter((answer) => answer === 'registered')).toHaveLength(10);
+  await world.owner.query('DELETE FROM account.clients WHERE used_at IS NULL');
+});

@@ -1,0 +1,228 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { scopes as apiScopes } from '#contracts';
+import { RateLimited } from '#edge';
+import { type Log, tokenMetrics } from '#runtime';
+import type { FastifyRequest } from 'fastify';
+import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
+import {
+  allowAnyOrigin,
+  hasControls,
+  hasControlsInForm,
+  jsonOf,
+  readText,
+  sendJson,
+  sendPage,
+  withDefaultScope,
+} from './http.messages.js';
+import { cookieNames, ERROR_PAGE, issuerConfiguration, type IssuerParts } from './issuer.configuration.js';
+import { IssuerLimits, type IssuerRequest } from './issuer.limits.js';
+import { IssuerStore } from './issuer.store.js';
+import { registrationOf } from './registration.rule.js';
+import { inRequestOf, requestAddress } from './request.origin.js';
+import { SigningKeys } from './signing.keys.js';
+
+/** A route that oidc-provider answers. */
+interface Route {
+  readonly methods: readonly string[];
+  /** As what its requests count for the limits. */
+  readonly counts?: IssuerRequest;
+}
+
+const discovery: Route = { methods: ['GET', 'HEAD', 'OPTIONS'] };
+const posted = (counts: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS'], counts });
+
+/** Everything else of oidc-provider can't be reached: the pages, and what is turned off. */
+const routes: Readonly<Record<string, Route>> = {
+  '/.well-known/openid-configuration': discovery,
+  '/.well-known/oauth-authorization-server': discovery,
+  '/jwks': discovery,
+  '/auth': { methods: ['GET'], counts: 'authorize' },
+  '/device/auth': posted('authorize'),
+  '/token': posted('token'),
+  '/token/revocation': posted('token'),
+  '/reg': posted('register'),
+};
+/** What the pages of any origin may read: nothing there depends on who asks. */
+const openToAll: ReadonlySet<string> = new Set(['/jwks', '/reg']);
+const resume: Route = { methods: ['GET'], counts: 'authorize' };
+
+/** Why a request can't be answered now. */
+interface Refusal {
+  readonly status: 400 | 429 | 503;
+  readonly retryAfter?: number;
+  readonly error: string;
+  readonly error_description: string;
+}
+
+/** What its metadata say otherwise than oidc-provider does: scopes of the API, and ways of answering that no page of ours has. */
+const announced = {
+  scopes_supported: ['openid', 'offline_access', ...apiScopes],
+  response_modes_supported: ['query', 'fragment'],
+};
+
+/** What the issuer has to know of a request before it answers it. */
+export type IssuerCall = Pick<FastifyRequest, 'url' | 'method' | 'ip' | 'id'>;
+
+/** Bytes of a registration at most, and of a form. */
+const registrationBytes = 16_384;
+const formBytes = 57_344;
+
+const malformed: Refusal = {
+  status: 400,
+  error: 'invalid_request',
+  error_description: 'what was sent is too long, or has control characters',
+};
+
+/**
+ * The issuer: OpenID Connect and OAuth by oidc-provider, in front of which stands what it leaves open. Invariants:
+ * - It has no state of its own: any replica goes on with what another one began.
+ * - It has no browser session of its own either: each request is anonymous until a page says who allowed it.
+ * - What the outer world sees (scheme, host) is what is configured, whatever headers say.
+ */
+@Injectable()
+export class Issuer implements OnApplicationShutdown {
+  readonly keys: SigningKeys;
+  private readonly countTokens = tokenMetrics();
+  private current: Provider;
+  private readonly forwarded: Readonly<Record<string, string>>;
+  private readonly cookies: readonly string[];
+
+  constructor(
+    @Inject(CONFIG) private readonly config: AccountConfig,
+    @Inject(LOG) private readonly log: Log,
+    private readonly store: IssuerStore,
+    private readonly limits: IssuerLimits,
+    @Inject(ERROR_PAGE) private readonly errorPage: IssuerParts['errorPage'],
+  ) {
+    const { host, protocol } = new URL(config.PUBLIC_URL);
+    this.forwarded = { 'x-forwarded-proto': protocol.slice(0, -1), 'x-forwarded-host': host };
+    const { request, resume: resumed } = cookieNames(config);
+    this.cookies = [request, resumed];
+    this.keys = new SigningKeys(config.KEYS_DIRECTORY, log);
+    this.current = this.create();
+    // Its keys are read once.
+    this.keys.onChange(() => (this.current = this.create()));
+  }
+
+  /** The present instance of oidc-provider. */
+  get provider(): Provider {
+    return this.current;
+  }
+
+  onApplicationShutdown(): void {
+    this.keys.close();
+  }
+
+  /** What answers a request, where it is for the issuer. */
+  listener(request: IssuerCall): RequestListener | undefined {
+    const path = request.url.split('?', 1)[0] as string;
+    const route = Object.hasOwn(routes, path) ? routes[path] : /^\/auth\/[\w-]{1,64}$/.test(path) ? resume : undefined;
+    if (!route?.methods.includes(request.method)) return undefined;
+    const origin = { address: request.ip };
+    return (raw, response) =>
+      void inRequestOf(origin, () => this.answer(path, route, raw, response)).catch((error: unknown) => {
+        this.log.error({ err: error, requestId: request.id, path }, 'the issuer failed');
+        if (response.headersSent) response.destroy();
+        else sendJson(response, 500, { error: 'server_error' });
+      });
+  }
+
+  private async answer(path: string, route: Route, raw: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isPreflight = raw.method === 'OPTIONS';
+    if (openToAll.has(path)) allowAnyOrigin(response);
+    if (path === '/jwks' && !isPreflight) return sendJson(response, 200, this.keys.keySet);
+    if (path === '/reg' && isPreflight) return void response.writeHead(204).end();
+    if (route.counts && !isPreflight) {
+      const refusal = await this.refusalOf(route.counts);
+      if (refusal) return this.refuse(path, raw, response, refusal);
+    }
+    this.cleanse(raw);
+    if (hasControlsInForm(raw.url?.split(/\?(.*)/s, 2)[1] ?? '')) return this.refuse(path, raw, response, malformed);
+    if (path === '/auth') withDefaultScope(raw);
+    if (path === '/reg') {
+      const sent = jsonOf(await readText(raw, registrationBytes));
+      if (hasControls(sent)) return this.refuse(path, raw, response, malformed);
+      const registration = registrationOf(sent);
+      if ('error' in registration) return sendJson(response, 400, registration);
+      // In the place of what was sent: oidc-provider takes a body that was read before.
+      Object.assign(raw, { body: registration });
+    } else if (raw.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
+      const body = await readText(raw, formBytes);
+      if (body === undefined || hasControlsInForm(body)) return this.refuse(path, raw, response, malformed);
+      Object.assign(raw, { body });
+    }
+    await this.current.callback()(raw, response);
+  }
+
+  /** Why a request can't be answered now. */
+  private async refusalOf(counts: IssuerRequest): Promise<Refusal | undefined> {
+    const error = 'temporarily_unavailable';
+    if (!this.store.isAvailable)
+      return { status: 503, retryAfter: 2, error, error_description: 'the database is away' };
+    try {
+      await this.limits.consume(counts, requestAddress());
+      return undefined;
+    } catch (limited) {
+      if (!(limited instanceof RateLimited)) throw limited;
+      const { retryAfter } = limited;
+      return { status: 429, retryAfter, error, error_description: 'too many requests' };
+    }
+  }
+
+  private refuse(path: string, raw: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
+    const { status, retryAfter, ...error } = refusal;
+    if (retryAfter !== undefined) response.setHeader('retry-after', String(retryAfter));
+    if (path.startsWith('/auth')) return sendPage(response, status, this.errorPage(raw, error));
+    sendJson(response, status, error);
+  }
+
+  /** Leaves of a request's headers only what the issuer may go by. */
+  private cleanse(raw: IncomingMessage): void {
+    delete raw.headers.authorization;
+    Object.assign(raw.headers, this.forwarded);
+    const own = raw.headers.cookie
+      ?.split(/; */)
+      .filter((pair) => this.cookies.some((name) => pair.startsWith(`${name}=`)));
+    raw.headers.cookie = own?.join('; ') ?? '';
+  }
+
+  private create(): Provider {
+    const { config, store } = this;
+    const provider = new Provider(
+      config.PUBLIC_URL,
+      issuerConfiguration({
+        config,
+        key: this.keys.signing,
+        adapter: (model) => store.adapter(model),
+        isActive: (id) => store.isActive(id),
+        errorPage: this.errorPage,
+      }),
+    );
+    provider.use(async (ctx, next) => {
+      await next();
+      // A preflight is answered without a body.
+      if (ctx.path.startsWith('/.well-known/') && ctx.body) Object.assign(ctx.body as object, announced);
+    });
+    // What it then trusts is set by cleanse().
+    provider.proxy = true;
+    const count = (ctx: KoaContextWithOIDC, outcome: string) => this.countTokens(grantTypeOf(ctx), outcome);
+    provider.on('grant.success', (ctx) => count(ctx, 'issued'));
+    provider.on('grant.error', (ctx, { error }) => count(ctx, error));
+    provider.on('server_error', (_ctx: unknown, error: Error) => this.log.error({ err: error }, 'the issuer failed'));
+    return provider;
+  }
+}
+
+const grantTypes: Readonly<Record<string, string>> = {
+  authorization_code: 'authorization_code',
+  refresh_token: 'refresh_token',
+  'urn:ietf:params:oauth:grant-type:device_code': 'device_code',
+};
+
+/** The kind of grant that a request for a token names; what is none is not repeated. */
+function grantTypeOf({ oidc }: KoaContextWithOIDC): string {
+  const named = oidc?.params?.['grant_type'];
+  return (typeof named === 'string' && Object.hasOwn(grantTypes, named) && grantTypes[named]) || 'other';
+}

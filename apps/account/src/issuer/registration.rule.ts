@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { deviceGrant } from './clients.js';
+import { labelOf } from '../people/label.rule.js';
+
+const mostRedirects = 5;
+const longestUri = 2_000;
+
+/** `http` for the app's own machine alone, whatever its port (RFC 8252, 7.3). */
+const loopbacks: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** Where a code may be sent. A private scheme has a dot, as a domain of the app's (RFC 8252, 7.1). */
+const redirectUri = z
+  .string()
+  .max(longestUri)
+  .refine((uri) => {
+    if (!URL.canParse(uri)) return false;
+    const url = new URL(uri);
+    if (url.hash !== '' || uri.includes('#') || url.username !== '' || url.password !== '') return false;
+    if (url.protocol === 'https:') return !loopbacks.has(url.hostname);
+    return url.protocol === 'http:' ? loopbacks.has(url.hostname) : url.protocol.includes('.');
+  }, 'redirect_uris have to be https, http on the loopback interface, or of a private scheme with a dot');
+
+const grants = ['authorization_code', 'refresh_token', deviceGrant] as const;
+
+/** What an app says of itself, as far as it counts: anything else is left out, as RFC 7591 (2) allows. */
+const metadata = z.object({
+  client_name: z.string().max(1_000).default('').transform(labelOf),
+  redirect_uris: z.array(redirectUri).max(mostRedirects).default([]),
+  grant_types: z.array(z.enum(grants)).max(grants.length).default(['authorization_code', 'refresh_token']),
+  token_endpoint_auth_method: z.literal('none').default('none'),
+  scope: z.string().max(longestUri).optional(),
+});
+
+/** What the issuer keeps of a registration. */
+export interface Registration {
+  client_name: string;
+  redirect_uris: string[];
+  grant_types: string[];
+  response_types: string[];
+  application_type: 'native' | 'web';
+  token_endpoint_auth_method: 'none';
+  response_modes: string[];
+}
+
+/** The error of a registration (RFC 7591, 3.2.2). */
+export interface RegistrationError {
+  error: 'invalid_redirect_uri' | 'invalid_client_metadata';
+  error_description: string;
+}
+
+/** What counts of a registration: a public client, without a logo or a home page that could deceive a person. */
+export function registrationOf(body: unknown): Registration | RegistrationError {
+  const { success, data, error } = metadata.safeParse(body);
+  if (!success) {
+    const [issue] = error.issues;
+    const about = String(issue?.path[0] ?? 'the request');
+    const code = about === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata';
+    return { error: code, error_description: `${about}: ${issue?.message ?? 'is not valid'}` };
+  }
+  const { client_name, redirect_uris } = data;
+  const hasCodes = data.grant_types.includes('authorization_code');
+  if (hasCodes && redirect_uris.length === 0)
+    return { error: 'invalid_redirect_uri', error_description: 'redirect_uris: at least one is needed' };
+  const isWeb = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('https:'));
+  return {
+    client_name: client_name || 'an app without a name',
+    redirect_uris: hasCodes ? redirect_uris : [],
+    grant_types: [...new Set([...data.grant_types, 'refresh_token'])],
+    response_types: hasCodes ? ['code'] : [],
+    application_type: isWeb ? 'web' : 'native',
+    token_endpoint_auth_method: 'none',
+    // The others send a form or a script to the app, which no page of ours may.
+    response_modes: ['query', 'fragment'],
+  };
+}

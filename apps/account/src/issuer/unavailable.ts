@@ -1,0 +1,20 @@
+import { type Availability, faultKind } from '#database';
+import { errors } from 'oidc-provider';
+
+/** The error of OAuth for something that is away or too busy, with the status that says so. */
+export function unavailable(description: string): Error {
+  const error = new errors.TemporarilyUnavailable(description);
+  return Object.assign(error, { status: 503, statusCode: 503 });
+}
+
+/** Runs statements. @throws {@link unavailable} where Postgres can't answer now. */
+export async function whileAvailable<Result>(availability: Availability, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run();
+  } catch (error) {
+    const kind = faultKind(error);
+    if (kind === 'lasting') throw error;
+    if (kind === 'away') availability.suspect();
+    throw Object.assign(unavailable('the database is away'), { cause: error });
+  }
+}

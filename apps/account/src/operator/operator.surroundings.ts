@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { AccountEntity, createDataSource, CredentialEntity, databaseConfig, LinkEntity } from '#database';
+import { connectRedis, createLog, loadConfig, redisConfig, RevocationWriter } from '#runtime';
+import { StreamClient } from '#transport';
+import { z } from 'zod';
+import { AppPasswords } from '../credentials/app-passwords.js';
+import { Accounts } from '../people/accounts.js';
+import { Erasure } from '../people/erasure.js';
+import { Limits } from '../people/limits.js';
+import { Links } from '../people/links.js';
+import { Passwords } from '../people/passwords.js';
+import { Registration, RegistrationGate } from '../people/registration.js';
+import { RevocationNotice } from '../people/revocation.notice.js';
+import { SignOut } from '../people/sign-out.js';
+
+/** What the operator's programs need of the configuration of the account app. */
+const operatorConfig = z.object({
+  ...databaseConfig.pick({ DATABASE_URL: true }).shape,
+  ...redisConfig.shape,
+  PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .default('http://localhost:3002')
+    .transform((url) => new URL(url).origin),
+});
+
+/** How long a start waits for Redis, in milliseconds: most commands do without it. */
+const connectMs = 2_000;
+
+/** What the operator's programs work with. */
+export interface Surroundings {
+  readonly accounts: Accounts;
+  readonly links: Links;
+  readonly registration: Registration;
+  readonly appPasswords: AppPasswords;
+  readonly erasure: Erasure;
+}
+
+/**
+ * Runs an operator's task beside the account app, on the same Postgres and Redis.
+ *
+ * @param environment default: that of the process.
+ */
+export async function withSurroundings<Result>(
+  task: (surroundings: Surroundings) => Promise<Result>,
+  environment?: NodeJS.ProcessEnv,
+): Promise<Result> {
+  const config = loadConfig(operatorConfig, environment);
+  const log = createLog('accounts', 'silent');
+  const redis = connectRedis(config, { commandTimeout: 2_000 });
+  redis.on('error', () => {});
+  const client = new StreamClient({ connect: () => connectRedis(config), log });
+  const source = createDataSource({ url: config.DATABASE_URL, poolSize: 2, applicationName: 'accounts' });
+  try {
+    await source.initialize();
+    // A revocation that finds Redis away counts as given; one that comes before the connection stands must not.
+    const connected = Promise.all([client.connect(), redis.status === 'ready' || once(redis, 'ready')]);
+    await Promise.race([connected, delay(connectMs, undefined, { ref: false })]);
+    const notice = new RevocationNotice(new RevocationWriter(redis), log);
+    const signOut = new SignOut(source, notice);
+    const passwords = new Passwords();
+    const limits = new Limits(redis);
+    const accounts = new Accounts(source.getRepository(AccountEntity), passwords, signOut, limits);
+    const links = new Links(source.getRepository(LinkEntity), config);
+    const gate = new RegistrationGate(limits, { REGISTRATION: 'invite' });
+    return await task({
+      accounts,
+      links,
+      registration: new Registration(source, accounts, links, passwords, gate),
+      appPasswords: new AppPasswords(source.getRepository(CredentialEntity), notice),
+      erasure: new Erasure(client, signOut),
+    });
+  } finally {
+    await client.close();
+    redis.disconnect();
+    if (source.isInitialized) await source.destroy();
+  }
+}

@@ -1,0 +1,116 @@
+import { scopes } from '#contracts';
+import { ConfigurationError } from '#runtime';
+import type { Account } from '../people/accounts.js';
+import { commandLineId } from '../people/registration.js';
+import { type OperatorCommand, readCommand, usage, UsageError } from './operator.command.js';
+import { CommandFailed, explained } from './operator.errors.js';
+import { type Surroundings, withSurroundings } from './operator.surroundings.js';
+
+/** How long the person of a new account has for choosing a password, in minutes. */
+const weekMinutes = 7 * 24 * 60;
+
+/** What a program prints, and the code with which it ends. */
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Reads a command line and carries it out. @param environment default: that of the process. */
+export async function runAccounts(args: readonly string[], environment?: NodeJS.ProcessEnv): Promise<Outcome> {
+  try {
+    const command = readCommand(args);
+    const stdout = await withSurroundings((surroundings) => carryOut(command, surroundings), environment);
+    return { code: 0, stdout, stderr: '' };
+  } catch (error) {
+    if (error instanceof UsageError)
+      return { code: 2, stdout: '', stderr: error.message ? `accounts: ${error.message}\n\n${usage}\n` : `${usage}\n` };
+    const code = error instanceof ConfigurationError ? 78 : 1;
+    return { code, stdout: '', stderr: `accounts: ${explained(error)}\n` };
+  }
+}
+
+/** Carries a command out. @returns what to print. */
+async function carryOut(command: OperatorCommand, surroundings: Surroundings): Promise<string> {
+  const { accounts, links, registration } = surroundings;
+  switch (command.verb) {
+    case 'list':
+      return listed(await everybody(surroundings), command.json);
+    case 'create':
+      return create(command.name, command.adopt, surroundings);
+    case 'invite':
+      return `${(await links.make('invite')).url}\n`;
+    case 'first-link': {
+      const link = await registration.firstLink();
+      return link ? `${link.url}\n` : '';
+    }
+    case 'app-password':
+      return appPassword(command, surroundings);
+    case 'reset': {
+      const { id } = await named(command.name, surroundings);
+      return `${(await links.make('reset', { accountId: id })).url}\n`;
+    }
+    case 'disable':
+      await accounts.disable((await named(command.name, surroundings)).id);
+      return `${command.name} is disabled: signed out everywhere, and refused from now on.\n`;
+    case 'enable':
+      await accounts.enable((await named(command.name, surroundings)).id);
+      return `${command.name} is enabled.\n`;
+    case 'erase': {
+      const { id } = await named(command.name, surroundings);
+      await surroundings.erasure.request(id);
+      return `${command.name} is signed out everywhere, and everything of the user ${id} is erased from now on.\n`;
+    }
+  }
+}
+
+async function create(name: string, adopt: boolean, { accounts, links }: Surroundings): Promise<string> {
+  const account = await accounts.create({ name, ...(adopt && { id: commandLineId(name) }) });
+  // No password yet, so the link of a reset is how the person gets one.
+  const { url } = await links.make('reset', { accountId: account.id }, weekMinutes);
+  return `${url}\n`;
+}
+
+async function appPassword(
+  { name, label = 'npm run app-password' }: OperatorCommand & { verb: 'app-password' },
+  surroundings: Surroundings,
+): Promise<string> {
+  const { id, disabled } = await named(name, surroundings);
+  if (disabled) throw new CommandFailed(`${name} is disabled: enable the account first`);
+  const { secret } = await surroundings.appPasswords.make(id, { label, scopes });
+  return `${secret}\n`;
+}
+
+async function named(name: string, { accounts }: Surroundings): Promise<Account> {
+  const account = await accounts.findByName(name);
+  if (!account) throw new CommandFailed(`there is no account ${name}`);
+  return account;
+}
+
+async function everybody({ accounts }: Surroundings): Promise<Account[]> {
+  const all: Account[] = [];
+  for (;;) {
+    const page = await accounts.list(all.at(-1));
+    all.push(...page);
+    if (page.length === 0)
+      return all.sort((a, b) => ((a.name ?? '').toLowerCase() < (b.name ?? '').toLowerCase() ? -1 : 1));
+  }
+}
+
+const headings = ['NAME', 'USER', 'SINCE', 'STATE', 'SECOND FACTOR'] as const;
+
+/** Accounts as an aligned table, one a line, or as JSON. */
+function listed(all: readonly Account[], json: boolean): string {
+  if (json) return `${JSON.stringify(all, undefined, 2)}\n`;
+  const rows: (readonly string[])[] = [headings, ...all.map(cells)];
+  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+    .map((line) => `${line.trimEnd()}\n`)
+    .join('');
+}
+
+function cells({ name, id, createdAt, disabled, hasPassword, hasTotp, issuer }: Account): string[] {
+  const state = disabled ? 'disabled' : hasPassword || issuer ? 'active' : 'no password';
+  return [name ?? '-', id, createdAt.toISOString(), state, hasTotp ? 'yes' : 'no'];
+}

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { AccountBrowser } from '../../testing/account.browser.js';
+
+let world: AccountBrowser;
+beforeAll(async () => void (world = await AccountBrowser.open({}, ['deletion-worker'])));
+afterAll(() => world.close());
+
+it('makes an app password that is shown once, and revokes it', async () => {
+  const { page, id } = await world.person();
+  await page.getByRole('link', { name: 'New app password' }).click();
+  await page.getByLabel('What is it for?').fill('A script <b>of mine</b>');
+  await page.getByLabel('only read').check();
+  await page.getByLabel('after 30 days').check();
+  await page.getByRole('button', { name: 'Make app password' }).click();
+  const secret = (await page.locator('.secret').textContent()) ?? '';
+  expect(secret).toMatch(/^pst_[\w-]{28}$/);
+
+  await page.getByRole('link', { name: 'Done' }).click();
+  // In 29 days, or next month where no second has passed.
+  await page.getByText(/can read · Expires (in|next) /).waitFor();
+  expect(await page.content()).not.toContain(secret);
+  await page.getByRole('button', { name: 'Revoke A script <b>of mine</b>' }).click();
+  await page.getByText('No app password yet.').waitFor();
+  const { rows } = await world.database.query('SELECT id FROM account.credentials WHERE account_id = $1', [id]);
+  expect(rows).toEqual([]);
+});
+
+it('shows devices where apps have named some, and forgets one', async () => {
+  const { page, id } = await world.person();
+  const heading = page.getByRole('heading', { name: 'Devices', exact: true });
+  expect(await heading.count()).toBe(0);
+  await world.database.query(
+    `INSERT INTO account.devices (account_id, id, caption, type)
+     VALUES ($1, 'phone-1', 'My <b>phone</b>', 'mobile'), ($1, 'tv', '', 'other')`,
+    [id],
+  );
+  await page.reload();
+  await page.getByText('phone-1').waitFor();
+  await page.getByRole('button', { name: 'Forget My <b>phone</b>' }).click();
+  await page.getByText('Saved.').waitFor();
+  await page.getByRole('button', { name: 'Forget tv' }).click();
+  await page.getByText('Saved.').waitFor();
+  await heading.waitFor({ state: 'detached' });
+  const { rows } = await world.database.query('SELECT id FROM account.devices WHERE account_id = $1', [id]);
+  expect(rows).toEqual([]);
+});
+
+it('asks again who it is before an app password is made long after sign-in', async () => {
+  const { page, id } = await world.person();
+  await world.age(id);
+  await page.getByRole('link', { name: 'New app password' }).click();
+  await page.getByText('For your safety').waitFor();
+});
+
+it('erases an account once its name was typed, and signs out', async () => {
+  const { page, name } = await world.person();
+  await page.getByRole('link', { name: 'Erase account' }).click();
+  await page.getByLabel('Enter your name').fill('somebody else');
+  await page.getByRole('button', { name: 'Erase everything' }).click();
+  await page.getByText('This is not your name.').waitFor();
+  await page.getByLabel('Enter your name').fill(name);
+  await page.getByRole('button', { name: 'Erase everything' }).click();
+  await page.getByRole('heading', { name: 'Your account is being erased' }).waitFor();
+  await page.goto('/');
+  expect(new URL(page.url()).pathname).toBe('/sign-in');
+});

@@ -1,0 +1,157 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AccountBrowser, password } from '../../testing/account.browser.js';
+
+/** RFC 8628, 3.4. */
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+
+let world: AccountBrowser;
+beforeAll(async () => void (world = await AccountBrowser.open()));
+afterAll(() => world.close());
+
+/** An app on this machine: where its person's browser comes back to. */
+async function appOnThisMachine() {
+  const server = createServer((_request, response) => response.end('back in the app'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return { server, redirectUri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback` };
+}
+
+describe('an app in a browser', () => {
+  it('is let in by one button, listed on the account page, and signed out there', async () => {
+    const { server, redirectUri } = await appOnThisMachine();
+    try {
+      const { page } = await world.person();
+      const clientId = await world.app('Podcatcher', redirectUri);
+      const { path, verifier } = world.authorization(clientId, redirectUri);
+      await page.goto(path);
+      await page.getByRole('heading', { name: 'Let Podcatcher in?' }).waitFor();
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.waitForURL(`${redirectUri}?*`);
+      const code = new URL(page.url()).searchParams.get('code') ?? '';
+      const grant = { grant_type: 'authorization_code', client_id: clientId, redirect_uri: redirectUri };
+      const tokens = await world.token({ ...grant, code, code_verifier: verifier });
+      expect(tokens).toMatchObject({ token_type: 'Bearer', scope: expect.stringContaining('write:subscriptions') });
+
+      await page.goto('/');
+      await page.getByRole('button', { name: 'Remove Podcatcher' }).click();
+      await page.getByText('No app yet.').waitFor();
+      const refresh = {
+        grant_type: 'refresh_token',
+        client_id: clientId,
+        refresh_token: String(tokens['refresh_token']),
+      };
+      expect(await world.token(refresh)).toMatchObject({ error: 'invalid_grant' });
+    } finally {
+      server.close();
+    }
+  });
+
+  it('hears that it was denied', async () => {
+    const { server, redirectUri } = await appOnThisMachine();
+    try {
+      const { page } = await world.person();
+      await page.goto(world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path);
+      await page.getByRole('button', { name: 'Deny' }).click();
+      await page.waitForURL(`${redirectUri}?*`);
+      expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied');
+    } finally {
+      server.close();
+    }
+  });
+
+  it('of a private scheme is reached by the link of a page, as forms may lead nowhere else', async () => {
+    const redirectUri = 'com.example.podcatcher:/callback';
+    const { page } = await world.person();
+    await page.goto(world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path);
+    await page.getByText('an app on this device').waitFor();
+    const [answer] = await Promise.all([
+      page.waitForResponse((response) => response.request().method() === 'POST'),
+      page.getByRole('button', { name: 'Allow' }).click(),
+    ]);
+    expect(answer.status()).toBe(200);
+    expect(answer.headers()['refresh']).toMatch(/^0; url=/);
+  });
+
+  it('waits while the person signs in first', async () => {
+    const { server, redirectUri } = await appOnThisMachine();
+    try {
+      const { page, name } = await world.person();
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.goto(world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path);
+      await page.getByLabel('Name').fill(name);
+      await page.getByLabel('Password').fill(password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.waitForURL(`${redirectUri}?*`);
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe('a device', () => {
+  it('is let in by its code, of which the page shows what it is', async () => {
+    const { page } = await world.person();
+    const { user_code, device_code } = await world.device();
+    await page.goto('/device');
+    await page.getByLabel('Code of the device').fill(user_code.toLowerCase());
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText(user_code, { exact: true }).waitFor();
+    const poll = { grant_type: deviceGrant, client_id: 'podcast-sync-cli', device_code };
+    expect(await world.token(poll)).toMatchObject({ error: 'authorization_pending' });
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    expect(await world.token(poll)).toMatchObject({ access_token: expect.any(String) });
+  });
+
+  it('is let in only by somebody who signed in within the last minutes', async () => {
+    const { page, id } = await world.person();
+    await world.age(id);
+    await page.goto((await world.device()).verification_uri_complete);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('For your safety').waitFor();
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+  });
+
+  it('has no other code than its own', async () => {
+    const { page } = await world.person();
+    await page.goto('/device?user_code=AAAA-AAAA');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('There is no such code').waitFor();
+  });
+});
+
+describe('an app of the login flow', () => {
+  const poll = (token: string) =>
+    fetch(`${world.origin}/login/v2/poll`, { method: 'POST', body: new URLSearchParams({ token }) });
+
+  it('gets an app password once its person allowed it', async () => {
+    const { page, name } = await world.person();
+    const { path, token } = await world.loginFlow('AntennaPod/3.12');
+    expect((await poll(token)).status).toBe(404);
+    await page.goto(path);
+    await page.getByText('192.0.2.7').waitFor();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    const answer = (await (await poll(token)).json()) as Record<string, string>;
+    expect(answer).toMatchObject({ server: 'https://podcasts.example', loginName: name });
+    expect(answer['appPassword']).toMatch(/^pst_[\w-]{28}$/);
+    await page.goto('/');
+    await page.getByRole('button', { name: 'Revoke AntennaPod/3.12' }).waitFor();
+  });
+
+  it('gets nothing where its person denied it', async () => {
+    const { page } = await world.person();
+    const { path, token } = await world.loginFlow('AntennaPod/3.12');
+    await page.goto(path);
+    await page.getByRole('button', { name: 'Deny' }).click();
+    await page.getByRole('heading', { name: 'Denied' }).waitFor();
+    expect((await poll(token)).status).toBe(404);
+    expect((await page.goto(path))?.status()).toBe(410);
+  });
+});

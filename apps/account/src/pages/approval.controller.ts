@@ -1,0 +1,160 @@
+import { Get, Param, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LoginFlows } from '../credentials/login-flows.js';
+import { Devices } from '../issuer/devices.js';
+import { type AppRequest, Interactions } from '../issuer/interactions.js';
+import { Refusal } from '../people/refusal.js';
+import { type Form, FormOf, QueryOf } from './form.js';
+import { PageController } from './page.controller.js';
+import { Pages } from './pages.js';
+import { demandRecent, ForPerson, type Person, PersonOf } from './person.guard.js';
+import { scopes } from '#contracts';
+import { type Approval, allowedPage, approvalPage, deniedPage, deviceCodePage } from './views/approval.view.js';
+import { forwardPage } from './views/failure.view.js';
+
+type Asked = Omit<Approval, 'name' | 'ownAddress'>;
+
+/** The code of a device at most, as typed. */
+const maxUserCode = 64;
+
+/** Where an answer goes, as people call it. */
+function goesTo(redirectHost: string | undefined): Approval['goesTo'] {
+  if (redirectHost === undefined) return undefined;
+  return redirectHost.endsWith(':') ? 'device' : { host: redirectHost };
+}
+
+/**
+ * Lets apps in, or not. Whoever allows anything has signed in within the last minutes; each page says who asks, what for,
+ * since when and from where.
+ */
+@PageController()
+export class ApprovalController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly interactions: Interactions,
+    private readonly devices: Devices,
+    private readonly flows: LoginFlows,
+  ) {}
+
+  @Get('interaction/:uid')
+  @ForPerson()
+  async interaction(
+    @PersonOf() person: Person,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const asked = await this.interactions.find(request.raw, reply.raw);
+    if (!asked) throw new Refusal('link');
+    demandRecent(person, request.url, asked.signInAfter);
+    this.ask(reply, person, this.asked(asked, request.url));
+  }
+
+  /** Answers with a page that forwards: what comes then may be on another site, or an app. */
+  @Post('interaction/:uid')
+  @ForPerson()
+  async decide(
+    @PersonOf() person: Person,
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const asked = await this.interactions.find(request.raw, reply.raw);
+    if (!asked) throw new Refusal('link');
+    const isAllowed = form['decision'] === 'allow';
+    if (isAllowed) demandRecent(person, request.url, asked.signInAfter);
+    const by = { accountId: person.account.id, authenticatedAt: person.session.authenticatedAt };
+    const to = isAllowed
+      ? await this.interactions.allow(request.raw, reply.raw, by)
+      : await this.interactions.deny(request.raw, reply.raw);
+    if (to === undefined) throw new Refusal('link');
+    this.pages.show(reply, (visit) => forwardPage(visit, to, asked.client.name));
+  }
+
+  @Get('device')
+  @ForPerson()
+  device(@QueryOf() query: Form, @Res() reply: FastifyReply): void {
+    this.pages.show(reply, (visit) => deviceCodePage(visit, { code: query['user_code'] }));
+  }
+
+  /** First with the code alone, then with the decision as well. */
+  @Post('device')
+  @ForPerson({ next: '/device' })
+  async enter(
+    @PersonOf() person: Person,
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const code = (form['user_code'] ?? '').trim().slice(0, maxUserCode);
+    const refuse = (problem: 'missing' | 'unknown') =>
+      this.pages.show(reply, (visit) => deviceCodePage(visit, { code, problem }));
+    if (code === '') return refuse('missing');
+    if (form['decision'] !== 'deny')
+      demandRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
+    const asked = await this.devices.find(code, request.ip);
+    if (!asked) return refuse('unknown');
+    if (form['decision'] === undefined) {
+      return this.ask(reply, person, { ...this.asked(asked, '/device'), userCode: shownCode(asked.id) });
+    }
+    const by = { accountId: person.account.id, authenticatedAt: person.session.authenticatedAt };
+    const isAllowed = form['decision'] === 'allow';
+    if (!(isAllowed ? await this.devices.allow(code, by) : await this.devices.deny(code))) return refuse('unknown');
+    this.done(reply, isAllowed, asked.client.name);
+  }
+
+  @Get('login/v2/flow/:token')
+  @ForPerson()
+  async flow(
+    @PersonOf() person: Person,
+    @Param('token') token: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const flow = await this.flows.find(token);
+    if (!flow) throw new Refusal('link');
+    demandRecent(person, request.url);
+    const { label: app, address, createdAt: startedAt } = flow;
+    this.ask(reply, person, { action: request.url, app, scopes, address, startedAt });
+  }
+
+  @Post('login/v2/flow/:token')
+  @ForPerson()
+  async decideFlow(
+    @PersonOf() person: Person,
+    @Param('token') token: string,
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const flow = await this.flows.find(token);
+    if (!flow) throw new Refusal('link');
+    const isAllowed = form['decision'] === 'allow';
+    if (isAllowed) demandRecent(person, request.url);
+    if (isAllowed && person.account.name === null) {
+      return this.pages.go(reply, `/name?${new URLSearchParams({ next: request.url }).toString()}`);
+    }
+    const isDone = isAllowed ? await this.flows.allow(token, person.account.id) : await this.flows.deny(token);
+    if (!isDone) throw new Refusal('link');
+    this.done(reply, isAllowed, flow.label);
+  }
+
+  private asked(request: AppRequest, action: string): Asked {
+    const { client, scopes: wanted, startedAt, address, redirectHost } = request;
+    return { action, app: client.name, scopes: wanted, startedAt, address, goesTo: goesTo(redirectHost) };
+  }
+
+  private ask(reply: FastifyReply, { account }: Person, asked: Asked): void {
+    const own = { name: account.name ?? account.id, ownAddress: reply.request.ip };
+    this.pages.show(reply, (visit) => approvalPage(visit, { ...asked, ...own }));
+  }
+
+  private done(reply: FastifyReply, isAllowed: boolean, app: string): void {
+    this.pages.show(reply, (visit) => (isAllowed ? allowedPage(visit, { app }) : deniedPage(visit)));
+  }
+}
+
+/** A code of a device in two halves, as devices show it. */
+function shownCode(code: string): string {
+  const half = Math.ceil(code.length / 2);
+  return `${code.slice(0, half)}-${code.slice(half)}`;
+}

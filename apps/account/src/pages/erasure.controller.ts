@@ -1,0 +1,43 @@
+import { Get, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { Erasure } from '../people/erasure.js';
+import { type Form, FormOf } from './form.js';
+import { PageController } from './page.controller.js';
+import { Pages, visitFor } from './pages.js';
+import { ForPerson, type Person, PersonOf } from './person.guard.js';
+import { messagePage } from './views/registration.view.js';
+import { erasePage } from './views/security.view.js';
+
+/** Erases an account, where its name is typed after a recent sign-in. */
+@PageController()
+export class ErasureController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly erasure: Erasure,
+  ) {}
+
+  @Get('erase')
+  @ForPerson({ recently: true })
+  form(@PersonOf() person: Person, @Res() reply: FastifyReply): void {
+    this.pages.show(reply, (visit) => erasePage(visit, { name: nameOf(person) }));
+  }
+
+  @Post('erase')
+  @ForPerson({ recently: true })
+  async erase(@PersonOf() person: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+    const { erase } = visitFor(reply).texts;
+    const name = nameOf(person);
+    if ((form['name'] ?? '').trim().toLowerCase() !== name.toLowerCase()) {
+      return this.pages.show(reply, (visit) => erasePage(visit, { name, problem: erase.wrongName }));
+    }
+    await this.erasure.request(person.account.id);
+    this.pages.cookies.signOut(reply);
+    delete reply.request.person;
+    this.pages.show(reply, () => messagePage(erase.doneTitle, erase.doneText));
+  }
+}
+
+/** What has to be typed: of who has no name here, the number of the account. */
+function nameOf({ account }: Person): string {
+  return account.name ?? account.id;
+}

@@ -1,0 +1,91 @@
+import { Get, Injectable, Param, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Emails } from '../people/emails.js';
+import { type Link, Links } from '../people/links.js';
+import { PasswordReset } from '../people/password-reset.js';
+import { Refusal } from '../people/refusal.js';
+import { Registration } from '../people/registration.js';
+import { SignIn } from '../people/sign-in.js';
+import { type Form, FormOf } from './form.js';
+import type { Page, Visit } from './page.js';
+import { PageController } from './page.controller.js';
+import { Pages, visitFor } from './pages.js';
+import { problemsOf } from './refusal.texts.js';
+import { enteredIn } from './registration.controller.js';
+import { registerPage, resetPage, verifiedPage, verifyPage } from './views/registration.view.js';
+
+type Problems = Partial<Record<'name' | 'password', string>>;
+
+function pageOf(visit: Visit, link: Link, action: string, of: { name?: string; problems?: Problems } = {}): Page {
+  if (link.kind === 'verify') return verifyPage(visit, { action, email: link.email ?? '' });
+  if (link.kind === 'reset') return resetPage(visit, { action, name: link.name ?? '', problem: of.problems?.password });
+  return registerPage(visit, { action, kind: link.kind, ...of });
+}
+
+/** What the links in mails, messages and terminals do. */
+@Injectable()
+export class LinkUse {
+  constructor(
+    private readonly registration: Registration,
+    private readonly reset: PasswordReset,
+    private readonly emails: Emails,
+  ) {}
+
+  /** Uses a link. @returns who is signed in by that, if anybody; Not of a reset: a second step is asked for then. */
+  async use(link: Link, secret: string, form: Form, address: string): Promise<string | undefined> {
+    if (link.kind === 'verify') {
+      await this.emails.verify(secret);
+      return undefined;
+    }
+    if (link.kind === 'reset') {
+      await this.reset.byLink(secret, form['password'] ?? '', address);
+      return undefined;
+    }
+    return (await this.registration.byLink(secret, enteredIn(form), address)).id;
+  }
+}
+
+/** The pages of links. To open one changes nothing, as mail programs and messengers do that by themselves. */
+@PageController()
+export class LinkController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly links: Links,
+    private readonly linkUse: LinkUse,
+    private readonly signIn: SignIn,
+  ) {}
+
+  @Get('links/:secret')
+  async look(@Param('secret') secret: string, @Res() reply: FastifyReply): Promise<void> {
+    const link = await this.find(secret);
+    this.pages.show(reply, (visit) => pageOf(visit, link, `/links/${secret}`));
+  }
+
+  @Post('links/:secret')
+  async use(
+    @Param('secret') secret: string,
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const link = await this.find(secret);
+    let accountId: string | undefined;
+    try {
+      accountId = await this.linkUse.use(link, secret, form, request.ip);
+    } catch (error) {
+      const problems = problemsOf(visitFor(reply).texts, error);
+      const of = { name: enteredIn(form).name.slice(0, 64), problems };
+      return this.pages.show(reply, (visit) => pageOf(visit, link, `/links/${secret}`, of));
+    }
+    if (link.kind === 'verify') return this.pages.show(reply, verifiedPage);
+    if (accountId === undefined) return this.pages.go(reply, '/sign-in?notice=password');
+    this.pages.cookies.signIn(reply, await this.signIn.forAccount(accountId, this.pages.cookies.read(request)));
+    this.pages.go(reply, '/');
+  }
+
+  private async find(secret: string): Promise<Link> {
+    const link = await this.links.look(secret);
+    if (!link) throw new Refusal('link');
+    return link;
+  }
+}

@@ -1,0 +1,50 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { nextPath } from './next-path.rule.js';
+
+it.each(['/', '/device?user_code=ABCD-EFGH', '/interaction/abc_DEF-1'])('%s leads on', (path) => {
+  expect(nextPath(path)).toBe(path);
+});
+
+it.each([
+  undefined,
+  '',
+  'device',
+  '//evil.example',
+  '/\\evil.example',
+  '/.//evil.example',
+  '/%2e//evil.example',
+  '/a/..//evil.example',
+  '/\t/evil.example',
+  'https://evil.example/',
+  'javascript:alert(1)',
+  '/a\r\nset-cookie: b',
+  `/${'a'.repeat(2_000)}`,
+])('%j leads nowhere', (path) => {
+  expect(nextPath(path)).toBeUndefined();
+});
+
+it('never leads to another site, whatever it says', () => {
+  const pieces = fc.constantFrom(
+    '/',
+    '\\',
+    '.',
+    '..',
+    '%2e',
+    '%2f',
+    '@',
+    ':',
+    'evil.example',
+    '?',
+    '#',
+    '\t',
+    ' ',
+    'http:',
+  );
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
+      const path = nextPath(`/${parts.join('')}`);
+      expect(new URL(path ?? '/', 'http://ours.example').origin).toBe('http://ours.example');
+    }),
+  );
+});

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { isOwnForm } from './own-form.rule.js';
+
+const host = '192.168.1.5:3002';
+const origin = 'https://accounts.example';
+
+it.each([
+  [{ 'sec-fetch-site': 'same-origin' }],
+  // The person sent it again by the browser's own means.
+  [{ 'sec-fetch-site': 'none' }],
+  // Without TLS browsers say only this; a script says nothing.
+  [{ origin }],
+  [{ origin: 'http://192.168.1.5:3002' }],
+  [{}],
+])('a form with %j is ours', (headers) => {
+  expect(isOwnForm({ host, ...headers }, origin)).toBe(true);
+});
+
+it.each([
+  [{ 'sec-fetch-site': 'cross-site' }],
+  [{ 'sec-fetch-site': 'same-site', origin }],
+  [{ 'sec-fetch-site': 'cross-site', origin: 'null' }],
+  [{ origin: 'https://evil.example' }],
+  [{ origin: 'null' }],
+  // Another port of this host is another program.
+  [{ origin: 'http://192.168.1.5:3000' }],
+])('a form with %j is not', (headers) => {
+  expect(isOwnForm({ host, ...headers }, origin)).toBe(false);
+});

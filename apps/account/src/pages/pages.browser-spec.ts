@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { AccountBrowser, type Finding, findings, fits } from '../../testing/account.browser.js';
+import { everyPage } from '../../testing/page.walk.js';
+
+/** A phone of the smallest size that is sold (WCAG 2.2, 1.4.10). */
+const phone = { width: 320, height: 640 };
+
+/** Some forty pages, each a second or two, on machines with other things to do. */
+const walkMs = 900_000;
+
+let world: AccountBrowser;
+beforeAll(async () => {
+  // Nobody reads what is sent.
+  world = await AccountBrowser.open({ REGISTRATION: 'open', SMTP_URL: 'smtp://127.0.0.1:9' });
+});
+afterAll(() => world.close());
+
+it.each(['en-GB', 'de-DE'])(
+  'every page is accessible in light and dark and fits a phone, in %s',
+  { timeout: walkMs },
+  async (locale) => {
+    const problems: unknown[] = [];
+    // With scripts, as axe is one; pages have none, and are used without in all other tests.
+    for await (const { name, page } of everyPage(world, {
+      javaScriptEnabled: true,
+      locale,
+      viewport: { width: 1_000, height: 800 },
+    })) {
+      // What is on the page does not depend on its colours: in dark only they are looked at.
+      const found = { light: await findings(page), dark: [] as Finding[] };
+      await page.emulateMedia({ colorScheme: 'dark' });
+      found.dark = await findings(page, 'color-contrast');
+      await page.emulateMedia({ colorScheme: 'light' });
+      if (found.light.length + found.dark.length > 0) problems.push({ name, found });
+      const size = page.viewportSize();
+      await page.setViewportSize(phone);
+      if (!(await fits(page))) problems.push({ name, found: 'wider than a phone' });
+      if (size) await page.setViewportSize(size);
+      const language = await page.locator('html').getAttribute('lang');
+      if (language !== locale.slice(0, 2)) problems.push({ name, language });
+    }
+    expect(problems).toEqual([]);
+  },
+);

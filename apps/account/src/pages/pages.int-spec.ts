@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AppStack, eventually } from '#testing';
+
+const html = { accept: 'text/html' };
+
+let stack: AppStack;
+let base: string;
+beforeAll(async () => {
+  stack = await AppStack.open({ ownPostgres: true });
+  const [account] = await stack.start(['account']);
+  base = `http://127.0.0.1:${String(account?.facts['port'])}`;
+});
+afterAll(() => stack.close());
+
+const get = (path: string, headers: Record<string, string> = html) =>
+  fetch(base + path, { headers, redirect: 'manual' });
+const post = (path: string, headers: Record<string, string>, body = new URLSearchParams({ name: 'a' })) =>
+  fetch(base + path, { method: 'POST', headers: { ...html, ...headers }, body, redirect: 'manual' });
+
+it('says of itself what a page may do, and is kept nowhere', async () => {
+  const { headers } = await get('/sign-in');
+  expect(headers.get('content-security-policy')).toBe(
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  );
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+});
+
+it('has no script and no style within', async () => {
+  expect(await (await get('/sign-in')).text()).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=|javascript:/i);
+});
+
+it('is styled by a file that is kept for a year under the name of its content', async () => {
+  const [, path = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(await (await get('/sign-in')).text()) ?? [];
+  const style = await get(path, {});
+  expect(style.headers.get('content-type')).toBe('text/css; charset=utf-8');
+  expect(style.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+});
+
+it('speaks German to those who like that best', async () => {
+  const german = await get('/sign-in', { ...html, 'accept-language': 'de-AT,en;q=0.5' });
+  expect(german.headers.get('content-language')).toBe('de');
+  expect(await german.text()).toContain('<html lang="de">');
+});
+
+it('leads strangers to sign in, and back then', async () => {
+  const answer = await get('/device?user_code=ABCD-EFGH');
+  expect(answer.status).toBe(303);
+  expect(answer.headers.get('location')).toBe('/sign-in?next=%2Fdevice%3Fuser_code%3DABCD-EFGH');
+});
+
+describe('a form', () => {
+  it.each([
+    [{ 'sec-fetch-site': 'cross-site' }],
+    [{ 'sec-fetch-site': 'same-site' }],
+    [{ origin: 'https://evil.example' }],
+    [{ origin: 'null' }],
+  ])('with %j is refused', async (headers) => {
+    const answer = await post('/sign-in', headers);
+    expect(answer.status).toBe(403);
+    expect(await answer.text()).toContain('The form was sent from another site.');
+  });
+
+  it('of a browser that reaches the server without TLS is taken by its origin', async () => {
+    const answer = await post('/sign-in', { origin: base });
+    expect(await answer.text()).toContain('Name or password is wrong.');
+  });
+});
+
+describe('a field', () => {
+  it.each(['\0', 'a\tb', 'a\nb', '\u0085'])('with the control character %j is refused', async (name) => {
+    const body = new URLSearchParams({ name, password: 'an unusual sentence' });
+    expect((await post('/sign-in', { origin: base }, body)).status).toBe(400);
+    expect((await get(`/sign-in?${new URLSearchParams({ next: `/${name}` }).toString()}`)).status).toBe(400);
+  });
+});
+
+describe('an error', () => {
+  it('is a page to browsers, and JSON to others', async () => {
+    const page = await get('/nothing');
+    expect(page.status).toBe(404);
+    expect(await page.text()).toContain('There is no such page on this server.');
+    const other = await get('/nothing', { accept: 'application/json' });
+    expect(other.status).toBe(404);
+    expect(await other.json()).toMatchObject({ code: '404' });
+  });
+
+  it('of a method that a path does not take names those that it takes', async () => {
+    const answer = await fetch(`${base}/sign-out`, { headers: html });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe('POST');
+  });
+
+  it('of a path that can’t be decoded is a page, too', async () => {
+    const answer = await get('/%E0%A4%A');
+    expect(answer.status).toBe(404);
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+  });
+
+  it('of a form that is too large is a page, too', async () => {
+    const body = new URLSearchParams({ name: 'a'.repeat(3_000_000) });
+    const answer = await post('/sign-in', {}, body).catch(() => undefined);
+    // The server may close the connection before all of it was sent.
+    expect([413, undefined]).toContain(answer?.status);
+  });
+
+  it('of a wrong link says that it is gone, and nothing of what it is', async () => {
+    const answer = await get(`/links/${'a'.repeat(43)}`);
+    expect(answer.status).toBe(410);
+    expect(await answer.text()).toContain('This link does not work any more');
+  });
+});
+
+describe('without Postgres', () => {
+  it('a page says that it is away, and works again once it is back', async () => {
+    const cookie = `account-session=${'a'.repeat(43)}`;
+    await stack.postgresServer.stop();
+    await eventually(async () => {
+      const answer = await get('/', { ...html, cookie });
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+      expect(await answer.text()).toContain('Away right now: the database.');
+    });
+    await stack.postgresServer.start();
+    await eventually(async () => expect((await get('/', { ...html, cookie })).status).toBe(303));
+  });
+});

@@ -1,0 +1,38 @@
+import { Module } from '@nestjs/common';
+import { CredentialsModule } from '../credentials/credentials.module.js';
+import { GpodderModule } from '../gpodder/gpodder.module.js';
+import { IssuerModule } from '../issuer/issuer.module.js';
+import { PeopleModule } from '../people/people.module.js';
+import { RelyingPartyModule } from '../relying.party/relying-party.module.js';
+import { Access, HomeController, Overview } from './home.controller.js';
+import { ApprovalController } from './approval.controller.js';
+import { AssetsController } from './assets.controller.js';
+import { ErasureController } from './erasure.controller.js';
+import { LinkController, LinkUse } from './link.controller.js';
+import { Pages } from './pages.js';
+import { PasswordController } from './password.controller.js';
+import { ProviderController } from './provider.controller.js';
+import { RecoveryController } from './recovery.controller.js';
+import { RegistrationController } from './registration.controller.js';
+import { SecurityController } from './security.controller.js';
+import { SignInController } from './sign-in.controller.js';
+
+/** What people see. */
+@Module({
+  imports: [PeopleModule, CredentialsModule, GpodderModule, IssuerModule, RelyingPartyModule],
+  controllers: [
+    HomeController,
+    ApprovalController,
+    AssetsController,
+    ErasureController,
+    LinkController,
+    PasswordController,
+    ProviderController,
+    RecoveryController,
+    RegistrationController,
+    SecurityController,
+    SignInController,
+  ],
+  providers: [Access, LinkUse, Overview, Pages],
+})
+export class PagesModule {}

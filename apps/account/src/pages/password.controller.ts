@@ -1,0 +1,99 @@
+import { Get, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { Accounts } from '../people/accounts.js';
+import { Emails } from '../people/emails.js';
+import { Refusal } from '../people/refusal.js';
+import { type Form, FormOf, QueryOf } from './form.js';
+import { nextPath } from './next-path.rule.js';
+import { PageController } from './page.controller.js';
+import { Pages, visitFor } from './pages.js';
+import { ForPerson, type Person, PersonOf } from './person.guard.js';
+import { problemsOf } from './refusal.texts.js';
+import { messagePage } from './views/registration.view.js';
+import { changeEmailPage, changePasswordPage } from './views/security.view.js';
+import { chooseNamePage } from './views/sign-in.view.js';
+
+/** What an account is known and entered by: its name, password and mail address. */
+@PageController()
+export class PasswordController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly accounts: Accounts,
+    private readonly emails: Emails,
+  ) {}
+
+  @Get('password')
+  @ForPerson()
+  form(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
+    this.pages.show(reply, (visit) => changePasswordPage(visit, { name: account.name ?? '' }));
+  }
+
+  @Post('password')
+  @ForPerson()
+  async change(@PersonOf() person: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+    const { account, session } = person;
+    try {
+      await this.accounts.changePassword(account.id, form['current'] ?? '', form['password'] ?? '', session.id);
+    } catch (error) {
+      const { texts } = visitFor(reply);
+      const problems =
+        error instanceof Refusal && error.code === 'credentials'
+          ? { current: texts.passwordProblem.wrong }
+          : problemsOf(texts, error);
+      return this.pages.show(reply, (visit) => changePasswordPage(visit, { name: account.name ?? '', problems }));
+    }
+    this.pages.go(reply, '/?done');
+  }
+
+  @Get('email')
+  @ForPerson({ recently: true })
+  email(@PersonOf() { account: { email } }: Person, @Res() reply: FastifyReply): void {
+    if (!this.emails.areOn) throw new Refusal('unavailable');
+    this.pages.show(reply, (visit) => changeEmailPage(visit, { email: email ?? '', canRemove: email !== null }));
+  }
+
+  @Post('email')
+  @ForPerson({ recently: true })
+  async propose(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+    const email = (form['email'] ?? '').trim();
+    const { texts, language } = visitFor(reply);
+    try {
+      await this.emails.propose(account.id, email, language);
+    } catch (error) {
+      const problem = problemsOf(texts, error).email;
+      return this.pages.show(reply, (visit) => changeEmailPage(visit, { email: email.slice(0, 254), problem }));
+    }
+    const { sentTitle, sentText } = texts.changeEmail;
+    this.pages.show(reply, () => messagePage(sentTitle, sentText(email), { to: '/', text: texts.account }));
+  }
+
+  @Post('email/remove')
+  @ForPerson({ recently: true, next: '/email' })
+  async remove(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
+    await this.emails.remove(account.id);
+    this.pages.go(reply, '/?done');
+  }
+
+  /** Of who comes from a provider, and has no name here yet. */
+  @Get('name')
+  @ForPerson()
+  nameForm(@PersonOf() { account }: Person, @QueryOf() query: Form, @Res() reply: FastifyReply): void {
+    const next = nextPath(query['next']);
+    if (account.name !== null) return this.pages.go(reply, next ?? '/');
+    this.pages.show(reply, (visit) => chooseNamePage(visit, { next }));
+  }
+
+  @Post('name')
+  @ForPerson()
+  async choose(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+    const next = nextPath(form['next']);
+    const name = (form['name'] ?? '').trim();
+    try {
+      if (account.name === null) await this.accounts.rename(account.id, name);
+    } catch (error) {
+      const problem = problemsOf(visitFor(reply).texts, error).name;
+      return this.pages.show(reply, (visit) => chooseNamePage(visit, { next, name: name.slice(0, 64), problem }));
+    }
+    this.pages.go(reply, next ?? '/?done');
+  }
+}

@@ -1,0 +1,66 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { AccountBrowser, password } from '../../testing/account.browser.js';
+
+/** The provider is another account app, with people of its own. */
+let provider: AccountBrowser;
+let world: AccountBrowser;
+beforeAll(async () => {
+  provider = await AccountBrowser.open();
+  // On the loopback interface any port is that of the app (RFC 8252, 7.3).
+  const client = await provider.app('Podcasts', 'http://127.0.0.1/sign-in/provider/callback');
+  world = await AccountBrowser.open({ SIGN_IN_ISSUER: provider.origin, SIGN_IN_CLIENT_ID: client });
+});
+afterAll(async () => {
+  await world.close();
+  await provider.close();
+});
+
+/** A person of the provider who is signed in nowhere. */
+async function person(): Promise<{ page: Page; name: string }> {
+  const { page, name } = await provider.person({ baseURL: provider.origin });
+  await page.context().clearCookies();
+  return { page, name };
+}
+
+async function passProvider(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name: `Continue with ${new URL(provider.origin).host}` }).click();
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Allow' }).click();
+}
+
+it('takes a person to the provider and back, where they choose a name once', async () => {
+  const { page, name } = await person();
+  await page.goto(`${world.origin}/`);
+  expect(await page.getByLabel('Password').count()).toBe(0);
+  await passProvider(page, name);
+  await page.getByRole('heading', { name: 'Choose a name' }).waitFor();
+  await page.getByLabel('Name').fill('not a name');
+  await page.getByRole('button', { name: 'Save' }).click();
+  const chosen = `here-${name}`.slice(0, 64);
+  await page.getByLabel('Name').fill(chosen);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: `Hello, ${chosen}` }).waitFor();
+  expect(new URL(page.url()).origin).toBe(world.origin);
+  const { rows } = await world.database.query('SELECT issuer, password FROM account.accounts WHERE name = $1', [
+    chosen,
+  ]);
+  expect(rows).toEqual([{ issuer: provider.origin, password: null }]);
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('You are signed out.').waitFor();
+  await passProvider(page, name);
+  await page.getByRole('heading', { name: `Hello, ${chosen}` }).waitFor();
+});
+
+it('leads back to where the person wanted to go', async () => {
+  const { page, name } = await person();
+  await page.goto(`${world.origin}/device?user_code=ABCD-EFGH`);
+  await passProvider(page, name);
+  await page.getByLabel('Name').fill(`to-${name}`.slice(0, 64));
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.waitForURL('**/device?user_code=ABCD-EFGH');
+  expect(new URL(page.url()).origin).toBe(world.origin);
+});

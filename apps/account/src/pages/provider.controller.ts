@@ -1,0 +1,40 @@
+import { Get, NotFoundException, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { SignIn } from '../people/sign-in.js';
+import { RelyingParty, visitSeconds } from '../relying.party/relying-party.js';
+import { type Form, FormOf } from './form.js';
+import { nextPath } from './next-path.rule.js';
+import { PageController } from './page.controller.js';
+import { Pages } from './pages.js';
+import { forwardPage } from './views/failure.view.js';
+
+/** Sign-in by a provider of the operator's: there, and back. */
+@PageController()
+export class ProviderController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly party: RelyingParty,
+    private readonly signIn: SignIn,
+  ) {}
+
+  /** Answers with a page that forwards: the provider is another site. */
+  @Post('sign-in/provider')
+  async depart(@FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+    const { host } = this.party;
+    if (host === undefined) throw new NotFoundException();
+    const { url, ticket } = await this.party.depart(nextPath(form['next']));
+    this.pages.cookies.depart(reply, ticket, visitSeconds);
+    this.pages.show(reply, (visit) => forwardPage(visit, url.href, host));
+  }
+
+  /** Who has no name yet is asked for one, as apps without a browser need it, and goes on then. */
+  @Get('sign-in/provider/callback')
+  async arrive(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    if (this.party.host === undefined) throw new NotFoundException();
+    const ticket = this.pages.cookies.arrive(request, reply);
+    const { account, next } = await this.party.arrive(request.url.split('?')[1] ?? '', ticket);
+    this.pages.cookies.signIn(reply, await this.signIn.forAccount(account.id, this.pages.cookies.read(request)));
+    const to = nextPath(next) ?? '/';
+    this.pages.go(reply, account.name === null ? `/name?${new URLSearchParams({ next: to }).toString()}` : to);
+  }
+}

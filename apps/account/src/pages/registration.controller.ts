@@ -1,0 +1,53 @@
+import { Get, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Account } from '../people/accounts.js';
+import { Refusal } from '../people/refusal.js';
+import { Registration } from '../people/registration.js';
+import { SignIn } from '../people/sign-in.js';
+import { type Form, FormOf, QueryOf } from './form.js';
+import { nextPath } from './next-path.rule.js';
+import { PageController } from './page.controller.js';
+import { Pages, visitFor } from './pages.js';
+import { problemsOf } from './refusal.texts.js';
+import { type Registration as RegistrationForm, registerPage } from './views/registration.view.js';
+
+/** What a form of a new account has. */
+export function enteredIn(form: Form): { name: string; password: string } {
+  return { name: (form['name'] ?? '').trim(), password: form['password'] ?? '' };
+}
+
+/** New accounts of whoever comes, where the operator wants that. */
+@PageController()
+export class RegistrationController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly registration: Registration,
+    private readonly signIn: SignIn,
+  ) {}
+
+  @Get('register')
+  form(@QueryOf() query: Form, @Res() reply: FastifyReply): void {
+    if (!this.registration.isOpen) throw new Refusal('registration');
+    this.show(reply, { next: nextPath(query['next']) });
+  }
+
+  @Post('register')
+  async make(@FormOf() form: Form, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    if (!this.registration.isOpen) throw new Refusal('registration');
+    const next = nextPath(form['next']);
+    const entered = enteredIn(form);
+    let account: Account;
+    try {
+      account = await this.registration.open(entered, request.ip);
+    } catch (error) {
+      const problems = problemsOf(visitFor(reply).texts, error);
+      return this.show(reply, { next, name: entered.name.slice(0, 64), problems });
+    }
+    this.pages.cookies.signIn(reply, await this.signIn.forAccount(account.id, this.pages.cookies.read(request)));
+    this.pages.go(reply, next ?? '/');
+  }
+
+  private show(reply: FastifyReply, of: Omit<RegistrationForm, 'action' | 'kind'>): void {
+    this.pages.show(reply, (visit) => registerPage(visit, { action: '/register', kind: 'open', ...of }));
+  }
+}

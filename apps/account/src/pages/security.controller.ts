@@ -1,0 +1,119 @@
+import { Get, Inject, Post, Res } from '@nestjs/common';
+import { scopes } from '#contracts';
+import type { FastifyReply } from 'fastify';
+import { type AccountConfig, CONFIG } from '../account.config.js';
+import { AppPasswords } from '../credentials/app-passwords.js';
+import { RecoveryCodes } from '../people/recovery-codes.js';
+import { Refusal } from '../people/refusal.js';
+import { type NewTotp, Totp } from '../people/totp.js';
+import { type Form, FormOf } from './form.js';
+import { PageController } from './page.controller.js';
+import { Pages, visitFor } from './pages.js';
+import { ForPerson, type Person, PersonOf } from './person.guard.js';
+import { problemsOf } from './refusal.texts.js';
+import {
+  appPasswordPage,
+  recoveryCodesPage,
+  shownAppPasswordPage,
+  shownRecoveryCodesPage,
+  totpOffPage,
+  totpPage,
+} from './views/security.view.js';
+
+const day = 86_400_000;
+/** After how many days an app password ends. */
+const expiries: Readonly<Record<string, number | undefined>> = { month: 30, year: 365 };
+
+/** The second step of sign-in, recovery codes and app passwords. Each needs a recent sign-in: whoever has them gets in. */
+@PageController()
+export class SecurityController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly totp: Totp,
+    private readonly recoveryCodes: RecoveryCodes,
+    private readonly appPasswords: AppPasswords,
+    @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
+  ) {}
+
+  /** The key that waits is shown again, so that a reload does not change it. */
+  @Get('totp')
+  @ForPerson({ recently: true })
+  async setUp(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
+    if (account.hasTotp) return this.pages.go(reply, '/totp/off');
+    const key = await this.key(account.id);
+    this.pages.show(reply, (visit) => totpPage(visit, { key }));
+  }
+
+  @Post('totp')
+  @ForPerson({ recently: true })
+  async confirm(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+    if (account.hasTotp) return this.pages.go(reply, '/?done');
+    try {
+      await this.totp.confirm(account.id, form['code'] ?? '');
+    } catch (error) {
+      if (!(error instanceof Refusal && error.code === 'code')) throw error;
+      const key = await this.key(account.id);
+      return this.pages.show(reply, (visit) => totpPage(visit, { key, refused: true }));
+    }
+    // Without them, a lost phone locks the person out.
+    const hasCodes = (await this.recoveryCodes.left(account.id)) > 0;
+    this.pages.go(reply, hasCodes ? '/?done' : '/recovery-codes');
+  }
+
+  @Get('totp/off')
+  @ForPerson({ recently: true })
+  off(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
+    if (!account.hasTotp) return this.pages.go(reply, '/');
+    this.pages.show(reply, totpOffPage);
+  }
+
+  @Post('totp/off')
+  @ForPerson({ recently: true })
+  async switchOff(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
+    await this.totp.remove(account.id);
+    this.pages.go(reply, '/?done');
+  }
+
+  @Get('recovery-codes')
+  @ForPerson({ recently: true })
+  codes(@Res() reply: FastifyReply): void {
+    this.pages.show(reply, recoveryCodesPage);
+  }
+
+  @Post('recovery-codes')
+  @ForPerson({ recently: true })
+  async makeCodes(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
+    const codes = await this.recoveryCodes.make(account.id);
+    this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, codes));
+  }
+
+  @Get('app-passwords')
+  @ForPerson({ recently: true })
+  appPassword(@Res() reply: FastifyReply): void {
+    this.pages.show(reply, (visit) => appPasswordPage(visit));
+  }
+
+  @Post('app-passwords')
+  @ForPerson({ recently: true })
+  async make(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+    const days = expiries[form['expires'] ?? ''];
+    const wanted = {
+      label: (form['label'] ?? '').trim(),
+      scopes: scopes.filter((scope) => form['rights'] !== 'read' || scope.startsWith('read:')),
+      expiresAt: days === undefined ? undefined : new Date(Date.now() + days * day),
+    };
+    try {
+      const { secret } = await this.appPasswords.make(account.id, wanted);
+      const shown = { label: wanted.label, name: account.name, secret, server: this.config.API_URLS?.[0] };
+      this.pages.show(reply, (visit) => shownAppPasswordPage(visit, shown));
+    } catch (error) {
+      const problem = problemsOf(visitFor(reply).texts, error).label;
+      const label = wanted.label.slice(0, 64);
+      this.pages.show(reply, (visit) => appPasswordPage(visit, { label, problem }));
+    }
+  }
+
+  private async key(accountId: string): Promise<NewTotp> {
+    return (await this.totp.pending(accountId)) ?? this.totp.begin(accountId);
+  }
+}

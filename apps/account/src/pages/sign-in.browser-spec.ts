@@ -1,0 +1,151 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { AccountBrowser, password } from '../../testing/account.browser.js';
+import { codeOn } from '../../testing/page.walk.js';
+
+let world: AccountBrowser;
+beforeAll(async () => void (world = await AccountBrowser.open()));
+afterAll(() => world.close());
+
+async function signIn(page: Page, name: string, entered = password): Promise<void> {
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Password').fill(entered);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+it('makes the first account by the link that the start prints, without scripts, and signs in with it', async () => {
+  const page = await world.visitor();
+  await page.goto(await world.link('first'));
+  await page.getByLabel('Name').fill('first.person');
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Create account' }).click();
+  await page.getByRole('heading', { name: 'Hello, first.person' }).waitFor();
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('You are signed out.').waitFor();
+  await signIn(page, 'First.Person');
+  await page.getByRole('heading', { name: 'Hello, first.person' }).waitFor();
+});
+
+it('says the same of a wrong password and of a name that nobody has', async () => {
+  const { page, name } = await world.person();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signIn(page, name, 'not the password');
+  const wrong = await page.getByRole('alert').textContent();
+  await signIn(page, 'nobody', 'not the password');
+  expect(await page.getByRole('alert').textContent()).toBe(wrong);
+});
+
+it('leads on to the page that asked for a sign-in, and never to another site', async () => {
+  const { page, name } = await world.person();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.goto('/password');
+  await signIn(page, name);
+  await page.waitForURL('/password');
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.goto('/sign-in?next=//evil.example/');
+  await signIn(page, name);
+  await page.waitForURL('/');
+});
+
+it('takes a second step once it is set up, and a recovery code in its place once', async () => {
+  const { page, name } = await world.person();
+  await page.getByRole('link', { name: 'Set up' }).click();
+  await page.getByLabel('Code').fill(await codeOn(page));
+  await page.getByRole('button', { name: 'Switch on' }).click();
+  await page.getByRole('button', { name: 'Make new codes' }).click();
+  const code = (await page.getByRole('listitem').first().textContent()) ?? '';
+  await page.goto('/');
+  await page.getByText('On: signing in asks for a code').waitFor();
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signIn(page, name);
+  await page.getByText('Use a recovery code').click();
+  await page.getByLabel('Recovery code').fill(code);
+  await page.getByRole('button', { name: 'Sign in' }).last().click();
+  await page.getByText('9 codes are left.').waitFor();
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signIn(page, name);
+  await page.getByText('Use a recovery code').click();
+  await page.getByLabel('Recovery code').fill(code);
+  await page.getByRole('button', { name: 'Sign in' }).last().click();
+  await page.getByText('This recovery code is wrong or was used before.').waitFor();
+});
+
+it('changes the password, which signs out every other browser', async () => {
+  const { page, name } = await world.person();
+  const other = await world.visitor();
+  await other.goto('/sign-in');
+  await signIn(other, name);
+  await other.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
+
+  await page.goto('/password');
+  await page.getByLabel('Current password').fill(password);
+  await page.getByLabel('New password').fill('another good password');
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await page.getByText('Saved.').waitFor();
+  await other.goto('/');
+  await signIn(other, name, 'another good password');
+  await other.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
+});
+
+it('sets a new password by a link, which works once', async () => {
+  const { id, name } = await world.person();
+  const link = await world.link('reset', { accountId: id });
+  const page = await world.visitor();
+  await page.goto(link);
+  await page.getByLabel('New password').fill('another good password');
+  await page.getByRole('button', { name: 'Set the password' }).click();
+  await page.getByText('You have a new password.').waitFor();
+  await signIn(page, name, 'another good password');
+  await page.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
+  expect((await page.goto(link))?.status()).toBe(410);
+});
+
+it('ends another browser from the list of sessions', async () => {
+  const { page, name } = await world.person();
+  const other = await world.visitor();
+  await other.goto('/sign-in');
+  await signIn(other, name);
+  await page.goto('/');
+  await page.getByRole('button', { name: /^End Chrome/ }).click();
+  await page.getByText('Saved.').waitFor();
+  await other.goto('/');
+  expect(new URL(other.url()).pathname).toBe('/sign-in');
+});
+
+/** Another site, with a form that sends itself to ours. */
+async function strangersSite(action: string): Promise<{ server: Server; url: string }> {
+  const text = `<form method="post" action="${action}"><input name="name" value="x"></form><script>document.forms[0].submit()</script>`;
+  const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(text));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return { server, url: `http://localhost:${(server.address() as AddressInfo).port}/` };
+}
+
+it('refuses a form that another site sends', async () => {
+  const { page } = await world.person({ javaScriptEnabled: true });
+  const { server, url } = await strangersSite(`${world.origin}/sign-out`);
+  try {
+    const [answer] = await Promise.all([page.waitForResponse(`${world.origin}/sign-out`), page.goto(url)]);
+    expect(answer.status()).toBe(403);
+    await page.getByText('The form was sent from another site.').waitFor();
+  } finally {
+    server.close();
+  }
+  await page.goto('/');
+  await page.getByRole('heading', { name: /^Hello/ }).waitFor();
+});
+
+it('sets cookies that no script reads and no other site sends', async () => {
+  const { page } = await world.person();
+  const cookies = await page.context().cookies();
+  expect(cookies.map(({ name, httpOnly, sameSite }) => ({ name, httpOnly, sameSite }))).toEqual([
+    { name: 'account-session', httpOnly: true, sameSite: 'Lax' },
+    { name: 'account-browser', httpOnly: true, sameSite: 'Lax' },
+  ]);
+});

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { eventually } from '#testing';
+import { SMTPServer } from 'smtp-server';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { Accounts } from './accounts.js';
+import { Emails } from './emails.js';
+import { PasswordReset } from './password-reset.js';
+import { Refusal } from './refusal.js';
+
+let world: PeopleWorld;
+let emails: Emails;
+let server: SMTPServer;
+let accountId: string;
+let name: string;
+let email: string;
+
+/** Mails that have arrived: to whom, and all of their text. */
+const mails: { to: string[]; text: string }[] = [];
+
+beforeAll(async () => {
+  server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, session, done) {
+      const parts: Buffer[] = [];
+      stream.on('data', (part: Buffer) => parts.push(part));
+      stream.on('end', () => {
+        const to = session.envelope.rcptTo.map(({ address }) => address);
+        mails.push({ to, text: Buffer.concat(parts).toString('utf8') });
+        done();
+      });
+    },
+  });
+  server.on('error', () => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.server.address() as AddressInfo;
+  world = await openPeople({ SMTP_URL: `smtp://127.0.0.1:${port}`, MAIL_FROM: 'Podcasts <podcasts@example.com>' });
+  emails = world.app.get(Emails);
+});
+afterAll(async () => {
+  await world.close();
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+});
+beforeEach(async () => {
+  name = `ann-${randomUUID()}`;
+  email = `${name}@example.com`;
+  accountId = (await world.app.get(Accounts).create({ name })).id;
+});
+
+let network = 0;
+const address = () => `10.2.${(network += 1)}.1`;
+const refusal = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'none',
+    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
+  );
+/** The link in the last mail to an address, which is quoted-printable. */
+const linkTo = (to: string) =>
+  eventually(() => {
+    const mail = mails.findLast((one) => one.to.includes(to));
+    const text = (mail?.text ?? '').replaceAll('=\r\n', '').replaceAll('=3D', '=');
+    const [, secret] = /https:\/\/accounts\.example\/links\/([\w-]{43})/.exec(text) ?? [];
+    if (secret === undefined) throw new Error(`no mail to ${to}`);
+    return { secret, text };
+  });
+async function verified(): Promise<void> {
+  await emails.propose(accountId, email, 'en');
+  await emails.verify((await linkTo(email)).secret);
+}
+
+describe('a mail address', () => {
+  it("counts as the person's once the link in a mail to it was opened, which works once", async () => {
+    await emails.propose(accountId, email, 'en');
+    const { secret, text } = await linkTo(email);
+    expect(text).toContain('From: Podcasts <podcasts@example.com>');
+    expect((await world.app.get(Accounts).find(accountId))?.email).toBeNull();
+    expect(await emails.verify(secret)).toBe(email);
+    expect((await world.app.get(Accounts).find(accountId))?.email).toBe(email);
+    expect(await refusal(emails.verify(secret))).toBe('link');
+    await emails.remove(accountId);
+    expect((await world.app.get(Accounts).find(accountId))?.email).toBeNull();
+  });
+
+  it('is refused where it is none, before a mail is sent', async () => {
+    expect(await refusal(emails.propose(accountId, 'ann@example.com\r\nBcc: x@example.com', 'en'))).toBe('email');
+  });
+
+  it('gets five mails an hour at most by one account', async () => {
+    for (let count = 0; count < 5; count += 1) await emails.propose(accountId, email, 'de');
+    expect(await refusal(emails.propose(accountId, email, 'de'))).toBe('limited');
+  });
+});
+
+describe('a forgotten password', () => {
+  it('is replaced by a link that is sent to the proven address, in the language of the page', async () => {
+    await verified();
+    await emails.sendReset(name.toUpperCase(), address(), 'de');
+    const { secret, text } = await eventually(async () => {
+      const mail = await linkTo(email);
+      expect(mail.text).toContain('Hallo');
+      return mail;
+    });
+    expect(text).toContain('Auto-Submitted: auto-generated');
+    expect(await world.app.get(PasswordReset).byLink(secret, 'another sentence', '192.0.2.1')).toMatchObject({
+      accountId,
+    });
+  });
+
+  it('sends nothing for unknown names, unproven addresses and disabled accounts, and says nothing of it', async () => {
+    await verified();
+    await world.app.get(Accounts).disable(accountId);
+    const before = mails.length;
+    const other = `o-${randomUUID()}`;
+    const { id } = await world.app.get(Accounts).create({ name: other });
+    await world.owner.query('UPDATE account.accounts SET email = $2 WHERE id = $1', [id, `${other}@example.com`]);
+    for (const one of ['nobody', name, other])
+      expect(await refusal(emails.sendReset(one, address(), 'en'))).toBe('none');
+    // One that is sent after them has arrived, so they would have, too.
+    const third = await world.app.get(Accounts).create({ name: `t-${randomUUID()}` });
+    await emails.propose(third.id, 'third@example.com', 'en');
+    await linkTo('third@example.com');
+    expect(mails.slice(before).map(({ to }) => to)).toEqual([['third@example.com']]);
+  });
+
+  it('is asked for 20 times a day from one network at most', async () => {
+    const from = address();
+    for (let count = 0; count < 20; count += 1) await emails.sendReset(`nobody-${count}`, from, 'en');
+    expect(await refusal(emails.sendReset('nobody', from, 'en'))).toBe('limited');
+  });
+});
+
+describe('without a mail server', () => {
+  it('no page offers mails, and none is promised', async () => {
+    const without = await openPeople();
+    try {
+      const service = without.app.get(Emails);
+      expect(service.areOn).toBe(false);
+      expect(await refusal(service.sendReset('ann', address(), 'en'))).toBe('unavailable');
+    } finally {
+      await without.close();
+    }
+  });
+
+  it('that answers, nobody waits and nothing else fails', async () => {
+    const port = (server.server.address() as AddressInfo).port;
+    const away = await openPeople({ SMTP_URL: `smtp://127.0.0.1:${port === 1 ? 2 : 1}` });
+    try {
+      const { id } = await away.app.get(Accounts).create({ name: 'ann' });
+      expect(await refusal(away.app.get(Emails).propose(id, 'ann@example.com', 'en'))).toBe('none');
+    } finally {
+      await away.close();
+    }
+  });
+});

@@ -1,0 +1,68 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AccountEntity, LinkEntity, RecoveryCodeEntity, SessionEntity } from '#database';
+import { RevocationWriter } from '#runtime';
+import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';
+import { Accounts } from './accounts.js';
+import { Emails } from './emails.js';
+import { Erasure } from './erasure.js';
+import { KnownBrowsers } from './known-browsers.js';
+import { Limits, SignInLimits } from './limits.js';
+import { Links } from './links.js';
+import { Mail } from './mail.js';
+import { PasswordReset, ResetEnding } from './password-reset.js';
+import { Passwords } from './passwords.js';
+import { PEOPLE } from './people.config.js';
+import { RecoveryCodes } from './recovery-codes.js';
+import { Registration, RegistrationGate } from './registration.js';
+import { RevocationNotice } from './revocation.notice.js';
+import { Seal } from './seal.js';
+import { SecondFactor } from './second-factor.js';
+import { Sessions } from './sessions.js';
+import { SignInGuard } from './sign-in.guard.js';
+import { SignIn } from './sign-in.js';
+import { SignOut } from './sign-out.js';
+import { Sweep } from '../sweep.js';
+import { Totp } from './totp.js';
+
+/** People: their accounts, how they sign in, and what they are signed in with. */
+const people = [
+  Accounts,
+  Emails,
+  Erasure,
+  KnownBrowsers,
+  Limits,
+  Links,
+  Mail,
+  PasswordReset,
+  Passwords,
+  RecoveryCodes,
+  Registration,
+  RevocationNotice,
+  SecondFactor,
+  Sessions,
+  SignIn,
+  SignInGuard,
+  SignInLimits,
+  SignOut,
+  Totp,
+];
+
+@Module({
+  imports: [TypeOrmModule.forFeature([AccountEntity, LinkEntity, RecoveryCodeEntity, SessionEntity])],
+  providers: [
+    { provide: PEOPLE, useExisting: CONFIG },
+    { provide: Seal, inject: [CONFIG], useFactory: (config: AccountConfig) => new Seal(config.SECRETS_KEY) },
+    {
+      provide: RevocationWriter,
+      inject: [REDIS],
+      useFactory: (redis: ConstructorParameters<typeof RevocationWriter>[0]) => new RevocationWriter(redis),
+    },
+    RegistrationGate,
+    ResetEnding,
+    Sweep,
+    ...people,
+  ],
+  exports: [PEOPLE, RevocationWriter, Seal, ...people],
+})
+export class PeopleModule {}

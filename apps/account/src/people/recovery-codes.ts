@@ -1,0 +1,60 @@
+import { randomInt } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { RecoveryCodeEntity } from '#database';
+import { type EntityManager, IsNull, type Repository } from 'typeorm';
+import { hashOf } from './secret.hash.js';
+import { rowsOf } from './statement.rows.js';
+
+/** Digits and small letters without those that look alike: 32, so five bits each (Crockford's base 32). */
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+const codeLength = 16;
+const codeCount = 10;
+
+/** The hash of a code as somebody types it: letter case, spaces and dashes do not count, nor does O for 0. */
+export function hashOfCode(typed: string): Buffer | undefined {
+  const code = typed.slice(0, 64).toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
+  return /^[0-9a-hjkmnp-tv-z]{16}$/.test(code) ? hashOf(code) : undefined;
+}
+
+function newCode(): string {
+  return Array.from({ length: codeLength }, () => alphabet[randomInt(alphabet.length)]).join('');
+}
+
+/** Codes of 80 random bits that a person keeps for when the password or the second factor is lost; each works once. */
+@Injectable()
+export class RecoveryCodes {
+  constructor(@InjectRepository(RecoveryCodeEntity) private readonly codes: Repository<RecoveryCodeEntity>) {}
+
+  /** Makes ten codes, to be shown once; earlier ones work no more. */
+  async make(accountId: string): Promise<string[]> {
+    const made = Array.from({ length: codeCount }, newCode);
+    await this.codes.manager.transaction(async (manager) => {
+      await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
+      await manager.delete(RecoveryCodeEntity, { accountId });
+      await manager.insert(
+        RecoveryCodeEntity,
+        made.map((code) => ({ accountId, hash: hashOf(code) })),
+      );
+    });
+    return made.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
+  }
+
+  /** How many still work. */
+  left(accountId: string): Promise<number> {
+    return this.codes.countBy({ accountId, usedAt: IsNull() });
+  }
+
+  /** Uses a code, in the transaction that acts on it. @returns whether it worked. */
+  async use(manager: EntityManager, accountId: string, typed: string): Promise<boolean> {
+    const hash = hashOfCode(typed);
+    if (!hash) return false;
+    const used = await rowsOf(
+      manager,
+      `UPDATE account.recovery_codes SET used_at = now() WHERE account_id = $1 AND hash = $2 AND used_at IS NULL
+       RETURNING account_id`,
+      [accountId, hash],
+    );
+    return used.length === 1;
+  }
+}

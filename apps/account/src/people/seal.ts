@@ -1,0 +1,53 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/**
+ * Seals small values with AES-256-GCM, under a key for each purpose that is derived from the operator's secret (HKDF,
+ * RFC 5869). Nobody without that secret can read, make or change one, nor use it for another purpose or `context`.
+ */
+export class Seal {
+  private readonly keys = new Map<string, Buffer[]>();
+
+  /** @param secrets `new,old`: the first one seals, each one opens. */
+  constructor(private readonly secrets: string) {}
+
+  /** @param context what the value belongs to, such as an account's id; the same is needed to open it. */
+  seal(purpose: string, value: string, context = ''): Buffer {
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv('aes-256-gcm', this.keysFor(purpose)[0] as Buffer, nonce);
+    cipher.setAAD(Buffer.from(context));
+    const sealed = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()]);
+    return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
+  }
+
+  /** @returns `undefined` where it was not sealed by us, for this purpose and in this context. */
+  open(purpose: string, sealed: Buffer, context = ''): string | undefined {
+    if (sealed.length < nonceBytes + tagBytes) return undefined;
+    for (const key of this.keysFor(purpose)) {
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes), {
+          authTagLength: tagBytes,
+        });
+        decipher.setAAD(Buffer.from(context));
+        decipher.setAuthTag(sealed.subarray(-tagBytes));
+        const value = [decipher.update(sealed.subarray(nonceBytes, -tagBytes)), decipher.final()];
+        return Buffer.concat(value).toString('utf8');
+      } catch {
+        // Sealed by another key, or not by us.
+      }
+    }
+    return undefined;
+  }
+
+  private keysFor(purpose: string): Buffer[] {
+    let keys = this.keys.get(purpose);
+    if (!keys) {
+      const derive = (secret: string) => Buffer.from(hkdfSync('sha256', secret, '', `podcast-sync ${purpose}`, 32));
+      keys = this.secrets.split(',').map(derive);
+      this.keys.set(purpose, keys);
+    }
+    return keys;
+  }
+}

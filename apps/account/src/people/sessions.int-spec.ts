@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { Accounts } from './accounts.js';
+import { type NewSession, Sessions } from './sessions.js';
+import { Sweep } from '../sweep.js';
+
+let world: PeopleWorld;
+let sessions: Sessions;
+let accountId: string;
+
+beforeAll(async () => {
+  world = await openPeople();
+  sessions = world.app.get(Sessions);
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  accountId = (await world.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
+});
+
+const begin = (cookie?: string): Promise<NewSession> =>
+  sessions.begin(accountId, { address: '192.0.2.1', userAgent: 'Firefox' }, cookie);
+/** As if a session had begun and was used so long ago. */
+const age = (id: string, created: string, used: string) =>
+  world.owner.query(
+    `UPDATE account.sessions SET created_at = now() - $2::interval, last_used_at = now() - $3::interval,
+       expires_at = least(now() - $2::interval + interval '365 days', now() - $3::interval + interval '30 days') WHERE id = $1`,
+    [id, created, used],
+  );
+
+describe('a session', () => {
+  it('lives for 30 days after its last use', async () => {
+    const [used, unused] = [await begin(), await begin()];
+    await age(used.id, '40 days', '29 days');
+    await age(unused.id, '40 days', '31 days');
+    expect(await sessions.find(unused.cookie)).toBeUndefined();
+    expect(await sessions.find(used.cookie)).toBeDefined();
+    const days = ((await sessions.find(used.cookie))?.expiresAt.getTime() ?? 0) - Date.now();
+    expect(Math.round(days / 86_400_000)).toBe(30);
+  });
+
+  it('ends after 365 days, however much it is used', async () => {
+    const old = await begin();
+    await age(old.id, '364 days', '2 hours');
+    await sessions.find(old.cookie);
+    const hours = ((await sessions.find(old.cookie))?.expiresAt.getTime() ?? 0) - Date.now();
+    expect(Math.round(hours / 3_600_000)).toBe(24);
+    await age(old.id, '366 days', '0');
+    expect(await sessions.find(old.cookie)).toBeUndefined();
+  });
+
+  it('is written to once an hour at most', async () => {
+    const { id, cookie } = await begin();
+    await age(id, '2 hours', '2 hours');
+    const version = async () =>
+      (await world.owner.query('SELECT xmin::text FROM account.sessions WHERE id = $1', [id])).rows as unknown[];
+    const before = await version();
+    await sessions.find(cookie);
+    const touched = await version();
+    expect(touched).not.toEqual(before);
+    await Promise.all(Array.from({ length: 10 }, () => sessions.find(cookie)));
+    expect(await version()).toEqual(touched);
+  });
+
+  it('can be ended by its person, from another browser, and by nobody else', async () => {
+    const { id, cookie } = await begin();
+    const stranger = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
+    expect(await sessions.end(stranger.id, id)).toBe(false);
+    expect(await sessions.end(accountId, 'no id')).toBe(false);
+    expect(await sessions.find(cookie)).toBeDefined();
+    expect(await sessions.end(accountId, id)).toBe(true);
+    expect([await sessions.find(cookie), await sessions.list(accountId)]).toEqual([undefined, []]);
+    expect(await world.revoked()).toContain(`session:${id}`);
+  });
+
+  it('is renewed by one of many sign-ins at the same time in its browser, and of no use afterwards', async () => {
+    const before = await begin();
+    const renewed = await Promise.all(Array.from({ length: 10 }, () => begin(before.cookie)));
+    expect(renewed.filter(({ id }) => id === before.id)).toHaveLength(1);
+    expect(await sessions.find(before.cookie)).toBeUndefined();
+  });
+
+  it('is one of a hundred of a person at most; the longest unused go', async () => {
+    const first = await begin();
+    await age(first.id, '1 hour', '1 hour');
+    await Promise.all(Array.from({ length: 100 }, () => begin()));
+    await begin();
+    expect(await sessions.find(first.cookie)).toBeUndefined();
+    expect(await sessions.list(accountId)).toHaveLength(100);
+  });
+
+  it('is swept away when it has expired', async () => {
+    const [gone, kept] = [await begin(), await begin()];
+    await age(gone.id, '366 days', '0');
+    await world.app.get(Sweep).sweep();
+    const { rows } = await world.owner.query('SELECT id FROM account.sessions WHERE account_id = $1', [accountId]);
+    expect(rows).toEqual([{ id: kept.id }]);
+  });
+
+  it.each(['', 'x', 'x'.repeat(43), 'x'.repeat(10_000), '\0'.repeat(43)])(
+    'is not found by the cookie %j',
+    async (cookie) => {
+      expect(await sessions.find(cookie)).toBeUndefined();
+    },
+  );
+});

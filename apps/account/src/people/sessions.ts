@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { guidSchema } from '#contracts';
+import { SessionEntity } from '#database';
+import type { EntityManager, Repository } from 'typeorm';
+import { Refusal } from './refusal.js';
+import { RevocationNotice } from './revocation.notice.js';
+import { hashOf, hashOfSecret, newSecret } from './secret.hash.js';
+import { rowsOf } from './statement.rows.js';
+
+/** A browser that is signed in. */
+export interface Session {
+  readonly id: string;
+  readonly accountId: string;
+  readonly createdAt: Date;
+  /** When the person last showed the password, a code or a provider's answer. */
+  readonly authenticatedAt: Date;
+  readonly lastUsedAt: Date;
+  readonly expiresAt: Date;
+  readonly address: string;
+  readonly userAgent: string;
+}
+
+/** A session that was just begun, with the value of its cookie, which is not kept. */
+export interface NewSession {
+  readonly id: string;
+  readonly accountId: string;
+  readonly cookie: string;
+  readonly expiresAt: Date;
+}
+
+/** Who signs in, from where. */
+export interface Visitor {
+  readonly address: string;
+  readonly userAgent: string;
+}
+
+/** The most sessions of one account; the longest unused go. */
+const mostSessions = 100;
+
+const columns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt", s.authenticated_at AS "authenticatedAt",
+  s.last_used_at AS "lastUsedAt", s.expires_at AS "expiresAt", s.address, s.user_agent AS "userAgent"`;
+
+/**
+ * Browsers that are signed in.
+ *
+ * Invariants:
+ * - The value of a cookie is kept as a hash only, and changes at each sign-in.
+ * - A session ends 30 days after its last use, 365 days after its begin, or with its account.
+ * - A session that was ended is gone for every replica with the commit; tokens that came of it are refused soon after.
+ */
+@Injectable()
+export class Sessions {
+  constructor(
+    @InjectRepository(SessionEntity) private readonly sessions: Repository<SessionEntity>,
+    private readonly revocations: RevocationNotice,
+  ) {}
+
+  /**
+   * Signs an account in, with a new cookie in any case. The session of the browser's old cookie goes on where it is of
+   * the same account, and ends otherwise.
+   *
+   * @param cookie the value that the browser has so far.
+   * @param password the PHC text that was verified: it must still be the account's.
+   * @throws Refusal `credentials` where the account is disabled, or has another password by now.
+   */
+  async begin(accountId: string, visitor: Visitor, cookie = '', password?: string | null): Promise<NewSession> {
+    const [secret, before] = [newSecret(), hashOfSecret(cookie)];
+    const { address, userAgent } = {
+      address: visitor.address.slice(0, 64),
+      userAgent: visitor.userAgent.slice(0, 400),
+    };
+    const made = { accountId, cookie: secret };
+    const { renewed, begun } = await this.sessions.manager.transaction(async (manager) => {
+      await hold(manager, accountId, password ?? null);
+      const by = { hash: hashOf(secret), accountId, address, userAgent };
+      const goesOn = before && (await renew(manager, before, by));
+      return goesOn ? { renewed: goesOn } : { begun: await insert(manager, by) };
+    });
+    if (renewed) return { ...made, ...renewed };
+    if (cookie) await this.endByCookie(cookie);
+    await this.sessions.query(
+      `DELETE FROM account.sessions WHERE account_id = $1 AND id IN (
+         SELECT id FROM account.sessions WHERE account_id = $1 ORDER BY last_used_at DESC, id OFFSET $2)`,
+      [accountId, mostSessions],
+    );
+    return { ...made, ...begun };
+  }
+
+  /** The session of a cookie, which counts as used; none where the account is disabled. */
+  async find(cookie: string): Promise<Session | undefined> {
+    const hash = hashOfSecret(cookie);
+    if (!hash) return undefined;
+    const [session] = await this.rows<Session & { stale: boolean }>(
+      `SELECT ${columns}, s.last_used_at < now() - interval '1 hour' AS stale
+       FROM account.sessions s JOIN account.accounts a ON a.id = s.account_id
+       WHERE s.hash = $1 AND s.expires_at > now() AND a.disabled_at IS NULL`,
+      [hash],
+    );
+    if (!session) return undefined;
+    const { stale, ...found } = session;
+    if (stale) await this.touch(hash);
+    return withDates(found);
+  }
+
+  /** The sessions of an account, the last used first. */
+  async list(accountId: string): Promise<Session[]> {
+    const found = await this.rows<Session>(
+      `SELECT ${columns} FROM account.sessions s WHERE s.account_id = $1 AND s.expires_at > now()
+       ORDER BY s.last_used_at DESC, s.id LIMIT $2`,
+      [accountId, mostSessions],
+    );
+    return found.map(withDates);
+  }
+
+  /** Ends one session of an account. @returns whether there was one. */
+  async end(accountId: string, id: string): Promise<boolean> {
+    if (!guidSchema.safeParse(id).success) return false;
+    const { affected } = await this.sessions.delete({ accountId, id });
+    if (affected) await this.revocations.give([{ kind: 'session', id }]);
+    return Boolean(affected);
+  }
+
+  /** Signs a browser out. @returns the session that it had. */
+  async endByCookie(cookie: string): Promise<string | undefined> {
+    const hash = hashOfSecret(cookie);
+    if (!hash) return undefined;
+    const [ended] = await this.rows<{ id: string }>('DELETE FROM account.sessions WHERE hash = $1 RETURNING id', [
+      hash,
+    ]);
+    if (ended) await this.revocations.give([{ kind: 'session', id: ended.id }]);
+    return ended?.id;
+  }
+
+  /** Writes down that a session is used, for all requests of an hour once. */
+  private async touch(hash: Buffer): Promise<void> {
+    await this.sessions.query(
+      `UPDATE account.sessions SET last_used_at = now(),
+         expires_at = least(created_at + interval '365 days', now() + interval '30 days')
+       WHERE hash = $1 AND last_used_at < now() - interval '1 hour'`,
+      [hash],
+    );
+  }
+
+  private rows<Row>(statement: string, values: unknown[]): Promise<Row[]> {
+    return rowsOf<Row>(this.sessions.manager, statement, values);
+  }
+}
+
+/**
+ * Keeps an account from being disabled and its password from being changed until the transaction's end: both sign out what
+ * was committed before, and nothing is begun after them.
+ */
+async function hold(manager: EntityManager, accountId: string, password: string | null): Promise<void> {
+  const held = await rowsOf(
+    manager,
+    `SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2)
+     FOR SHARE`,
+    [accountId, password],
+  );
+  if (held.length === 0) throw new Refusal('credentials');
+}
+
+interface Begun extends Visitor {
+  readonly hash: Buffer;
+  readonly accountId: string;
+}
+
+/** Gives the session of an old cookie a new one. */
+async function renew(manager: EntityManager, before: Buffer, { hash, accountId, address, userAgent }: Begun) {
+  const [renewed] = await rowsOf<{ id: string; expiresAt: string }>(
+    manager,
+    `UPDATE account.sessions SET hash = $2, authenticated_at = now(), last_used_at = now(), address = $4,
+       user_agent = $5, expires_at = least(created_at + interval '365 days', now() + interval '30 days')
+     WHERE hash = $1 AND account_id = $3 AND expires_at > now() RETURNING id, expires_at AS "expiresAt"`,
+    [before, hash, accountId, address, userAgent],
+  );
+  return renewed && { id: renewed.id, expiresAt: new Date(renewed.expiresAt) };
+}
+
+async function insert(manager: EntityManager, { hash, accountId, address, userAgent }: Begun) {
+  const id = randomUUID();
+  const [session] = await rowsOf<{ expiresAt: string }>(
+    manager,
+    `INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
+     VALUES ($1, $2, $3, now() + interval '30 days', $4, $5) RETURNING expires_at AS "expiresAt"`,
+    [hash, id, accountId, address, userAgent],
+  );
+  return { id, expiresAt: new Date((session as { expiresAt: string }).expiresAt) };
+}
+
+function withDates(session: Session): Session {
+  const { createdAt, authenticatedAt, lastUsedAt, expiresAt } = session;
+  const date = (stamp: Date) => new Date(stamp);
+  return {
+    ...session,
+    createdAt: date(createdAt),
+    authenticatedAt: date(authenticatedAt),
+    lastUsedAt: date(lastUsedAt),
+    expiresAt: date(expiresAt),
+  };
+}

@@ -1,0 +1,18 @@
+import { Injectable } from '@nestjs/common';
+import { KnownBrowsers } from './known-browsers.js';
+import { SignInLimits } from './limits.js';
+import type { Browser } from './sign-in.js';
+
+/** What keeps strangers out and lets those who are known in. */
+@Injectable()
+export class SignInGuard {
+  constructor(
+    readonly limits: SignInLimits,
+    readonly browsers: KnownBrowsers,
+  ) {}
+
+  of(name: string, { address, device: cookie }: Browser) {
+    const device = this.browsers.deviceOf(name, cookie);
+    return { device, standing: this.browsers.standing(address, device) };
+  }
+}

@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { TOTP } from 'otpauth';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { Accounts } from './accounts.js';
+import { Passwords } from './passwords.js';
+import { RecoveryCodes } from './recovery-codes.js';
+import { Refusal } from './refusal.js';
+import { Sessions } from './sessions.js';
+import { type Browser, type NeedsCode, SignIn, type SignedIn } from './sign-in.js';
+import { Totp } from './totp.js';
+
+const password = 'an unusual sentence';
+
+let world: PeopleWorld;
+let accounts: Accounts;
+let signIn: SignIn;
+let sessions: Sessions;
+let name: string;
+let accountId: string;
+let browser: Browser;
+
+/** An address that no other test counts tries of. */
+let address = 0;
+const newBrowser = (): Browser => ({ address: `10.0.${(address += 1) >> 8}.${address & 255}`, userAgent: 'Firefox' });
+
+beforeAll(async () => {
+  world = await openPeople();
+  [accounts, signIn, sessions] = [world.app.get(Accounts), world.app.get(SignIn), world.app.get(Sessions)];
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  name = `ann-${randomUUID()}`;
+  const made = await world.app.get(Passwords).hash(password, 'known');
+  accountId = (await accounts.create({ name, password: made })).id;
+  browser = newBrowser();
+});
+
+async function signedIn(from = browser, as = { name, password }): Promise<SignedIn> {
+  return (await signIn.signIn(as, from)) as SignedIn;
+}
+const refusal = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'none',
+    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
+  );
+const wrong = (from: Browser, as = name) => refusal(signIn.signIn({ name: as, password: 'a wrong sentence' }, from));
+
+describe('sign-in', () => {
+  it('gives a session whose cookie is kept as a hash only', async () => {
+    const { session } = await signedIn();
+    expect(await sessions.find(session.cookie)).toMatchObject({ id: session.id, accountId, userAgent: 'Firefox' });
+    const { rows } = await world.owner.query('SELECT s::text AS row FROM account.sessions s');
+    expect(JSON.stringify(rows)).not.toContain(session.cookie);
+  });
+
+  it('knows a name in any letter case, and a password however its letters are composed', async () => {
+    await world.owner.query('UPDATE account.accounts SET password = $2 WHERE id = $1', [
+      accountId,
+      await world.app.get(Passwords).hash('Äußerst ungewöhnlich'.normalize('NFD'), 'known'),
+    ]);
+    const as = { name: name.toUpperCase(), password: 'Äußerst ungewöhnlich'.normalize('NFC') };
+    expect((await signedIn(browser, as)).session.accountId).toBe(accountId);
+  });
+
+  it('refuses unknown, wrong, disabled and those without a password in the same way', async () => {
+    const disabled = await accounts.create({ name: `d-${randomUUID()}`, password: await hashed() });
+    await accounts.disable(disabled.id);
+    const none = await accounts.create({ name: `n-${randomUUID()}` });
+    const tries = [
+      { name, password: 'a wrong sentence' },
+      { name: 'nobody', password },
+      { name: 'no such\0name', password },
+      { name: disabled.name as string, password },
+      { name: none.name as string, password },
+      { name: none.name as string, password: '' },
+      { name, password: 'x'.repeat(1_001) },
+    ];
+    const refusals = await Promise.all(tries.map((as) => refusal(signIn.signIn(as, newBrowser()))));
+    expect(refusals).toEqual(tries.map(() => 'credentials'));
+  });
+
+  it('rotates the cookie: the one from before is of no use, and the session goes on', async () => {
+    const first = await signedIn();
+    const second = await signedIn({ ...browser, session: first.session.cookie });
+    expect(second.session.id).toBe(first.session.id);
+    expect(await sessions.find(first.session.cookie)).toBeUndefined();
+    expect(await sessions.find(second.session.cookie)).toMatchObject({ id: first.session.id });
+  });
+
+  it('ends the session of another account in the same browser', async () => {
+    const other = await accounts.create({ name: `o-${randomUUID()}`, password: await hashed() });
+    const first = await signedIn();
+    const as = { name: other.name as string, password };
+    const second = await signedIn({ ...browser, session: first.session.cookie }, as);
+    expect(await sessions.find(first.session.cookie)).toBeUndefined();
+    expect(await sessions.find(second.session.cookie)).toMatchObject({ accountId: other.id });
+    expect(await world.revoked()).toContain(`session:${first.session.id}`);
+  });
+
+  const hashed = () => world.app.get(Passwords).hash(password, 'known');
+});
+
+describe('a second factor', () => {
+  let secret: string;
+  beforeEach(async () => {
+    const begun = await world.app.get(Totp).begin(accountId);
+    ({ secret } = begun);
+    await world.app.get(Totp).confirm(accountId, codeAt(0));
+  });
+  const codeAt = (step: number) => new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
+  const ticket = async () => ((await signIn.signIn({ name, password }, browser)) as NeedsCode).ticket;
+
+  it('is asked for after the password, and lets nobody in before', async () => {
+    expect(await signIn.signIn({ name, password }, browser)).toEqual({ needs: 'totp', ticket: expect.any(String) });
+    const { session } = await signIn.withCode(await ticket(), codeAt(1), browser);
+    expect(session.accountId).toBe(accountId);
+  });
+
+  it('counts a code once, however many come with it at the same time', async () => {
+    const tickets = await Promise.all(Array.from({ length: 8 }, () => ticket()));
+    const code = codeAt(1);
+    const known = await world.app.get(SignIn).forAccount(accountId, browser);
+    const from = { ...browser, device: known.device };
+    const outcomes = await Promise.all(tickets.map((one) => refusal(signIn.withCode(one, code, from))));
+    expect(outcomes.sort()).toEqual([...Array.from({ length: 7 }, () => 'code'), 'none']);
+  });
+
+  it('counts no code that is older than one that counted', async () => {
+    await signIn.withCode(await ticket(), codeAt(1), browser);
+    expect(await refusal(signIn.withCode(await ticket(), codeAt(0), browser))).toBe('code');
+  });
+
+  it('is kept sealed', async () => {
+    const { rows } = await world.owner.query('SELECT totp_secret FROM account.accounts WHERE id = $1', [accountId]);
+    const kept = (rows as { totp_secret: Buffer }[])[0]?.totp_secret as Buffer;
+    expect(kept.toString('latin1')).not.toContain(secret);
+  });
+
+  it('is counted: ten wrong codes of an account, and none is looked at for a while', async () => {
+    for (let count = 0; count < 10; count += 1)
+      expect(await refusal(signIn.withCode(await ticket(), '000000', newBrowser()))).toBe('code');
+    expect(await refusal(signIn.withCode(await ticket(), codeAt(0), newBrowser()))).toBe('limited');
+  });
+
+  it('can be replaced by a recovery code, once, which ends all other sessions', async () => {
+    const before = await signIn.forAccount(accountId, browser);
+    const [code = ''] = await world.app.get(RecoveryCodes).make(accountId);
+    const [one, two] = [await ticket(), await ticket()];
+    const { session } = await signIn.withRecoveryCode(one, code.toUpperCase().replaceAll('-', ' '), browser);
+    expect(await sessions.find(session.cookie)).toBeDefined();
+    expect(await sessions.find(before.session.cookie)).toBeUndefined();
+    expect(await refusal(signIn.withRecoveryCode(two, code, browser))).toBe('code');
+    expect(await world.revoked()).toContain(`user:${accountId}`);
+  });
+
+  it('takes no ticket that was not given, is for another purpose, or of a password that was changed since', async () => {
+    const mine = await ticket();
+    const { device } = await signIn.forAccount(accountId, browser);
+    await world.owner.query(`UPDATE account.accounts SET password = 'another' WHERE id = $1`, [accountId]);
+    const refusals = await Promise.all(
+      ['', 'x', device, mine].map((one) => refusal(signIn.withCode(one, codeAt(0), browser))),
+    );
+    expect(refusals).toEqual(['ticket', 'ticket', 'ticket', 'ticket']);
+  });
+});
+
+describe('the limits of sign-in', () => {
+  it('refuse the eleventh wrong password in a row, and also the right one then', async () => {
+    for (let count = 0; count < 10; count += 1) expect(await wrong(browser)).toBe('credentials');
+    expect(await wrong(browser)).toBe('limited');
+    expect(await refusal(signIn.signIn({ name, password }, browser))).toBe('limited');
+  });
+
+  it('count those that come at the same time, too', async () => {
+    const outcomes = await Promise.all(Array.from({ length: 30 }, () => wrong(browser)));
+    expect(outcomes.filter((outcome) => outcome !== 'limited').length).toBeLessThanOrEqual(10);
+  });
+
+  it('begin anew after a success', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      for (let count = 0; count < 9; count += 1) await wrong(browser);
+      await signedIn();
+    }
+  });
+
+  it("let strangers do what they will: the person signs in from elsewhere, and from the strangers' network with a browser that is known", async () => {
+    const known = await signedIn(browser);
+    const strangers = newBrowser();
+    for (let count = 0; count < 15; count += 1) await wrong(strangers);
+    await Promise.all(Array.from({ length: 100 }, (_, count) => wrong(strangers, `nobody-${count}`)));
+    expect(await refusal(signIn.signIn({ name, password }, strangers))).toBe('limited');
+    expect(await refusal(signIn.signIn({ name, password }, newBrowser()))).toBe('none');
+    expect(await refusal(signIn.signIn({ name, password }, { ...strangers, device: known.device }))).toBe('none');
+  });
+
+  it('do not take a known browser of one person for that of another', async () => {
+    const other = await signIn.forAccount((await accounts.create({ name: `o-${randomUUID()}` })).id, newBrowser());
+    for (let count = 0; count < 10; count += 1) await wrong({ ...browser, device: other.device });
+    expect(await wrong({ ...browser, device: other.device })).toBe('limited');
+    expect(await wrong(browser)).toBe('limited');
+  });
+
+  it('count a network of IPv6 as one', async () => {
+    for (let count = 0; count < 10; count += 1) await wrong({ ...browser, address: `2001:db8:1:2::${count}` });
+    expect(await wrong({ ...browser, address: '2001:db8:1:2:ffff::1' })).toBe('limited');
+  });
+
+  it('hold in the process while Redis is away, and sign-in works', async () => {
+    const alone = await openPeople();
+    try {
+      await alone.redis.stop();
+      const made = await alone.app.get(Passwords).hash(password, 'known');
+      await alone.app.get(Accounts).create({ name, password: made });
+      const service = alone.app.get(SignIn);
+      expect(await service.signIn({ name, password }, browser)).toHaveProperty('session');
+      const outcomes: string[] = [];
+      for (let count = 0; count < 11; count += 1)
+        outcomes.push(await refusal(service.signIn({ name, password: 'a wrong sentence' }, browser)));
+      expect(outcomes).toEqual([...Array.from({ length: 10 }, () => 'credentials'), 'limited']);
+    } finally {
+      await alone.close();
+    }
+  });
+});

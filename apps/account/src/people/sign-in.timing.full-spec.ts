@@ -1,0 +1,49 @@
+import { performance } from 'node:perf_hooks';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { Accounts } from './accounts.js';
+import { Passwords } from './passwords.js';
+import { SignIn } from './sign-in.js';
+
+let world: PeopleWorld;
+
+beforeAll(async () => {
+  world = await openPeople();
+  const accounts = world.app.get(Accounts);
+  const hashed = () => world.app.get(Passwords).hash('an unusual sentence', 'known');
+  await accounts.create({ name: 'known', password: await hashed() });
+  await accounts.create({ name: 'without' });
+  const { id } = await accounts.create({ name: 'disabled', password: await hashed() });
+  await accounts.disable(id);
+});
+afterAll(() => world.close());
+
+const kinds = ['known', 'unknown', 'disabled', 'without'];
+const tries = 200;
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] as number;
+}
+
+it('a wrong password takes the same time for known, unknown and disabled names and those without one: medians within 5 %', async () => {
+  const signIn = world.app.get(SignIn);
+  const times = new Map(kinds.map((kind): [string, number[]] => [kind, []]));
+  for (let count = 0; count < tries + 5; count += 1) {
+    // Each kind in turn, beginning with another one each time, so that what the machine does meanwhile meets all alike.
+    for (const at of kinds.keys()) {
+      const name = kinds[(at + count) % kinds.length] as string;
+      const browser = { address: `10.${count >> 8}.${count & 255}.${at}`, userAgent: '' };
+      const begun = performance.now();
+      await expect(signIn.signIn({ name, password: 'a wrong sentence' }, browser)).rejects.toMatchObject({
+        code: 'credentials',
+      });
+      // The first ones load what later ones have.
+      if (count >= 5) times.get(name)?.push(performance.now() - begun);
+    }
+  }
+  const medians = Object.fromEntries([...times].map(([kind, values]) => [kind, median(values)]));
+  console.log(medians);
+  const known = medians['known'] as number;
+  const apart = kinds.filter((kind) => Math.abs((medians[kind] as number) / known - 1) >= 0.05);
+  expect({ apart, medians }).toMatchObject({ apart: [] });
+}, 600_000);

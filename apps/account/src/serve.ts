@@ -1,0 +1,86 @@
+import { setTimeout } from 'node:timers/promises';
+import { services } from '#contracts';
+import { createEdge, listen, RateLimits } from '#edge';
+import { connectRedis, handlerMetrics, type Log, nestLogger, type Running } from '#runtime';
+import { RevocationWriter, traceCalls, traceHandlers, type WaitFor } from '#runtime';
+import { watchClient, watchPool, watchReplica, watchRevocations, watchSignIns } from '#runtime';
+import { openDatabase, takeRequestsWhileAvailable } from '#runtime/service';
+import { StreamClient, StreamServer } from '#transport';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { AccountConfig } from './account.config.js';
+import { AccountModule } from './account.module.js';
+import { serverOptions } from './http/server.options.js';
+import { Issuer } from './issuer/issuer.js';
+import { PageFailures } from './pages/page.failure.js';
+import { PageRoutes } from './pages/page.routes.js';
+import { Passwords } from './people/passwords.js';
+import { SignIn } from './people/sign-in.js';
+
+/** How long a command to Redis may take, in milliseconds: what needs one has something to fall back on. */
+const redisLimitMs = 250;
+
+/**
+ * Starts the account app: pages and issuer by HTTP, and a replica of the service `account`, in one process. It waits for
+ * Postgres and its migrations, and serves from then on: whatever is away then, pages say so.
+ */
+export async function serve(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<Running> {
+  const database = await openDatabase('account', config, log, waitFor);
+  const connect = () => connectRedis(config);
+  const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
+  traceCalls(client);
+  // Rejects only when the client is closed first.
+  void client.connect().catch(() => {});
+  const redis = connectRedis(config, { commandTimeout: redisLimitMs });
+  // Failures are handled where a command is sent.
+  redis.on('error', () => {});
+  // Who signs in by the operator's provider registers there.
+  const own = config.SIGN_IN_ISSUER === undefined ? config : { ...config, REGISTRATION: 'closed' as const };
+  const module = AccountModule.of({ config: own, log, database, client, redis });
+  const limits = new RateLimits(config, log);
+  // There before the first request is.
+  let issuer: Issuer | undefined;
+  const adapter = await createEdge(serverOptions(config, log, limits, (request) => issuer?.listener(request)));
+  const routes = new PageRoutes(adapter.getInstance());
+  const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
+    logger: nestLogger(log),
+    bodyParser: false,
+  });
+  nest.useGlobalFilters(new PageFailures(log, routes));
+  issuer = nest.get(Issuer);
+  const strategy = new StreamServer({
+    service: 'account',
+    connect,
+    log,
+    maxInFlight: config.MAX_IN_FLIGHT,
+    onHandled: handlerMetrics(),
+  });
+  traceHandlers(strategy);
+  watchReplica(() => strategy.counters);
+  watchClient(() => client.counters);
+  watchPeople(nest);
+  watchPool(() => database.connections);
+  takeRequestsWhileAvailable(strategy, database.availability, log);
+  nest.connectMicroservice({ strategy });
+  await nest.startAllMicroservices();
+  const port = await listen(nest, config);
+  return {
+    facts: { port },
+    stop: async () => {
+      // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
+      await setTimeout(config.DRAIN_SECONDS * 1_000);
+      // Closes the data source, too.
+      await nest.close();
+      database.availability.close();
+      await client.close();
+      limits.close();
+      redis.disconnect();
+    },
+  };
+}
+
+function watchPeople(nest: NestFastifyApplication): void {
+  const [signIn, passwords, writer] = [nest.get(SignIn), nest.get(Passwords), nest.get(RevocationWriter)];
+  watchSignIns(() => ({ outcomes: signIn.outcomes, waiting: passwords.waiting }));
+  watchRevocations(() => writer.counts);
+}

@@ -1,0 +1,218 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import axe from 'axe-core';
+import pg from 'pg';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type App, AppStack, freshUser } from '#testing';
+
+const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+
+/** Headless and alone: no sandbox inside of containers, nothing fetched, no profile of anybody. */
+const args = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** How long one step of a browser may take, in milliseconds: they take a tenth of a second. */
+const stepMs = 30_000;
+
+export const password = 'correct horse battery';
+
+/** A port that is free now: the origin has to be known before the app starts. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** A real browser, with nothing of anybody in it. A missing one is an error. */
+export const launchBrowser = (): Promise<Browser> => chromium.launch({ executablePath, args });
+
+/** A real browser in front of the built account app, on Postgres and Redis of their own. */
+export class AccountBrowser {
+  private readonly contexts: BrowserContext[] = [];
+  /** What pages tried and their policy forbids. */
+  private readonly violations: string[] = [];
+
+  private constructor(
+    readonly stack: AppStack,
+    readonly origin: string,
+    readonly database: pg.Client,
+    private readonly browser: Browser,
+  ) {}
+
+  /** @param apps beside the account app. */
+  static async open(environment: Readonly<Record<string, string>> = {}, apps: readonly App[] = []) {
+    const browser = await launchBrowser();
+    const stack = await AppStack.open();
+    const origin = `http://127.0.0.1:${await freePort()}`;
+    const database = new pg.Client({ connectionString: stack.postgres.url });
+    // Ends with its server in tests of faults.
+    database.on('error', () => {});
+    const world = new AccountBrowser(stack, origin, database, browser);
+    try {
+      await database.connect();
+      const own = { PUBLIC_URL: origin, PORT: new URL(origin).port, ...environment };
+      await Promise.all([stack.start(['account'], own), stack.start(apps)]);
+      return world;
+    } catch (error) {
+      await world.close();
+      throw error;
+    }
+  }
+
+  /** A person's browser, without a cookie and without scripts: no page needs any. */
+  async visitor(options: BrowserContextOptions = {}): Promise<Page> {
+    const defaults = { baseURL: this.origin, locale: 'en-GB', javaScriptEnabled: false };
+    const context = await this.browser.newContext({ ...defaults, ...options });
+    context.setDefaultTimeout(stepMs);
+    this.contexts.push(context);
+    const page = await context.newPage();
+    page.on('console', (message) => {
+      if (/Content Security Policy|Refused to/.test(message.text())) this.violations.push(message.text());
+    });
+    return page;
+  }
+
+  /** The path of a new link, as the operator or a mail has it. */
+  async link(kind: 'first' | 'invite' | 'reset' | 'verify', of: { accountId?: string; email?: string } = {}) {
+    const secret = randomBytes(32).toString('base64url');
+    await this.database.query(
+      `INSERT INTO account.links (hash, kind, account_id, email, expires_at)
+       VALUES ($1, $2, $3, $4, now() + interval '1 hour')`,
+      [createHash('sha256').update(secret).digest(), kind, of.accountId ?? null, of.email ?? null],
+    );
+    return `/links/${secret}`;
+  }
+
+  /** A person with a new account, signed in: by an invitation, as anybody would. */
+  async person(
+    options: BrowserContextOptions = {},
+    name = freshUser(),
+  ): Promise<{ page: Page; name: string; id: string }> {
+    const page = await this.visitor(options);
+    await page.goto(await this.link('invite'));
+    await page.locator('[name=name]').fill(name);
+    await page.locator('[name=password]').fill(password);
+    await page.locator('main button').click();
+    await page.waitForURL('/');
+    const { rows } = await this.database.query('SELECT id FROM account.accounts WHERE name = $1', [name]);
+    return { page, name, id: (rows[0] as { id: string }).id };
+  }
+
+  /** Registers an app, as those do that have never seen this server (RFC 7591). @returns its id. */
+  async app(name: string, redirectUri: string): Promise<string> {
+    const answer = await this.post('/reg', JSON.stringify({ client_name: name, redirect_uris: [redirectUri] }));
+    return (answer as { client_id: string }).client_id;
+  }
+
+  /** Where an app sends its person's browser, and the secret with which it fetches its tokens then (RFC 7636). */
+  authorization(clientId: string, redirectUri: string): { path: string; verifier: string } {
+    const verifier = randomBytes(32).toString('base64url');
+    const query = new URLSearchParams({
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'openid read:subscriptions write:subscriptions offline_access',
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      state: 'a-state',
+    });
+    return { path: `/auth?${query.toString()}`, verifier };
+  }
+
+  /** Begins to sign a device in (RFC 8628, 3.1). */
+  async device(): Promise<{ user_code: string; device_code: string; verification_uri_complete: string }> {
+    const form = new URLSearchParams({
+      client_id: 'podcast-sync-cli',
+      scope: 'read:subscriptions write:subscriptions',
+    });
+    return (await this.post('/device/auth', form)) as Awaited<ReturnType<AccountBrowser['device']>>;
+  }
+
+  /** Asks for tokens. */
+  token(parameters: Record<string, string>): Promise<Record<string, unknown>> {
+    return this.post('/token', new URLSearchParams(parameters)) as Promise<Record<string, unknown>>;
+  }
+
+  /** Begins a login flow, as the process at which apps ask for one. @returns the path for the browser, and the token. */
+  async loginFlow(userAgent: string): Promise<{ path: string; token: string }> {
+    const [token, login] = [randomBytes(32), randomBytes(32)].map((bytes) => bytes.toString('base64url')) as [
+      string,
+      string,
+    ];
+    const hashed = (value: string) => createHash('sha256').update(value).digest();
+    await this.database.query(
+      `INSERT INTO account.logins (poll_hash, login_hash, user_agent, address, network, server, expires_at)
+       VALUES ($1, $2, $3, '192.0.2.7', '192.0.2.7', 'https://podcasts.example', now() + interval '20 minutes')`,
+      [hashed(token), hashed(login), userAgent],
+    );
+    return { path: `/login/v2/flow/${login}`, token };
+  }
+
+  private async post(path: string, body: string | URLSearchParams): Promise<unknown> {
+    const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : undefined;
+    const answer = await fetch(this.origin + path, { method: 'POST', body, ...(headers && { headers }) });
+    return answer.json();
+  }
+
+  /** Makes every sign-in of a person so old that approvals ask for a new one. */
+  async age(accountId: string): Promise<void> {
+    const statement = `UPDATE account.sessions SET authenticated_at = now() - interval '6 minutes' WHERE account_id = $1`;
+    await this.database.query(statement, [accountId]);
+  }
+
+  /** @throws where a page tried what its policy forbids. */
+  async close(): Promise<void> {
+    await this.database.end().catch(() => {});
+    await this.browser.close();
+    await this.stack.close();
+    if (this.violations.length > 0) throw new Error(this.violations.join('\n'));
+  }
+}
+
+/** A finding of axe, short enough to be read in a failed test. */
+export interface Finding {
+  readonly rule: string;
+  readonly targets: readonly string[];
+  readonly help: string;
+}
+
+/**
+ * What axe finds on a page (WCAG 2.2 A and AA, and its best practices). Runs where the page's policy allows no script.
+ *
+ * @param rule it alone is looked at.
+ */
+export async function findings(page: Page, rule?: string): Promise<Finding[]> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Runtime.evaluate', { expression: axe.source });
+  const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+    expression: `axe.run(${JSON.stringify(rule === undefined ? {} : { runOnly: [rule] })}).then(({ violations, incomplete }) => [...violations, ...incomplete]
+      .map(({ id, help, nodes }) => ({ rule: id, help, targets: nodes.map(({ target }) => target.join(' ')) })))`,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  await session.detach();
+  if (exceptionDetails) throw new Error(`axe did not run: ${exceptionDetails.text}`);
+  return result.value as Finding[];
+}
+
+/** Whether all of a page fits into the width of the screen. */
+export async function fits(page: Page): Promise<boolean> {
+  const session = await page.context().newCDPSession(page);
+  const { result } = await session.send('Runtime.evaluate', {
+    expression: 'document.documentElement.scrollWidth <= document.documentElement.clientWidth',
+  });
+  await session.detach();
+  return result.value === true;
+}

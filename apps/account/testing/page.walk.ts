@@ -1,0 +1,153 @@
+import { Secret, TOTP } from 'otpauth';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { type AccountBrowser, password } from './account.browser.js';
+
+/** One page in one state. */
+export interface Step {
+  readonly name: string;
+  readonly page: Page;
+}
+
+/** RFC 8628, 3.4. */
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+
+const press = (page: Page) => page.locator('main form button').last().click();
+
+/** The code that an authenticator app shows for the key on the page. */
+export async function codeOn(page: Page): Promise<string> {
+  const key = (await page.locator('.secret').first().textContent()) ?? '';
+  return new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) }).generate();
+}
+
+/** Opens every page, in each state that looks its own way. The server registers whoever wants, and sends mail. */
+export async function* everyPage(world: AccountBrowser, options: BrowserContextOptions): AsyncGenerator<Step> {
+  yield* strangersPages(world, await world.visitor(options));
+  const { page, name, id } = await world.person(options);
+  yield* accountPages(world, page, name);
+  yield* approvalPages(world, page);
+  yield* secondStepPages(world, page, name, id);
+}
+
+async function* strangersPages(world: AccountBrowser, page: Page): AsyncGenerator<Step> {
+  for (const path of ['/sign-in', '/register', '/forgot', '/recover', '/nothing', '/sign-in?notice=out']) {
+    await page.goto(path);
+    yield { name: path.slice(1).replace('?', '-'), page };
+  }
+  await page.goto('/sign-in');
+  await page.locator('[name=name]').fill('nobody');
+  await page.locator('[name=password]').fill('not the password');
+  await press(page);
+  yield { name: 'sign-in-refused', page };
+  await page.goto(await world.link('first'));
+  yield { name: 'first', page };
+  await page.goto(await world.link('invite'));
+  yield { name: 'invite', page };
+  await page.locator('[name=name]').fill('not a name');
+  await page.locator('[name=password]').fill('long enough to be one');
+  await press(page);
+  yield { name: 'invite-refused-name', page };
+  await page.locator('[name=name]').fill('a.name');
+  await page.locator('[name=password]').fill('short');
+  await press(page);
+  yield { name: 'invite-refused-password', page };
+  await page.goto('/links/wrong');
+  yield { name: 'link-gone', page };
+  await page.goto('/forgot');
+  await page.locator('[name=name]').fill('nobody');
+  await press(page);
+  yield { name: 'forgot-sent', page };
+  await page.goto('/auth?client_id=nobody');
+  yield { name: 'issuer-error', page };
+}
+
+async function* accountPages(world: AccountBrowser, page: Page, name: string): AsyncGenerator<Step> {
+  yield { name: 'home-new', page };
+  for (const path of ['password', 'totp', 'recovery-codes', 'app-passwords', 'email', 'erase', 'device']) {
+    await page.goto(`/${path}`);
+    yield { name: path, page };
+  }
+  await page.goto('/recovery-codes');
+  await press(page);
+  yield { name: 'recovery-codes-shown', page };
+  await page.goto('/app-passwords');
+  await page.locator('[name=label]').fill('AntennaPod on my phone');
+  await press(page);
+  yield { name: 'app-password-shown', page };
+  await page.goto('/email');
+  await page.locator('[name=email]').fill('person@example.com');
+  await press(page);
+  yield { name: 'email-sent', page };
+  await page.goto('/password');
+  await page.locator('[name=current]').fill('not the password');
+  await page.locator('[name=password]').fill('another good password');
+  await press(page);
+  yield { name: 'password-refused', page };
+  await page.goto('/erase');
+  await page.locator('[name=name]').fill('somebody else');
+  await press(page);
+  yield { name: 'erase-refused', page };
+  await page.goto(`/sign-in?next=/password`);
+  yield { name: 'sign-in-again', page };
+  const { rows } = await world.database.query('SELECT id FROM account.accounts WHERE name = $1', [name]);
+  const { id: accountId } = rows[0] as { id: string };
+  await world.database.query(
+    `INSERT INTO account.devices (account_id, id, caption, type) VALUES ($1, 'phone-1', 'My phone', 'mobile')`,
+    [accountId],
+  );
+  await page.goto('/');
+  yield { name: 'home-devices', page };
+  await page.goto(await world.link('reset', { accountId }));
+  yield { name: 'reset', page };
+  await page.goto(await world.link('verify', { accountId, email: 'person@example.com' }));
+  yield { name: 'verify', page };
+  await press(page);
+  yield { name: 'verified', page };
+}
+
+async function* approvalPages(world: AccountBrowser, page: Page): AsyncGenerator<Step> {
+  const app = await world.app('Podcatcher', 'com.example.podcatcher:/callback');
+  await page.goto(world.authorization(app, 'com.example.podcatcher:/callback').path);
+  yield { name: 'consent', page };
+  await page.goto('/device');
+  await page.locator('[name=user_code]').fill('WRONG');
+  await press(page);
+  yield { name: 'device-unknown', page };
+  const { verification_uri_complete: link, device_code } = await world.device();
+  await page.goto(link);
+  await press(page);
+  yield { name: 'device-approval', page };
+  await page.locator('[value=allow]').click();
+  yield { name: 'device-allowed', page };
+  await world.token({ grant_type: deviceGrant, client_id: 'podcast-sync-cli', device_code });
+  const flow = await world.loginFlow('Mozilla/5.0 (Android) Nextcloud-android/3.29');
+  await page.goto(flow.path);
+  yield { name: 'login-flow', page };
+  await page.locator('[value=deny]').click();
+  yield { name: 'login-flow-denied', page };
+}
+
+async function* secondStepPages(world: AccountBrowser, page: Page, name: string, id: string): AsyncGenerator<Step> {
+  await page.goto('/totp');
+  await page.locator('[name=code]').fill('000000');
+  await press(page);
+  yield { name: 'totp-refused', page };
+  await page.locator('[name=code]').fill(await codeOn(page));
+  await press(page);
+  await page.goto('/');
+  yield { name: 'home', page };
+  await page.goto('/totp/off');
+  yield { name: 'totp-off', page };
+  await world.database.query('DELETE FROM account.sessions WHERE account_id = $1', [id]);
+  await page.goto('/');
+  await page.locator('[name=name]').fill(name);
+  await page.locator('[name=password]').fill(password);
+  await press(page);
+  yield { name: 'code', page };
+  await page.locator('[name=code]').fill('000000');
+  await page.locator('main form button').first().click();
+  yield { name: 'code-refused', page };
+  await page.locator('summary').click();
+  await page.locator('[name=recovery]').fill('not a code');
+  await press(page);
+  yield { name: 'recovery-refused', page };
+}

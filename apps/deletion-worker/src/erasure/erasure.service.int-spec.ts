@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '#testing';
+import { call } from '../../../../libs/transport/testing/handler.call.js';
+import { ErasedUser } from '../../testing/erased.user.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+
+let world: WorkerWorld;
+beforeAll(async () => {
+  world = await openWorker();
+});
+afterAll(() => world.close());
+
+const request = async (userId: string) => (await world.erasures.request({ userId }, call())).status;
+const process = (userId: string, stopping = () => false) => world.erasures.process({ userId }, stopping);
+const record = async (userId: string) =>
+  (await world.owner.query('SELECT * FROM deletion.erasures WHERE user_id = $1', [userId])).rows[0] as Record<
+    string,
+    unknown
+  >;
+const clock = async (userId: string) =>
+  (await world.owner.query('SELECT * FROM sync.user_clock WHERE user_id = $1', [userId])).rows[0] as Record<
+    string,
+    unknown
+  >;
+
+/** A deletion that no relay has taken. */
+const unsent = expect.stringContaining('PENDING,"2025-01-01 00:00:00+00",0,') as string;
+
+/** Tables in which no user can have a row: what they hold is nobody's. */
+const ofNobody = ['account.clients', 'sync.events', 'sync.migrations'];
+
+describe('a user who is erased', () => {
+  it('leaves nothing in any table but the clock, which refuses them, and a record of the erasure', async () => {
+    const user = await ErasedUser.store(world.owner);
+    await request(user.id);
+    // The user of this test has rows wherever a user can have some.
+    const { rows } = await world.owner.query<{ name: string }>(
+      `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
+    );
+    const all = rows.map(({ name }) => name).filter((name) => !ofNobody.includes(name));
+    expect(Object.keys(await user.traces())).toEqual(all);
+    expect(await process(user.id)).toBe(true);
+    expect(Object.keys(await user.traces())).toEqual(['deletion.erasures', 'sync.user_clock']);
+    const finished = expect.any(Date) as Date;
+    expect(await record(user.id)).toEqual({
+      user_id: user.id,
+      status: 'SUCCESS',
+      requested: finished,
+      send: expect.any(Number) as number,
+      sent_at: expect.toSatisfy((sent) => sent === null || sent instanceof Date) as Date | null,
+      removed: '0',
+      finished,
+      cause: null,
+      origin: null,
+    });
+    expect(await clock(user.id)).toMatchObject({ refused: 3, answer_bytes: '0' });
+  });
+
+  it('takes nothing of anybody else along', async () => {
+    const [user, other] = [await ErasedUser.store(world.owner), await ErasedUser.store(world.owner)];
+    await request(user.id);
+    // The relay has numbered what is PENDING of both.
+    await eventually(async () => expect((await other.traces())['deletion.deletions']).not.toContainEqual(unsent));
+    const before = await other.traces();
+    await process(user.id);
+    expect(await other.traces()).toEqual(before);
+  });
+
+  it('of whom nothing is known is refused from then on', async () => {
+    const userId = randomUUID();
+    expect(await request(userId)).toBe('PENDING');
+    expect(await process(userId)).toBe(true);
+    expect(await clock(userId)).toMatchObject({ refused: 3 });
+  });
+});
+
+describe('a request for an erasure', () => {
+  it('that comes again is the same one, and after the end says SUCCESS', async () => {
+    const user = await ErasedUser.store(world.owner);
+    expect(await Promise.all(Array.from({ length: 20 }, () => request(user.id)))).toEqual(Array(20).fill('PENDING'));
+    const { requested } = await record(user.id);
+    expect(await process(user.id)).toBe(true);
+    expect(await request(user.id)).toBe('SUCCESS');
+    expect(await record(user.id)).toMatchObject({ status: 'SUCCESS', requested });
+  });
+
+  it('refuses the user in the same commit, also one who is disabled', async () => {
+    const user = await ErasedUser.store(world.owner);
+    await world.owner.query('SELECT sync.refuse_user($1, 1::smallint)', [user.id]);
+    await request(user.id);
+    expect(await clock(user.id)).toMatchObject({ refused: 2 });
+    await expect(world.service.read({ userId: user.id, deletionId: 1 })).rejects.toMatchObject({
+      code: 'unauthorized',
+    });
+    await expect(world.request(user.id, randomUUID())).rejects.toMatchObject({ code: 'unauthorized' });
+  });
+
+  it('begins anew what ended in FAILURE', async () => {
+    const user = await ErasedUser.store(world.owner);
+    await request(user.id);
+    await world.owner.query(`SELECT deletion.end_erasure($1, 'FAILURE', 'why', 0::smallint)`, [user.id]);
+    expect(await process(user.id)).toBe(false);
+    expect(await clock(user.id)).toMatchObject({ refused: 2 });
+    expect(await request(user.id)).toBe('PENDING');
+    expect(await process(user.id)).toBe(true);
+    expect(await record(user.id)).toMatchObject({ status: 'SUCCESS', cause: null });
+  });
+});
+
+describe('an erasure', () => {
+  it('that was not recorded does nothing', async () => {
+    const user = await ErasedUser.store(world.owner);
+    const before = await user.traces();
+    expect(await process(user.id)).toBe(false);
+    expect(await user.traces()).toEqual(before);
+  });
+
+  it('that is told to stop leaves the rest to another worker, after any step', async () => {
+    const user = await ErasedUser.store(world.owner, { subscriptions: 300, names: 8, episodes: 4_500 });
+    await request(user.id);
+    // Each attempt begins anew, and gets a step further than the one before it.
+    for (let steps = 0, isDone = false; !isDone; steps += 1)
+      isDone = await process(user.id, after(steps)).catch((error: { code: string }) => {
+        if (error.code !== 'unavailable') throw error;
+        return false;
+      });
+    expect(Object.keys(await user.traces())).toEqual(['deletion.erasures', 'sync.user_clock']);
+  });
+
+  it('that two workers have ends once', async () => {
+    const user = await ErasedUser.store(world.owner, { episodes: 5_000 });
+    await request(user.id);
+    const ended = await Promise.all([process(user.id), process(user.id), process(user.id)]);
+    expect(ended.filter(Boolean)).toHaveLength(1);
+    expect(Object.keys(await user.traces())).toEqual(['deletion.erasures', 'sync.user_clock']);
+  });
+
+  it('costs by what it removes: of a user with eight times as much each row costs as many pages', async () => {
+    const [some, many] = [await pagesOfRow(150), await pagesOfRow(1_200)];
+    console.log(`pages for each row: ${some.toFixed(1)} of 150 subscriptions, ${many.toFixed(1)} of 1,200`);
+    expect(many).toBeLessThan(2 * some);
+  }, 120_000);
+});
+
+/** Stops after some steps. */
+function after(steps: number): () => boolean {
+  let left = steps;
+  return () => (left -= 1) < 0;
+}
+
+/** How many pages Postgres looks at for each row of a user with so many subscriptions, each with ten names of each kind. */
+async function pagesOfRow(subscriptions: number): Promise<number> {
+  const user = await ErasedUser.store(world.owner, { subscriptions, names: 10, episodes: subscriptions });
+  // With the names of each, a pointer for every other one, and an episode in three tables.
+  const rows = subscriptions * 40;
+  const pages = async () => {
+    // Each connection reports what it read when it is told to, or seconds later.
+    const flush = 'SELECT pg_stat_force_next_flush()';
+    await world.owner.query(flush);
+    await world.database.dataSource.query(flush);
+    const { rows: read } = await world.owner.query<{ pages: number }>(
+      'SELECT (blks_hit + blks_read)::int AS pages FROM pg_stat_database WHERE datname = current_database()',
+    );
+    return (read[0] as { pages: number }).pages;
+  };
+  await request(user.id);
+  const before = await pages();
+  const started = performance.now();
+  await process(user.id);
+  console.log(`${rows} rows in ${(performance.now() - started).toFixed(0)} ms`);
+  return ((await pages()) - before) / rows;
+}

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type DatabaseWorld, openDatabase } from '../../../../libs/database/testing/database.world.js';
+
+// What the worker's login may do with records of erasures: docs/erasure.md, "Invariants".
+
+let world: DatabaseWorld;
+let worker: pg.Client;
+beforeAll(async () => {
+  world = await openDatabase('deletion');
+  worker = new pg.Client({ connectionString: world.urls.deletion });
+  await worker.connect();
+});
+afterAll(async () => {
+  await worker.end();
+  await world.close();
+});
+
+/** Every function that writes records of erasures, as it is called for one user. */
+const functions: Record<string, string> = {
+  record_erasure: `SELECT deletion.record_erasure($1::uuid, '{"requestId":"again"}')`,
+  take_erasures: 'SELECT * FROM deletion.take_erasures(1000, 0) WHERE user_id = $1::uuid',
+  take_erasures_again: 'SELECT * FROM deletion.take_erasures_again(ARRAY[$1::uuid], ARRAY[0])',
+  claim_erasure: 'SELECT * FROM deletion.claim_erasure($1::uuid)',
+  count_erased: 'SELECT deletion.count_erased($1::uuid, 7)',
+  end_erasure: `SELECT deletion.end_erasure($1::uuid, 'FAILURE', 'why', 0::smallint)`,
+};
+
+const stored = async (userId: string) =>
+  (
+    await world.owner.query(
+      'SELECT * FROM deletion.erasures JOIN sync.user_clock USING (user_id) WHERE user_id = $1::uuid',
+      [userId],
+    )
+  ).rows;
+
+it.each(Object.keys(functions))('an erasure that has ended in SUCCESS is never changed again: %s', async (name) => {
+  const userId = randomUUID();
+  await worker.query(`SELECT deletion.record_erasure($1, '{}')`, [userId]);
+  await worker.query(`SELECT deletion.end_erasure($1, 'SUCCESS', NULL, 0::smallint)`, [userId]);
+  const before = await stored(userId);
+  expect(before).toMatchObject([{ status: 'SUCCESS', refused: 3, origin: null }]);
+  await worker.query(functions[name] as string, [userId]);
+  expect(await stored(userId)).toEqual(before);
+});
+
+it('no function writes records that is not among these', async () => {
+  const { rows } = await world.owner.query<{ name: string }>(
+    "SELECT proname AS name FROM pg_proc WHERE pronamespace = 'deletion'::regnamespace AND proname ~ 'eras' ORDER BY 1",
+  );
+  expect(rows.map(({ name }) => name)).toEqual(Object.keys(functions).toSorted());
+});
+
+it.each([
+  `INSERT INTO deletion.erasures (user_id, requested) VALUES (gen_random_uuid(), now())`,
+  `UPDATE deletion.erasures SET status = 'PENDING', finished = NULL`,
+  'DELETE FROM deletion.erasures',
+  'UPDATE sync.user_clock SET refused = NULL',
+])('the worker writes them by these functions alone: not %s', async (sql) => {
+  await expect(worker.query(sql)).rejects.toMatchObject({ code: '42501' });
+});

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import type { Cluster } from 'ioredis';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connectRedis, createLog, redisConfig } from '#runtime';
+import { eventually, freshUser } from '#testing';
+import { type DatabaseWorld, openDatabase } from '../../../../libs/database/testing/database.world.js';
+import { RedisGroup } from '../../../../libs/transport/testing/redis.group.js';
+import { eventsIn } from '../../testing/event.follower.js';
+import { EventPublisher } from './event.publisher.js';
+import { EventRelay } from './event.relay.js';
+
+/** How long another server needs to be elected, and the relay to find it. */
+const failoverMs = 60_000;
+
+let world: DatabaseWorld;
+let group: RedisGroup;
+let redis: Cluster;
+let publisher: EventPublisher;
+beforeAll(async () => {
+  [world, group] = await Promise.all([openDatabase('deletion', true), RedisGroup.cluster()]);
+  const connect = () => connectRedis(redisConfig.parse(group.environment));
+  redis = connect() as Cluster;
+  redis.on('error', () => undefined);
+  const options = { maxEntries: 10_000, replicas: 1 };
+  publisher = new EventPublisher(connect(), connect(), options, createLog('test', 'silent'));
+});
+afterAll(async () => {
+  publisher.onApplicationShutdown();
+  redis.disconnect();
+  await Promise.all([world.close(), group.dispose()]);
+});
+
+/** A write of a new user. @returns the user. */
+async function write(): Promise<string> {
+  const userId = freshUser();
+  const one = { userId, requestId: randomUUID(), changes: ['episodes'] as const, smallAnswer: true };
+  await world.database.write({ ...one, remainingMs: () => 5_000 }, async () => 'done');
+  return userId;
+}
+
+it('what a replica has to have, a Redis Cluster still has after the master of the events was killed', async () => {
+  const relay = new EventRelay(world.database, publisher, createLog('test', 'silent'));
+  const users: string[] = [];
+  for (let n = 0; n < 10; n += 1) {
+    users.push(await write());
+    await eventually(async () => expect(await relay.announceBatch()).toBe(1));
+  }
+  await group.killMasterOf('events');
+  const last = await write();
+  // The replica is the master now, and has none of its own.
+  const refused = () => expect(relay.announceBatch()).rejects.toThrow('fewer than 1 replicas');
+  await eventually(refused, { timeout: failoverMs });
+  const found = (await eventsIn(redis)).map(({ user }) => user);
+  expect(found.slice(0, users.length)).toEqual(users);
+  expect(found.at(-1)).toBe(last);
+  expect((await world.owner.query('SELECT FROM sync.events')).rowCount).toBe(1);
+}, 150_000);

@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type EventKind, eventKinds } from '#contracts';
+import { eventually, freshUser } from '#testing';
+import { EventFollower, note } from '../../testing/event.follower.js';
+import { type EventWorld, openEvents } from '../../testing/event.world.js';
+import { beforeCommit, HastyRelay, UnnumberedRelay, withoutKinds, withoutLock } from '../../testing/broken.relays.js';
+import { EventRelay } from './event.relay.js';
+
+/** Faults in one run. */
+const many = process.env.TEST_FULL ? 60 : 8;
+
+let world: EventWorld;
+beforeEach(async () => {
+  world = await openEvents();
+});
+afterEach(() => world.close());
+
+const pick = <Of>(all: readonly Of[]) => all[Math.floor(Math.random() * all.length)] as Of;
+
+/** What happens while users write and relays announce. */
+const faults: Record<string, () => Promise<unknown>> = {
+  'Redis is killed': async () => {
+    await world.server.kill();
+    await delay(Math.random() * 50);
+    await world.server.start();
+  },
+  'Redis cuts everybody off': async () => {
+    const redis = new Redis(world.server.url);
+    await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes').finally(() => redis.disconnect());
+  },
+  'Postgres cuts everybody off': () =>
+    world.owner.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    ),
+  // Their places are used again: rows do not lie in the order of their commits.
+  'rows are vacuumed': () => world.owner.query('VACUUM sync.events'),
+};
+
+/** Has users write and relays announce while something breaks, some times over. @returns what does not hold then. */
+async function run(count: number, Relay = EventRelay): Promise<string[]> {
+  const last = new Map<string, string>();
+  const stopping = new AbortController();
+  const follower = new EventFollower(world.server.url, world.owner);
+  const until = async (act: () => Promise<unknown>) => {
+    while (!stopping.signal.aborted) await act();
+  };
+  let writes = 0;
+  const write = async (user: string) => {
+    const kinds: EventKind[] = [pick(eventKinds)];
+    note(last, user, kinds, await world.write(user, ...kinds));
+    writes += 1;
+  };
+  const relays = [1, 3, 100].map((size) => world.relay(size, undefined, Relay));
+  const announce = (relay: EventRelay) => relay.announceBatch().catch(() => delay(5));
+  const users = Array.from({ length: 6 }, freshUser);
+  const working = [
+    ...users.map((user) => until(() => write(user))),
+    ...relays.map((relay) => until(() => announce(relay))),
+  ];
+  for (let n = 0; n < count; n += 1) {
+    const before = writes;
+    await eventually(() => expect(writes).toBeGreaterThan(before + 20));
+    await faults[pick(Object.keys(faults))]?.();
+  }
+  stopping.abort();
+  await Promise.all(working);
+  await eventually(async () => {
+    await announce(relays[2] as EventRelay);
+    expect(await world.waiting()).toBe(0);
+  });
+  await follower.caughtUp();
+  const violations = await follower.violations(last);
+  await follower.stop();
+  console.log(`${writes} writes, ${follower.read.size} events, ${count} faults`);
+  return violations;
+}
+
+it('whatever breaks, no event is missing, none comes before its commit, and no stamp of a user goes back', async () => {
+  expect(await run(many)).toEqual([]);
+}, 300_000);
+
+describe('relays that are broken are found out:', () => {
+  /** Runs until something does not hold. */
+  const firstViolations = async (Relay = EventRelay) => {
+    for (let round = 0; round < 20; round += 1) {
+      const violations = await run(5, Relay);
+      if (violations.length > 0) return violations.join('\n');
+    }
+    return 'nothing was found';
+  };
+
+  it('rows are gone before Redis has their events', async () => {
+    expect(await firstViolations(HastyRelay)).toMatch(/^missing/m);
+  }, 300_000);
+
+  it('relays have batches at the same time, and append them whatever came in between', async () => {
+    await withoutLock(world.owner);
+    expect(await firstViolations(UnnumberedRelay)).toMatch(/^goes back/m);
+  }, 300_000);
+
+  it('events come before the commit', async () => {
+    await beforeCommit(world.owner);
+    expect(await firstViolations()).toMatch(/^early/m);
+  }, 300_000);
+
+  it('kinds are forgotten', async () => {
+    await withoutKinds(world.owner);
+    expect(await firstViolations()).toMatch(/^missing/m);
+  }, 300_000);
+});

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventHints, type EventKind, eventStream } from '#contracts';
+import { connectRedis, redisConfig } from '#runtime';
+import { eventually, freshUser, startRedisServer, TcpProxy } from '#testing';
+import { type EventWorld, openEvents } from '../../testing/event.world.js';
+import { EventPublisher } from './event.publisher.js';
+
+let world: EventWorld;
+beforeAll(async () => {
+  world = await openEvents();
+});
+afterAll(() => world.close());
+afterEach(async () => {
+  await world.redis.del(eventStream.key, eventStream.batchKey);
+  await world.owner.query('DELETE FROM sync.events');
+});
+
+/** Announces what waits, as soon as a relay has a connection. */
+const announce = (relay = world.relay()) => eventually(() => relay.announceBatch());
+
+describe('an event', () => {
+  it('says user, kinds and stamp, and what is written meanwhile becomes one', async () => {
+    const [user, other] = [freshUser(), freshUser()];
+    await world.write(user, 'episodes');
+    await world.write(user, 'deletions');
+    const stamp = await world.write(user, 'episodes');
+    const stampOfOther = await world.write(other, 'subscriptions');
+    expect(await announce()).toBe(2);
+    expect(await world.waiting()).toBe(0);
+    expect(new Set(await world.events())).toEqual(
+      new Set([
+        { user, kinds: 'episodes,deletions', stamp },
+        { user: other, kinds: 'subscriptions', stamp: stampOfOther },
+      ]),
+    );
+  });
+
+  it('is there for a write that took effect, and for no other', async () => {
+    const [userId, requestId] = [freshUser(), randomUUID()];
+    const changes: EventKind[] = ['subscriptions'];
+    const write = { userId, requestId, changes, smallAnswer: true, remainingMs: () => 5_000 };
+    const fails = world.database.write(write, async () => {
+      throw new Error('fails');
+    });
+    await expect(fails).rejects.toThrow('fails');
+    expect(await world.waiting()).toBe(0);
+    for (let time = 0; time < 2; time += 1) await world.database.write(write, async () => 'done');
+    expect(await world.waiting()).toBe(1);
+    await world.write(userId);
+    expect(await world.waiting()).toBe(1);
+  });
+
+  it('says more where the write turns out to change more', async () => {
+    const changes: EventKind[] = ['subscriptions'];
+    const write = { userId: freshUser(), requestId: randomUUID(), changes, smallAnswer: true };
+    await world.database.write({ ...write, remainingMs: () => 5_000 }, async ({ alsoChanges }) => {
+      alsoChanges('episodes');
+    });
+    await announce();
+    expect(await world.events()).toMatchObject([{ kinds: 'subscriptions,episodes' }]);
+  });
+
+  it('is not there before the commit', async () => {
+    await world.owner.query(
+      'BEGIN; SELECT sync.begin_write(gen_random_uuid(), gen_random_uuid(), NULL, true, 1::smallint)',
+    );
+    expect(await announce()).toBe(0);
+    await world.owner.query('COMMIT');
+    expect(await announce()).toBe(1);
+  });
+
+  it('comes to who listens as well', async () => {
+    const listener = world.redis.duplicate();
+    const heard: string[] = [];
+    listener.on('message', (_channel, message: string) => heard.push(message));
+    await listener.subscribe(eventHints.channel);
+    await world.write(freshUser(), 'episodes');
+    await announce();
+    const events = await world.events();
+    await eventually(() => expect(heard.map((message) => JSON.parse(message) as unknown)).toEqual([events]));
+    listener.disconnect();
+  });
+});
+
+describe('a relay', () => {
+  it.each([
+    ['can not append it after a later one', true],
+    ['would, without the numbers of batches', false],
+  ])('that was cut off from Postgres with a batch on its way %s', async (_, fenced) => {
+    const user = freshUser();
+    const wire = await TcpProxy.to(world.server.url);
+    const cutOff = world.relay(10, wire.url);
+    await world.write(user, 'episodes');
+    await eventually(async () => expect(await cutOff.announceBatch()).toBe(1));
+    const first = await world.write(user, 'episodes');
+    wire.hold();
+    const late = cutOff.announceBatch();
+    late.catch(() => undefined);
+    // Once its rows were sent to it, so that they are on their way to Redis.
+    const holder = `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l USING (pid)
+      WHERE l.locktype = 'advisory' AND l.granted AND a.state = 'idle in transaction' AND a.datname = current_database()`;
+    await eventually(async () => expect((await world.owner.query(holder)).rowCount).toBe(1));
+    const second = await world.write(user, 'episodes');
+    const other = world.relay();
+    await eventually(async () => expect(await other.announceBatch()).toBe(1));
+    if (!fenced) await world.redis.del(eventStream.batchKey);
+    wire.release();
+    await expect(late).rejects.toThrow(fenced ? /comes after batch/ : /unavailable/);
+    const stamps = (await world.events()).map(({ stamp }) => stamp);
+    expect(stamps.slice(stamps.indexOf(second))).toEqual(fenced ? [second] : [second, first]);
+    wire.close();
+  });
+
+  it('goes on after the numbers of batches went back with a backup', async () => {
+    const relay = world.relay();
+    await world.write(freshUser(), 'episodes');
+    await announce(relay);
+    await world.owner.query("SELECT setval('sync.event_batch', 1)");
+    await world.write(freshUser(), 'episodes');
+    await expect(relay.announceBatch()).rejects.toThrow(/comes after batch/);
+    expect(await world.waiting()).toBe(1);
+    expect(await relay.announceBatch()).toBe(1);
+    expect(await world.events()).toHaveLength(2);
+  });
+
+  it('keeps what Redis could not take, and announces it when Redis is back', async () => {
+    const relay = world.relay();
+    await world.write(freshUser(), 'episodes');
+    await world.server.kill();
+    await expect(relay.announceBatch()).rejects.toThrow(/closed|writeable|ECONN/);
+    expect(await world.waiting()).toBe(1);
+    await world.server.start();
+    await eventually(() => relay.announceBatch());
+    expect(await world.events()).toHaveLength(1);
+  });
+
+  it('keeps the stream about as long as it is configured', async () => {
+    const pipeline = world.redis.pipeline();
+    for (let n = 0; n < 12_000; n += 1) pipeline.xadd(eventStream.key, '*', 'n', n);
+    await pipeline.exec();
+    await world.write(freshUser(), 'episodes');
+    await announce();
+    expect(await world.redis.xlen(eventStream.key)).toBeLessThan(10_200);
+  });
+});
+
+it('a Redis that can not say what is on its disk is taken as it is, which is logged once', async () => {
+  const server = await startRedisServer();
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: server.url }), { enableOfflineQueue: true });
+  const publisher = new EventPublisher(connect(), connect(), { maxEntries: 1_000, replicas: 0 }, log);
+  for (const number of [1, 2]) await publisher.publish({ number, events: [] });
+  expect(await publisher.publish({ number: 1, events: [] })).toBe(2);
+  expect(lines.filter((line) => line.includes('may lose some in a crash'))).toHaveLength(1);
+  publisher.onApplicationShutdown();
+  await server.dispose();
+});

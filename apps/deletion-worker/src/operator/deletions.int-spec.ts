@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually, repository } from '#testing';
+import { StoredUser } from '../../testing/stored.user.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { type Outcome, runDeletions } from './deletions.js';
+
+const script = join(repository, 'dist', 'apps', 'deletion-worker', 'src', 'operator', 'command.line.js');
+
+let world: WorkerWorld;
+let user: StoredUser;
+let guid: string;
+let deletionId: number;
+
+beforeAll(async () => {
+  world = await openWorker();
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  ({ user, guid } = await StoredUser.subscriber(world.owner));
+  deletionId = await world.request(user.id, guid);
+});
+
+/** Does what the program does, without the time in which a process starts. */
+const deletions = (args: string[], url = world.urls.deletion) => runDeletions(args, { DATABASE_URL: url });
+
+/** Runs the program. */
+function run(args: string[], url: string): Promise<Outcome> {
+  const env = { PATH: process.env.PATH, DATABASE_URL: url };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    );
+  });
+}
+
+describe('deletions list', () => {
+  it('shows what is PENDING as an aligned table, longest first', async () => {
+    const { code, stdout } = await run(['list', '--pending'], world.urls.deletion);
+    expect(code).toBe(0);
+    const [heading, ...lines] = stdout.trimEnd().split('\n');
+    const row = lines.at(-1) ?? '';
+    expect(row.split(/\s{2,}/)[0]).toBe(String(deletionId));
+    expect(row.indexOf(user.id)).toBe(heading?.indexOf('USER'));
+    const ids = lines.map((line) => Number.parseInt(line, 10));
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+  });
+
+  it('shows no more than it is asked for', async () => {
+    await user.subscribe(randomUUID());
+    const { stdout } = await deletions(['list', '--limit', '1']);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(2);
+  });
+
+  it('shows what failed with its cause, latest first, as JSON too', async () => {
+    await deletions(['fail', String(deletionId), '--as', 'ann']);
+    const { stdout } = await deletions(['list', '--failed', '--json']);
+    const [latest] = JSON.parse(stdout) as [unknown];
+    expect(latest).toMatchObject({
+      id: deletionId,
+      status: 'FAILURE',
+      userId: user.id,
+      attempts: 0,
+      cause: 'ended by the operator ann',
+    });
+  });
+});
+
+describe('deletions retry', () => {
+  it('has a stuck record sent again as a new job, whatever the last one is doing', async () => {
+    const sends = () => user.record(deletionId).then(({ send }) => send);
+    await eventually(async () => expect(await sends()).toBe(1));
+    const { code, stdout } = await deletions(['retry', String(deletionId)]);
+    expect([code, stdout]).toEqual([0, `Deletion ${deletionId} will be sent again now.\n`]);
+    world.relay.wake();
+    await eventually(async () => expect(await sends()).toBe(2));
+    expect(await (await world.queue.getJob(`deletion-${deletionId}-1`))?.getState()).toBe('waiting');
+    expect(await (await world.queue.getJob(`deletion-${deletionId}-2`))?.getState()).toBe('waiting');
+  });
+
+  it('twice is as good as once', async () => {
+    await eventually(async () => expect(await user.record(deletionId)).toMatchObject({ send: 1 }));
+    const outcomes = await Promise.all([1, 2].map(() => deletions(['retry', String(deletionId)])));
+    expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
+    world.relay.wake();
+    await eventually(async () => expect(await user.record(deletionId)).toMatchObject({ send: 2 }));
+  });
+});
+
+describe('deletions fail', () => {
+  it('ends a record in FAILURE with everything as before, and says who did it', async () => {
+    const { subscriptions, ...others } = await user.everything();
+    // But for the mark of the deletion.
+    const before = { ...others, subscriptions: subscriptions.map((row) => ({ ...row, deletion_id: null })) };
+    const { code, stdout } = await deletions(['fail', String(deletionId)]);
+    expect([code, stdout]).toEqual([0, `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`]);
+    expect(await user.record(deletionId)).toMatchObject({
+      status: 'FAILURE',
+      cause: expect.stringMatching(/^ended by the operator ./) as string,
+    });
+    expect(await user.everything()).toEqual(before);
+    await world.service.process({ userId: user.id, deletionId });
+    expect(await user.everything()).toEqual(before);
+  });
+
+  it('lets the client ask again, for a new record that succeeds', async () => {
+    await deletions(['fail', String(deletionId)]);
+    const again = await world.request(user.id, guid);
+    expect(again).not.toBe(deletionId);
+    await world.service.process({ userId: user.id, deletionId: again });
+    expect(await user.record(again)).toMatchObject({ status: 'SUCCESS' });
+  });
+});
+
+describe('what can not be done', () => {
+  it.each(['retry', 'fail'])('is refused with exit code 1: %s of one that has ended', async (verb) => {
+    await world.service.process({ userId: user.id, deletionId });
+    const record = await user.record(deletionId);
+    const { code, stdout, stderr } = await deletions([verb, String(deletionId)]);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`deletion ${deletionId} ended in SUCCESS at `);
+    expect(await user.record(deletionId)).toEqual(record);
+  });
+
+  it.each(['retry', 'fail'])('is refused with exit code 1: %s of one that is not there', async (verb) => {
+    const { code, stderr } = await deletions([verb, '999999999']);
+    expect([code, stderr]).toEqual([1, 'deletions: there is no deletion 999999999\n']);
+  });
+
+  it('is answered with the usage and exit code 2 when it makes no sense', async () => {
+    const { code, stdout, stderr } = await deletions(['remove', '1']);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^deletions: there is no command remove\n\nUsage: npm run -s deletions/);
+  });
+
+  it('names the variable with exit code 78 when Postgres is not configured', async () => {
+    const { code, stderr } = await run(['list'], '');
+    expect(code).toBe(78);
+    expect(stderr).toContain('DATABASE_URL: is required');
+  });
+
+  it('says so with exit code 1 when Postgres can not be reached, and shows no password', async () => {
+    const { code, stderr } = await deletions(['list'], 'postgres://u:secret@127.0.0.1:1/d');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/Postgres could not do it \(.*ECONNREFUSED/);
+    expect(stderr).not.toContain('secret');
+  });
+});

@@ -1,0 +1,59 @@
+import type pg from 'pg';
+import { countdown, type Database } from '#database';
+import type { Log } from '#runtime';
+import type { EventPublisher } from '../src/events/event.publisher.js';
+import { EventRelay } from '../src/events/event.relay.js';
+import { type Batch, takeBatch } from '../src/events/event.store.js';
+
+/** Commits that rows are gone before Redis has their events. */
+export class HastyRelay extends EventRelay {
+  constructor(
+    private readonly rows: Database,
+    private readonly stream: EventPublisher,
+    log: Log,
+    private readonly size = 100,
+  ) {
+    super(rows, stream, log, size);
+  }
+
+  override async announceBatch(): Promise<number> {
+    const batch = await this.rows.inTransaction(countdown(10_000), async (session) => {
+      const taken = await takeBatch(session, this.size, 0);
+      await session.commit();
+      return taken;
+    });
+    if (batch) await this.stream.publish({ ...batch, number: latest() });
+    return batch?.events.length ?? 0;
+  }
+}
+
+/** Appends a batch whatever was appended since it was taken. */
+export class UnnumberedRelay extends EventRelay {
+  constructor(database: Database, publisher: EventPublisher, log: Log, size?: number) {
+    const publish = (batch: Batch) => publisher.publish({ ...batch, number: latest() });
+    super(database, Object.assign(Object.create(publisher) as EventPublisher, { publish }), log, size);
+  }
+}
+
+let number = 1e12;
+const latest = () => (number += 1);
+
+/** Has several relays take batches at the same time. */
+export const withoutLock = (owner: pg.Client) =>
+  replaceIn(owner, "OR NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0))", '');
+
+/** Has events say a stamp that the clock does not have yet, as if they were sent before the commit. */
+export const beforeCommit = (owner: pg.Client) =>
+  replaceIn(owner, 'c.stamp::timestamptz', "(c.stamp + interval '1 second')::timestamptz");
+
+/** Has events leave out a kind, where there are several. */
+export const withoutKinds = (owner: pg.Client) => replaceIn(owner, 'bit_or(t.kinds)', 'min(t.kinds)');
+
+/** Replaces a part of the function that takes batches. */
+async function replaceIn(owner: pg.Client, part: string, by: string): Promise<void> {
+  const select = "SELECT pg_get_functiondef('sync.take_events'::regproc) AS text";
+  const { rows } = await owner.query<{ text: string }>(select);
+  const text = rows[0]?.text ?? '';
+  if (!text.includes(part)) throw new Error(`there is no ${part} in sync.take_events`);
+  await owner.query(text.replace(part, () => by));
+}

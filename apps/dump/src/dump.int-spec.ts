@@ -1,0 +1,333 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { userId } from '#runtime';
+import { type DumpWorld, linesIn, openDumpWorld, partOf, StoredUser } from '../testing/dump.world.js';
+import { namesInLine, urlsInLine } from './dump.lines.js';
+import { pageUrls } from './dump.reader.js';
+import { DumpReader } from './dump.reader.js';
+
+let world: DumpWorld;
+let folder: string;
+beforeAll(async () => {
+  world = await openDumpWorld();
+  folder = mkdtempSync(join(tmpdir(), 'dump-'));
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await world.close();
+});
+
+const [a, b, c] = Array.from({ length: 3 }, () => randomUUID()).sort() as [string, string, string];
+const clock = '2026-01-01T00:00:00.000Z';
+const sha256 = (text: string) => createHash('sha256').update(text).digest();
+
+/** What a dump has of a user. */
+async function dumped(user: StoredUser) {
+  const { code, stdout, stderr } = await world.dump();
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^Complete: /) as string });
+  return partOf(linesIn(stdout), user.id);
+}
+
+describe('a dump', () => {
+  it('has a part of each user with their clock and an end that counts, and a last line that counts users', async () => {
+    const user = await StoredUser.make(world.owner, clock);
+    const subscription = await user.subscribe({ guid: a });
+    await user.upload(subscription, 2);
+    const { stdout } = await world.dump();
+    const lines = linesIn(stdout);
+    expect(lines[0]).toEqual({ podcast_sync: { format: 1 } });
+    const part = partOf(lines, user.id);
+    expect(part.user).toEqual({ user: { id: user.id, clock } });
+    expect(part.episodes.map(({ podcast_guid }) => podcast_guid)).toEqual([a, a]);
+    expect(part.end).toEqual({ end: { subscriptions: 1, episodes: 2 } });
+    expect(lines.at(-1)).toEqual({ complete: { users: lines.filter((line) => 'user' in line).length } });
+  });
+
+  it('has of an episode what is known, times to the microsecond, and those to the minute as such', async () => {
+    const user = await StoredUser.make(world.owner);
+    const subscription_id = await user.subscribe({ guid: a });
+    const episode = {
+      subscription_id,
+      sync_id: b,
+      episode_guid: '"1"\\\n',
+      title: 'Ü',
+      enclosure_url: '',
+      episode_url: '',
+    };
+    const id = await user.add('episode.episodes', { ...episode, publish_date: 'epoch', duration: 90.5 });
+    await user.add('episode.states', {
+      id,
+      sync_id: b,
+      changed: clock,
+      playback_position: 0,
+      playback_position_at: '2025-02-03T04:05:06.000007Z',
+      played_status: false,
+      played_status_at: '2025-02-03T04:05:00Z',
+      minute_forms: 2,
+    });
+    expect((await dumped(user)).episodes).toEqual([
+      {
+        podcast_guid: a,
+        sync_id: b,
+        episode_guid: '"1"\\\n',
+        title: 'Ü',
+        duration: 90.5,
+        playback_position: { value: 0, timestamp: '2025-02-03T04:05:06.000007+00:00' },
+        played_status: { value: false, timestamp: '2025-02-03T04:05' },
+      },
+    ]);
+  });
+
+  it('has of a subscription every guid and how it came about, its former URLs or their hashes, and former guids in order', async () => {
+    const user = await StoredUser.make(world.owner);
+    const feed_url = 'https://podcast.example/feed';
+    const is_subscribed_at = '2025-02-03T04:05:06.000007Z';
+    const subscription_id = await user.subscribe({
+      feed_url,
+      guid: c,
+      is_subscribed_at,
+      guid_changed: clock,
+      changed: clock,
+    });
+    const stamps = { a: '2025-01-01T00:00:00.001Z', b: '2025-01-01T00:00:00.002Z' };
+    await user.add('subscription.guids', { guid: a, subscription_id, attached: stamps.a, sent: false, derived: true });
+    await user.add('subscription.guids', { guid: c, subscription_id, attached: stamps.b, sent: true, derived: false });
+    await user.add('subscription.former_guids', { guid: b, subscription_id, replaced: stamps.b });
+    await user.add('subscription.former_guids', { guid: a, subscription_id, replaced: stamps.a });
+    for (const [url, text] of [
+      [feed_url, feed_url],
+      ['https://former.example', 'https://former.example'],
+      ['https://hash.example', null],
+    ] as const)
+      await user.add('subscription.feed_urls', { url_sha256: sha256(url), subscription_id, url: text });
+    expect((await dumped(user)).subscriptions).toEqual([
+      {
+        feed_url,
+        guid: c,
+        is_subscribed: true,
+        timestamp: '2025-02-03T04:05:06.000007+00:00',
+        guid_changed: '2026-01-01T00:00:00+00:00',
+        former_guids: [
+          { guid: a, replaced: '2025-01-01T00:00:00.001+00:00' },
+          { guid: b, replaced: '2025-01-01T00:00:00.002+00:00' },
+        ],
+        named_by: {
+          guids: [{ guid: a, sent: false, derived: true }, { guid: c }],
+          feed_urls: ['https://former.example'],
+          feed_url_hashes: [feed_url, 'https://hash.example'].map((url) => sha256(url).toString('hex')).sort(),
+        },
+      },
+    ]);
+  });
+
+  it('has tombstones and pointers, in the order of lists', async () => {
+    const user = await StoredUser.make(world.owner);
+    const survivor = await user.subscribe({ guid: a });
+    await user.subscribe({ guid: b, is_subscribed: false, is_subscribed_at: 'epoch', deleted: clock, changed: clock });
+    await user.subscribe({ guid: c, merged_into: survivor, merged_at: clock, changed: clock });
+    const { subscriptions } = await dumped(user);
+    expect(subscriptions.map(({ guid, deleted, merged_into }) => ({ guid, deleted, merged_into }))).toEqual([
+      { guid: a, deleted: undefined, merged_into: undefined },
+      { guid: b, deleted: true, merged_into: undefined },
+      { guid: c, deleted: undefined, merged_into: a },
+    ]);
+    expect(subscriptions[1]).not.toHaveProperty('timestamp');
+  });
+
+  it('has in further lines the former URLs that one line, or one read, has no room for', async () => {
+    const user = await StoredUser.make(world.owner);
+    const many = pageUrls + urlsInLine + 1;
+    const ids = [await user.subscribe({ guid: a }), await user.subscribe({ guid: b })];
+    await world.owner.query(
+      `INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id, url)
+       SELECT $1, sync.sha256(id || '/' || n), id, id || '/' || n FROM unnest($2::bigint[]) id, generate_series(1, $3::int) n`,
+      [user.id, ids, many],
+    );
+    const { subscriptions } = await dumped(user);
+    for (const [place, guid] of [a, b].entries()) {
+      const lines = subscriptions.filter((line) => line.guid === guid).map(({ named_by }) => named_by?.feed_urls ?? []);
+      const urls = Array.from({ length: many }, (_, n) => `${ids[place]}/${n + 1}`);
+      expect(lines.flat().toSorted()).toEqual(urls.toSorted());
+      expect(Math.max(...lines.map((line) => line.length))).toBe(urlsInLine);
+    }
+  });
+
+  it('has in further lines the names that one line has no room for', async () => {
+    const user = await StoredUser.make(world.owner);
+    const subscription_id = await user.subscribe({ guid: a });
+    const many = namesInLine * 2 + 1;
+    await world.owner.query(
+      `INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
+       SELECT $1, gen_random_uuid(), $2, 'epoch' FROM generate_series(1, $3::int)`,
+      [user.id, subscription_id, many],
+    );
+    await user.upload(subscription_id, 1);
+    await world.owner.query(
+      `INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
+       SELECT $1, gen_random_uuid(), id FROM episode.states, generate_series(1, $2::int) WHERE user_id = $1`,
+      [user.id, many],
+    );
+    await user.add('episode.totals', { episodes: 1, sync_ids: many });
+    const { subscriptions, episodes, end } = await dumped(user);
+    expect(subscriptions.map(({ named_by }) => named_by?.guids?.length)).toEqual([namesInLine, namesInLine, 1]);
+    expect(new Set(subscriptions.flatMap(({ named_by }) => named_by?.guids?.map(({ guid }) => guid))).size).toBe(many);
+    expect(episodes.map(({ further_sync_ids }) => further_sync_ids?.length)).toEqual([namesInLine, namesInLine, 1]);
+    expect(new Set(episodes.flatMap(({ further_sync_ids }) => further_sync_ids)).size).toBe(many);
+    expect(new Set(episodes.map(({ sync_id, podcast_guid }) => `${sync_id} ${podcast_guid}`)).size).toBe(1);
+    expect(end).toEqual({ end: { subscriptions: 3, episodes: 3 } });
+  });
+
+  it('shows a user as of one moment, however much is written meanwhile', async () => {
+    const user = await StoredUser.make(world.owner, clock);
+    const subscription = await user.subscribe({ guid: a });
+    await user.upload(subscription, 2_500);
+    const client = new pg.Client({ connectionString: world.url, pipeline: true, options: '-c TimeZone=UTC' });
+    await client.connect();
+    let text = '';
+    for await (const lines of new DumpReader(client).partOf({ id: user.id, name: { id: user.id } })) {
+      if (text === '') {
+        await world.owner.query('UPDATE episode.states SET playback_position = 2 WHERE user_id = $1', [user.id]);
+        await world.owner.query(`UPDATE sync.user_clock SET stamp = '2027-01-01' WHERE user_id = $1`, [user.id]);
+        await user.upload(await user.subscribe({ guid: b }), 1_000);
+      }
+      text += lines;
+    }
+    await client.end();
+    const part = partOf(linesIn(text), user.id);
+    expect(part.user).toEqual({ user: { id: user.id, clock } });
+    expect(part.end).toEqual({ end: { subscriptions: 1, episodes: 2_500 } });
+    expect(new Set(part.episodes.map(({ playback_position }) => playback_position?.value))).toEqual(new Set([1]));
+    expect(new Set(part.episodes.map(({ episode_guid }) => episode_guid)).size).toBe(2_500);
+  });
+
+  it('says how many deletions had not been carried out', async () => {
+    const user = await StoredUser.make(world.owner);
+    await user.subscribe({ deletion_id: 7 });
+    const users = join(folder, 'pending');
+    writeFileSync(users, JSON.stringify({ id: user.id }));
+    expect((await world.dump(['--users', users])).stderr).toContain('1 deletions had not been carried out');
+  });
+});
+
+describe('whom a dump has', () => {
+  it('is everybody once, each in one of all shards', async () => {
+    for (let n = 0; n < 30; n += 1) await StoredUser.make(world.owner);
+    const { rows } = await world.owner.query<{ id: string }>('SELECT user_id AS id FROM sync.user_clock ORDER BY 1');
+    const idsOf = async (...args: string[]) =>
+      linesIn((await world.dump(args)).stdout).flatMap((line) =>
+        'user' in line && 'id' in line.user ? [line.user.id] : [],
+      );
+    const shards = await Promise.all([1, 2, 3].map((n) => idsOf('--shard', `${n}/3`)));
+    expect(shards.flat().sort()).toEqual(rows.map(({ id }) => id));
+    expect(shards.every(({ length }) => length > 0)).toBe(true);
+    expect(await idsOf()).toEqual(rows.map(({ id }) => id));
+  });
+
+  it('are those that a file names, as it names them, in its order', async () => {
+    const [issuer, subject] = ['https://id.example', 'ann'];
+    const ann = await StoredUser.make(world.owner, clock, userId(issuer, subject, ''));
+    await ann.subscribe({ guid: a });
+    const bob = await StoredUser.make(world.owner);
+    const [users, nobody] = [join(folder, 'users'), randomUUID()];
+    writeFileSync(
+      users,
+      [{ id: bob.id }, { issuer, subject }, { id: nobody }].map((user) => JSON.stringify(user)).join('\r\n'),
+    );
+    const { code, stdout, stderr } = await world.dump(['--users', users]);
+    const lines = linesIn(stdout);
+    expect(lines.filter((line) => 'user' in line)).toEqual([
+      { user: { id: bob.id, clock } },
+      { user: { issuer, subject, clock } },
+      { user: { id: nobody } },
+    ]);
+    expect(lines.filter((line) => 'end' in line)).toEqual(
+      [0, 1, 0].map((subscriptions) => ({ end: { subscriptions, episodes: 0 } })),
+    );
+    expect([code, stderr]).toEqual([0, expect.stringContaining('1 of the users have nothing here')]);
+  });
+});
+
+describe('whom a dump leaves out', () => {
+  const named = ({ id }: StoredUser) => `{"id":"${id}"}\n`;
+  /** The ids of the users whose parts there are. */
+  const idsIn = (stdout: string) =>
+    linesIn(stdout).flatMap((line) => ('user' in line && 'id' in line.user ? [line.user.id] : []));
+
+  it.each([
+    [2, 'is being erased'],
+    [3, 'was erased'],
+  ])(
+    'is who is refused as %i, who %s, whether everybody is dumped or a file names them, and the others are there',
+    async (why) => {
+      const [refused, other] = [await StoredUser.make(world.owner), await StoredUser.make(world.owner)];
+      for (const user of [refused, other]) await user.upload(await user.subscribe(), 1);
+      await world.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [refused.id, why]);
+      const everybody = await world.dump();
+      expect(everybody.code).toBe(0);
+      expect(everybody.stdout).not.toContain(refused.id);
+      expect(idsIn(everybody.stdout)).toContain(other.id);
+      expect(linesIn(everybody.stdout).at(-1)).toEqual({ complete: { users: idsIn(everybody.stdout).length } });
+      const users = join(folder, randomUUID());
+      writeFileSync(users, named(refused) + named(other));
+      const { code, stdout, stderr } = await world.dump(['--users', users]);
+      expect([code, idsIn(stdout), linesIn(stdout).at(-1)]).toEqual([0, [other.id], { complete: { users: 1 } }]);
+      expect(stderr).toContain('1 of the users are being erased, or have been: they are left out.');
+    },
+  );
+
+  it('is not who is disabled: they may come back', async () => {
+    const user = await StoredUser.make(world.owner);
+    await user.upload(await user.subscribe(), 1);
+    await world.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [user.id]);
+    expect((await dumped(user)).end).toEqual({ end: { subscriptions: 1, episodes: 1 } });
+  });
+});
+
+describe('the file of a dump', () => {
+  it("is for its owner's eyes only, compressed where its name says so", async () => {
+    const [plain, gzipped] = [join(folder, 'all.ndjson'), join(folder, 'all.ndjson.gz')];
+    for (const out of [plain, gzipped]) expect((await world.dump(['--out', out])).code).toBe(0);
+    for (const out of [plain, gzipped]) expect(statSync(out).mode & 0o777).toBe(0o600);
+    expect(gunzipSync(readFileSync(gzipped)).equals(readFileSync(plain))).toBe(true);
+  });
+
+  it('never takes the place of another', async () => {
+    const out = join(folder, 'other');
+    writeFileSync(out, 'other');
+    const { code, stderr } = await world.dump(['--out', out]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^dump: not complete: .*EEXIST/)]);
+    expect(readFileSync(out, 'utf8')).toBe('other');
+  });
+});
+
+describe('a dump that can not be made', () => {
+  it('says which line names no user, and lacks its last line', async () => {
+    const users = join(folder, 'wrong');
+    writeFileSync(users, `${JSON.stringify({ id: randomUUID() })}\n{"issuer":"https://id.example"}\n`);
+    const { code, stdout, stderr } = await world.dump(['--users', users]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^dump: not complete: line 2 of /)]);
+    expect(linesIn(stdout).at(-1)).toEqual({ end: { subscriptions: 0, episodes: 0 } });
+  });
+
+  it('says so with exit code 1 when Postgres can not be reached, and shows no password', async () => {
+    const { code, stderr } = await world.dump([], 'postgres://u:secret@127.0.0.1:1/d');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('ECONNREFUSED')]);
+    expect(stderr).not.toContain('secret');
+  });
+
+  it('is answered with the usage and exit code 2 when it makes no sense, and 78 when Postgres is not configured', async () => {
+    expect(await world.dump(['--all'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Usage: npm run -s dump') as string,
+    });
+    expect(await world.dump([], '')).toMatchObject({
+      code: 78,
+      stderr: expect.stringContaining('DATABASE_URL: is required') as string,
+    });
+  });
+});

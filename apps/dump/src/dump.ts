@@ -1,0 +1,76 @@
+import { createWriteStream } from 'node:fs';
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { constants, createGzip } from 'node:zlib';
+import { dataFormat } from '#contracts';
+import pg from 'pg';
+import type { DumpConfig } from './dump.config.js';
+import type { DumpOptions } from './dump.options.js';
+import { DumpProgress } from './dump.progress.js';
+import { DumpReader } from './dump.reader.js';
+import { type DumpedUser, everyUser, namedUsers } from './dumped.users.js';
+
+/**
+ * Writes what users have (docs/data.md). Memory does not grow with what there is: pages are read as fast as they are
+ * written.
+ *
+ * @returns what to tell the operator at the end.
+ * @throws UnknownUserLine, and errors of Postgres and of files; what was written then lacks its last line.
+ */
+export async function dump(options: DumpOptions, config: DumpConfig): Promise<string> {
+  const client = new pg.Client({
+    connectionString: config.DATABASE_URL,
+    application_name: 'dump',
+    // Counting all users may take longer than the login may.
+    options: '-c TimeZone=UTC -c statement_timeout=0',
+    pipeline: true,
+    keepAlive: true,
+  });
+  // Of a connection that is lost: the statement that runs fails as well.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await writeAll(client, options, config);
+  } finally {
+    await client.end();
+  }
+}
+
+async function writeAll(client: pg.Client, options: DumpOptions, config: DumpConfig): Promise<string> {
+  const reader = new DumpReader(client);
+  const { users, share } =
+    options.users === undefined ? await everyUser(client, options.shard) : namedUsers(options.users, config);
+  const progress = new DumpProgress(process.stderr, reader.counts, share);
+  try {
+    const text = Readable.from(lines(reader, users), { objectMode: false, highWaterMark: 1 });
+    const [out, isOwn] = opened(options.out);
+    const end = { end: isOwn };
+    if (options.out?.endsWith('.gz')) {
+      const gzip = createGzip({ level: constants.Z_BEST_SPEED });
+      await pipeline(text, gzip, out, end);
+    } else await pipeline(text, out, end);
+  } finally {
+    progress.stop();
+  }
+  const { unknown, erased, pending } = reader.counts;
+  return [
+    `Complete: ${progress.summary()}.`,
+    ...(unknown > 0 ? [`${unknown} of the users have nothing here.`] : []),
+    ...(erased > 0 ? [`${erased} of the users are being erased, or have been: they are left out.`] : []),
+    ...(pending > 0
+      ? [`${pending} deletions had not been carried out: dump again once none is PENDING, or what they delete stays.`]
+      : []),
+  ].join('\n');
+}
+
+async function* lines(reader: DumpReader, users: AsyncIterable<DumpedUser>): AsyncGenerator<string> {
+  yield `${JSON.stringify({ podcast_sync: { format: dataFormat } })}\n`;
+  for await (const user of users) yield* reader.partOf(user);
+  yield `${JSON.stringify({ complete: { users: reader.counts.users } })}\n`;
+}
+
+/** The stream to write to, and whether it ends with what is written. A file is new, and nobody else can read it. */
+function opened(path: string | undefined): [Writable, boolean] {
+  if (path === undefined) return [process.stdout, false];
+  return [createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }), true];
+}

@@ -1,0 +1,44 @@
+import { createReadStream, statSync } from 'node:fs';
+import { type IdentityConfig, type NamedUser, usersIn } from '#runtime';
+import type pg from 'pg';
+import type { Shard } from './dump.options.js';
+import { countUsers, users } from './dump.store.js';
+
+/** A user whose part is to be written. */
+export type DumpedUser = NamedUser;
+
+/** Users, and how many of all have come, from 0 to 1. */
+export interface DumpedUsers {
+  readonly users: AsyncIterable<DumpedUser>;
+  share(): number;
+}
+
+/** Users that are read at once. */
+const pageUsers = 1_000;
+const beforeAll = '00000000-0000-0000-0000-000000000000';
+
+/** All users of a shard who ever wrote, in the order of their ids; who writes for the first time meanwhile may be missing. */
+export async function everyUser(client: pg.Client, { index, of }: Shard): Promise<DumpedUsers> {
+  const { rows } = await client.query<{ users: string }>({ ...countUsers, values: [index, of] });
+  const total = Number(rows[0]?.users);
+  let come = 0;
+  async function* all(): AsyncGenerator<DumpedUser> {
+    for (let after = beforeAll, isLast = false; !isLast;) {
+      const page = await client.query<{ id: string }>({ ...users, values: [after, pageUsers, index, of] });
+      for (const { id } of page.rows) {
+        come += 1;
+        yield { id, name: { id } };
+      }
+      after = page.rows.at(-1)?.id ?? after;
+      isLast = page.rows.length < pageUsers;
+    }
+  }
+  return { users: all(), share: () => (total === 0 ? 1 : Math.min(come / total, 1)) };
+}
+
+/** The users that a file names, a line each. While they are read, @throws UnknownUserLine with its number. */
+export function namedUsers(path: string, config: IdentityConfig): DumpedUsers {
+  const { size } = statSync(path);
+  const input = createReadStream(path);
+  return { users: usersIn(input, path, config), share: () => (size === 0 ? 1 : input.bytesRead / size) };
+}

@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import pg from 'pg';
+import { createDatabase, freshUser, repository, type TestDatabase } from '#testing';
+import { type DataEpisode, type DataLine, dataLineSchema, type DataSubscription } from '#contracts';
+
+const program = join(repository, 'dist', 'programs', 'dump.js');
+
+/** How a dump ended. */
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A database to fill and to dump. */
+export interface DumpWorld {
+  readonly owner: pg.Client;
+  readonly url: string;
+  /** Runs the program with the login of `dump`. */
+  dump(args?: readonly string[], url?: string): Promise<Outcome>;
+  close(): Promise<void>;
+}
+
+/** Makes a database of its own. To be called in `beforeAll`; only in the `int` tier. */
+export async function openDumpWorld(): Promise<DumpWorld> {
+  const database: TestDatabase = await createDatabase();
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  return {
+    owner,
+    url: database.urls.dump,
+    dump: (args = [], url = database.urls.dump) =>
+      new Promise((resolve) => {
+        const options = { env: { PATH: process.env.PATH, DATABASE_URL: url }, maxBuffer: 2 ** 28 };
+        execFile(process.execPath, [program, ...args], options, (error, stdout, stderr) =>
+          resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+        );
+      }),
+    close: async () => {
+      await owner.end();
+      await database.drop();
+    },
+  };
+}
+
+/** A user of whom rows are written straight into Postgres. */
+export class StoredUser {
+  constructor(
+    private readonly owner: pg.Client,
+    readonly id = freshUser(),
+  ) {}
+
+  /** A user who has written, and has nothing. */
+  static async make(owner: pg.Client, clock = '2026-01-01T00:00:00.000Z', id?: string): Promise<StoredUser> {
+    const user = new StoredUser(owner, id);
+    await owner.query('INSERT INTO sync.user_clock (user_id, stamp) VALUES ($1, $2)', [user.id, clock]);
+    return user;
+  }
+
+  /** Adds a row to a table. @returns its id, where it has one. */
+  async add(table: string, row: Record<string, unknown>): Promise<string> {
+    const names = Object.keys(row);
+    const { rows } = await this.owner.query<{ id: string }>(
+      `INSERT INTO ${table} AS t (user_id, ${names.join(', ')})
+       VALUES ($1, ${names.map((_, place) => `$${place + 2}`).join(', ')}) RETURNING to_json(t) ->> 'id' AS id`,
+      [this.id, ...Object.values(row)],
+    );
+    return (rows[0] as { id: string }).id;
+  }
+
+  /** Adds a subscription without names; what is not said is as of one that was subscribed in 2025. */
+  subscribe(row: Record<string, unknown> = {}): Promise<string> {
+    const stamp = '2025-01-01T00:00:00.000Z';
+    const times = { is_subscribed_at: stamp, subscription_changed: stamp, changed: stamp };
+    const feed = { feed_url: `https://podcast.example/${randomUUID()}`, guid: randomUUID(), is_subscribed: true };
+    return this.add('subscription.subscriptions', { ...feed, ...times, ...row });
+  }
+
+  /** Adds episodes of a subscription of which nothing is known, and states with a position each. */
+  async upload(subscriptionId: string, count: number): Promise<void> {
+    await this.owner.query(
+      `WITH made AS (
+         INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
+         SELECT $1, $2, 'epoch', gen_random_uuid(), n, '', '', '' FROM generate_series(1, $3::int) n RETURNING user_id, id, sync_id
+       )
+       INSERT INTO episode.states (user_id, id, sync_id, changed, playback_position, playback_position_at)
+       SELECT user_id, id, sync_id, '2025-01-01', 1, '2025-01-01' FROM made`,
+      [this.id, subscriptionId, count],
+    );
+  }
+}
+
+/** The lines of a file. @throws ZodError for one that is not of the form. */
+export function linesIn(text: string): DataLine[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => dataLineSchema.parse(JSON.parse(line)));
+}
+
+/** What a user's part has. */
+export function partOf(lines: readonly DataLine[], id: string) {
+  const begin = lines.findIndex((line) => 'user' in line && 'id' in line.user && line.user.id === id);
+  const end = lines.findIndex((line, place) => place > begin && 'end' in line);
+  const part = lines.slice(begin, end + 1);
+  return {
+    user: part[0],
+    subscriptions: part.flatMap((line): DataSubscription[] => ('subscription' in line ? [line.subscription] : [])),
+    episodes: part.flatMap((line): DataEpisode[] => ('episode' in line ? [line.episode] : [])),
+    end: part.at(-1),
+  };
+}

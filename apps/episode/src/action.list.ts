@@ -1,0 +1,153 @@
+import { type ActedEpisode, podcastGuid, type ReplyOf, type RequestOf, type listActions } from '#contracts';
+import { type Bound, clockOfUser, type Database, statement, unlessRefused } from '#database';
+import { subscriptionOf } from './action.load.js';
+import { jsonBytes, rowTables, shownColumns } from './episode.load.js';
+import type { Metadata } from './episode.rule.js';
+import { type StatusFields, statusesOf } from './episode.store.js';
+
+type Request = RequestOf<typeof listActions>;
+
+/** The most bytes of JSON that one page has. */
+const mostBytes = 2 * 1_024 * 1_024;
+/** How many rows are sorted for a page. Where more match, rows are walked in their order. */
+const mostSorted = 10_000;
+
+/** A status's time in full, `2026-01-01 10:00:00.5`, which the parser of times would cut; a date is a stamp. */
+const inFull = (column: string) => (column.endsWith('_at') ? `(${column} AT TIME ZONE 'UTC')::text` : column);
+
+/**
+ * Makes the statement of a page. $1 user, $2 the second since when rows changed, $3 the row id that it starts after, $4
+ * rows. The clock and whether the user is refused come with it, and how many rows there were `candidates` for the page.
+ *
+ * @param rows in the order of ids, one more than $4: their ids.
+ * @param before CTEs that these use, each with a comma behind it.
+ */
+const page = (name: string, rows: string, before = '') =>
+  statement(
+    name,
+    `WITH head AS MATERIALIZED (SELECT clock, refused FROM ${clockOfUser} c), ${before}
+     ids AS MATERIALIZED (${rows}),
+     sized AS (
+       SELECT r.*, row_number() OVER by_id AS place, sum(r.bytes) OVER by_id AS size
+       FROM ids CROSS JOIN LATERAL (
+         SELECT s.id, g.guid AS "podcastGuid", g.feed_url AS "feedUrl", ${shownColumns(inFull)},
+           ${jsonBytes} + 2 * octet_length(g.feed_url) AS bytes
+         FROM ${rowTables}
+         JOIN subscription.current_guids g ON g.user_id = $1 AND g.subscription_id = e.subscription_id
+         WHERE s.user_id = $1 AND s.id = ids.id OFFSET 0
+       ) r WINDOW by_id AS (ORDER BY r.id)
+     )
+     SELECT head.refused, (SELECT count(*) FROM ids) AS candidates, p.*
+     FROM head LEFT JOIN (SELECT * FROM sized WHERE place <= $4 AND (place = 1 OR size <= ${mostBytes})) p ON true
+     ORDER BY p.id`,
+  );
+
+const sinceSecond = 'to_timestamp($2::double precision)';
+// greatest(changed) equals `changed`, but is in no index: the key on ids is walked.
+const walked = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSecond}`;
+const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
+
+/** All rows of the user. */
+export const listAll = page('episode.list_acted', `SELECT s.id FROM episode.states s WHERE ${walked} ${inOrder}`);
+
+/**
+ * Those that changed: by the index on `changed`, so that a few cost little, however many rows the user has; and nothing is
+ * searched where the clock has not advanced beyond $2.
+ */
+export const listChanged = page(
+  'episode.list_acted_changed',
+  `(SELECT id FROM matches WHERE (SELECT few FROM counted) AND id > $3 ORDER BY id LIMIT $4 + 1)
+   UNION ALL (SELECT s.id FROM episode.states s WHERE NOT (SELECT few FROM counted) AND ${walked} ${inOrder})`,
+  `matches AS MATERIALIZED (
+     SELECT s.id FROM episode.states s
+     WHERE (SELECT clock FROM head) > ${sinceSecond} AND s.user_id = $1 AND s.changed > ${sinceSecond}
+     ORDER BY s.changed LIMIT ${mostSorted + 1}
+   ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
+);
+
+/** Favourites, by an index of their own. */
+export const listFavorites = page(
+  'episode.list_acted_favorites',
+  `SELECT s.id FROM episode.states s WHERE ${walked} AND s.favorite_status ${inOrder}`,
+);
+
+/** $5 the URL of a feed, $6 the guid derived from it, $7 whether only favourites are wanted: the rows of one podcast. */
+const ofFeed = `${walked} AND (NOT $7::boolean OR s.favorite_status)`;
+const feed = `feed AS MATERIALIZED (SELECT n.subscription_id FROM ${subscriptionOf('$5::text', '$6::uuid')} n)`;
+
+export const listOfFeed = page(
+  'episode.list_acted_of_feed',
+  `(SELECT s.id FROM matches CROSS JOIN LATERAL (
+      SELECT s.id FROM episode.states s WHERE ${ofFeed} AND s.id = matches.id OFFSET 0
+    ) s WHERE (SELECT few FROM counted) ${inOrder})
+   UNION ALL (SELECT s.id FROM episode.states s
+    WHERE NOT (SELECT few FROM counted) AND ${ofFeed} AND (
+      SELECT e.subscription_id FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = s.sync_id
+    ) = (SELECT subscription_id FROM feed) ${inOrder})`,
+  `${feed}, matches AS MATERIALIZED (
+     SELECT e.id FROM episode.episodes e
+     WHERE e.user_id = $1 AND e.subscription_id = (SELECT subscription_id FROM feed)
+     ORDER BY e.subscription_id, episode.enclosure_key(e.episode_guid = '', e.enclosure_url), e.id + 0
+     LIMIT ${mostSorted + 1}
+   ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
+);
+
+/** $8 an enclosure_url: the one episode of the podcast that an action with it means. */
+export const listOfEnclosure = page(
+  'episode.list_acted_of_enclosure',
+  `SELECT s.id FROM (
+     SELECT e.id FROM (VALUES (true), (false)) x (bare) CROSS JOIN LATERAL (
+       SELECT e.id FROM episode.episodes e
+       WHERE e.user_id = $1 AND e.subscription_id = (SELECT subscription_id FROM feed) AND e.enclosure_url = $8
+         AND episode.enclosure_key(e.episode_guid = '', e.enclosure_url) = episode.enclosure_key(x.bare, $8)
+       ORDER BY e.id + 0 LIMIT 1
+     ) e ORDER BY e.id LIMIT 1
+   ) e JOIN episode.states s ON s.id = e.id WHERE ${ofFeed} ${inOrder}`,
+  `${feed},`,
+);
+
+type Row = Metadata & StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
+type Head = { refused: number | null; candidates: number; id: number | null };
+
+/** The statement for a page, and its values. */
+function selected(request: Request, since: number): Bound<Row & Head> {
+  const { userId, feedUrl, enclosureUrl, favorites = false, perPage, further } = request;
+  const values = [userId, since, further?.after ?? 0, perPage];
+  if (feedUrl === undefined) return [favorites ? listFavorites : since > 0 ? listChanged : listAll, values];
+  const named = [...values, feedUrl, podcastGuid(feedUrl), favorites];
+  return enclosureUrl === undefined ? [listOfFeed, named] : [listOfEnclosure, [...named, enclosureUrl]];
+}
+
+/**
+ * Reads one page of the episodes that changed after a second, in the order of their row ids.
+ *
+ * @throws Failure `unauthorized` for a refused user.
+ */
+export async function readActions(
+  database: Database,
+  request: Request,
+  since: number,
+): Promise<Pick<ReplyOf<typeof listActions>, 'episodes'> & { last?: number }> {
+  const [query, values] = selected(request, since);
+  const rows = await database.read<Row & Head>(query, values);
+  const head = unlessRefused<Head>(rows[0]);
+  if (head.id === null) return { episodes: [] };
+  return { episodes: rows.map(toEpisode), ...(head.candidates > rows.length && { last: rows.at(-1)?.id }) };
+}
+
+function toEpisode(row: Row): ActedEpisode {
+  const {
+    syncId,
+    feedUrl,
+    podcastGuid: guid,
+    episodeGuid,
+    enclosureUrl,
+    episodeUrl,
+    title,
+    publishDate,
+    duration,
+  } = row;
+  const described = { syncId, feedUrl, podcastGuid: guid, episodeGuid, enclosureUrl, episodeUrl, title, publishDate };
+  const statuses = statusesOf(row, (value, at) => ({ value, at: `${at.replace(' ', 'T')}Z` }));
+  return { ...described, ...(duration !== null && { duration }), statuses: statuses as ActedEpisode['statuses'] };
+}

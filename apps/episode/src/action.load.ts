@@ -1,0 +1,83 @@
+import { podcastGuid } from '#contracts';
+import { type Bound, statement } from '#database';
+import type { Upload } from './episode-entry.rule.js';
+import type { EpisodeQuotas } from './episode.config.js';
+import { incomplete, jsonBytes, kept, keptEpisodes, lookUp, room, sameEnclosure } from './episode.load.js';
+import type { Found } from './episode.store.js';
+
+/**
+ * The live subscription that a URL means (docs/interface.md, "Names"): the one that has it, current or former, else the
+ * one that has the guid derived from it. $1 is the user.
+ */
+export const subscriptionOf = (url: string, derivedGuid: string) => `(
+       SELECT n.subscription_id, n.current_guid, n.feed_url FROM (
+         SELECT 1 AS place, u.subscription_id, u.current_guid, u.feed_url FROM subscription.named_by_url u
+         WHERE u.user_id = $1 AND u.url_sha256 = sync.sha256(${url}) AND u.live
+         UNION ALL SELECT 2, g.subscription_id, g.current_guid, g.feed_url FROM subscription.named_subscriptions g
+         WHERE g.user_id = $1 AND g.guid = ${derivedGuid} AND g.live
+       ) n ORDER BY n.place LIMIT 1
+     )`;
+
+/**
+ * $1 user, $2 feeds by their URLs, $3 actions, $4 and $5 the quotas of episodes and of aliases. Reads all episodes that the
+ * actions could mean: by an episode_guid, one probe each; by the enclosure_url where there is none with that guid, and those
+ * without a guid where that one has no enclosure_url yet (`sought`). Nothing else describes the episode of an action.
+ */
+export const loadActed = statement(
+  'episode.load_acted',
+  `WITH feeds AS MATERIALIZED (
+     SELECT f."feedUrl", n.* FROM json_to_recordset($2) AS f ("feedUrl" text, "derivedGuid" uuid)
+     CROSS JOIN LATERAL ${subscriptionOf('f."feedUrl"', 'f."derivedGuid"')} n
+   ), entries AS MATERIALIZED (
+     SELECT s.*, f.subscription_id
+     FROM json_to_recordset($3) AS s (entry integer, "feedUrl" text, "episodeGuid" text, "enclosureUrl" text)
+     JOIN feeds f USING ("feedUrl")
+   ), guided AS MATERIALIZED (
+     SELECT x.*, f.id, f.bytes, f.lacks FROM entries x LEFT JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks FROM episode.episodes e
+       WHERE e.user_id = $1 AND e.episode_guid <> ''
+         AND episode.guid_key(e.subscription_id, e.episode_guid) = episode.guid_key(x.subscription_id, x."episodeGuid")
+       LIMIT 1
+     ) f ON true
+   ), sought AS MATERIALIZED (
+     SELECT g.entry, g.subscription_id, g."enclosureUrl", side.bare
+     FROM guided g CROSS JOIN (VALUES (true), (false)) side (bare)
+     WHERE g."enclosureUrl" IS NOT NULL AND (side.bare OR g."episodeGuid" IS NULL) AND (g.id IS NULL OR g.lacks)
+   ), found AS MATERIALIZED (
+     SELECT entry, 1 AS rank, id, bytes, 0::bigint AS place, false AS last FROM guided WHERE id IS NOT NULL
+     ${lookUp(2, sameEnclosure)}
+   ), ${kept}
+   SELECT
+     (SELECT json_agg(json_build_array("feedUrl", json_build_object('id', subscription_id, 'currentGuid', current_guid)))
+      FROM feeds) AS subscriptions,
+     (SELECT json_agg(json_build_object('feedUrl', "feedUrl", 'currentUrl', feed_url)) FROM feeds
+      WHERE "feedUrl" <> feed_url) AS renamed,
+     ${keptEpisodes},
+     ${incomplete},
+     (SELECT json_agg(nextval('episode.episode_id')) FROM guided WHERE id IS NULL) AS "newIds",
+     'all' AS reach,
+     ${room('$4', '$5')}`,
+);
+
+type FoundByActions = Found & { renamed: { feedUrl: string; currentUrl: string }[] | null };
+
+/** The statement that reads the episodes which actions could mean, and what their feeds are called now. */
+export function acted(userId: string, actions: readonly Upload[], quotas: EpisodeQuotas): Bound<FoundByActions> {
+  const feeds = [...new Set(actions.map(({ podcast }) => podcast))];
+  const entries = actions.map(({ podcast, metadata: { episodeGuid, enclosureUrl } }, entry) => ({
+    entry,
+    feedUrl: podcast,
+    episodeGuid,
+    enclosureUrl,
+  }));
+  return [
+    loadActed,
+    [
+      userId,
+      JSON.stringify(feeds.map((feedUrl) => ({ feedUrl, derivedGuid: podcastGuid(feedUrl) }))),
+      JSON.stringify(entries),
+      quotas.QUOTA_EPISODE_STATES,
+      quotas.QUOTA_SYNC_ID_ALIASES,
+    ],
+  ];
+}

@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { podcastGuid } from '#contracts';
+import { type Action, applyActions, judgeAction, movedFeeds } from './action.rule.js';
+import { KnownEpisodes } from './known-episodes.js';
+import { now, stored } from '../testing/known.world.js';
+
+const feedUrl = 'https://podcast.example/feed';
+const good: Action = { feedUrl, episodeGuid: 'guid', enclosureUrl: 'https://media.example/1.mp3', statuses: {} };
+
+/** What is read for actions with the one feed: episodes of subscription 10. */
+const known = (...episodes: Parameters<typeof stored>[]) =>
+  new KnownEpisodes(
+    {
+      reach: 'all',
+      subscriptions: [[feedUrl, { id: 10, currentGuid: podcastGuid(feedUrl) }]],
+      episodes: episodes.map((one) => stored(...one)),
+      aliases: [],
+      incomplete: [],
+      newIds: [100, 101, 102],
+      room: { episodes: 10, aliases: 10 },
+    },
+    now,
+    Date.parse(now),
+  );
+
+describe('judgeAction', () => {
+  it('makes an upload of what the client sent, and of a status without a time one that is later than all', () => {
+    const statuses = { playbackPosition: { value: 7.5, at: '2026-01-01T12:00:07+02:00' }, newStatus: { value: false } };
+    expect(judgeAction({ ...good, duration: 60, statuses })).toEqual({
+      podcast: feedUrl,
+      metadata: { episodeGuid: 'guid', enclosureUrl: good.enclosureUrl, duration: 60 },
+      statuses: {
+        playbackPosition: { value: 7.5, at: '2026-01-01T10:00:07.000000Z', minuteForm: false },
+        newStatus: { value: false, at: '9999-12-31T23:59:59.000000Z', minuteForm: false },
+      },
+      sent: {},
+    });
+  });
+
+  it.each<[Partial<Action>, string]>([
+    [{ feedUrl: 'podcast.example/feed' }, 'invalid_url'],
+    [{ feedUrl: 'antennapod_local:content' }, 'invalid_url'],
+    [{ feedUrl: `${feedUrl}\0` }, 'invalid_url'],
+    [{ enclosureUrl: 'file:///1.mp3' }, 'invalid_url'],
+    [{ episodeGuid: '\0' }, 'invalid_value'],
+    [{ episodeGuid: '\ud800' }, 'invalid_value'],
+    [{ episodeGuid: 'x'.repeat(2_049) }, 'invalid_value'],
+    [{ statuses: { playedStatus: { value: true, at: '2026-02-30T00:00:00Z' } } }, 'invalid_value'],
+  ])('refuses what the main API refuses: %j', (differing, code) => {
+    expect(judgeAction({ ...good, ...differing })).toMatchObject({ code });
+  });
+});
+
+describe('applyActions', () => {
+  const apply = (episodes: KnownEpisodes, ...actions: Partial<Action>[]) =>
+    applyActions(
+      episodes,
+      actions.map((action) => judgeAction({ ...good, ...action })),
+    );
+
+  it('applies each to what the earlier ones left, and says of each what became of it', async () => {
+    const episodes = known();
+    const at = (minute: number) => `2026-01-01T10:0${minute}:00Z`;
+    const position = (value: number, minute: number) => ({ statuses: { playbackPosition: { value, at: at(minute) } } });
+    const verdicts = await apply(
+      episodes,
+      position(1, 1),
+      position(3, 3),
+      position(2, 2),
+      { feedUrl: 'https://unknown.example/feed' },
+      { episodeGuid: undefined, enclosureUrl: undefined },
+    );
+    expect(verdicts).toEqual([null, null, null, 'unknown_subscription', 'missing_identifier']);
+    expect(episodes.changes().rows).toMatchObject([{ id: 100, statuses: { playbackPosition: { value: 3 } } }]);
+  });
+
+  it('tells a refusal for the sake of what was not read from one for good', async () => {
+    const full = new KnownEpisodes(
+      {
+        reach: 'all',
+        subscriptions: [[feedUrl, { id: 10, currentGuid: podcastGuid(feedUrl) }]],
+        episodes: [],
+        aliases: [],
+        incomplete: [[0, 1, 7]],
+        newIds: [100, 101],
+        room: { episodes: 0, aliases: 0 },
+      },
+      now,
+      Date.parse(now),
+    );
+    expect(await apply(full, {}, { episodeGuid: 'another' })).toEqual(['too_many_at_once', 'limit_reached']);
+  });
+
+  it('takes a status without a time for one of the arrival, which changes nothing where the value stands', async () => {
+    const standing = { playedStatus: { value: true, at: '2026-01-01T00:00:00.000000Z', minuteForm: false } };
+    const episodes = known([1, { episodeGuid: 'guid', enclosureUrl: good.enclosureUrl, statuses: standing }]);
+    await apply(episodes, { statuses: { playedStatus: { value: true } } });
+    expect(episodes.changes().rows).toEqual([]);
+    await apply(episodes, { statuses: { playedStatus: { value: false } } });
+    expect(episodes.changes().rows).toMatchObject([
+      { id: 1, statuses: { playedStatus: { value: false, at: '2026-02-02T12:00:00.000000Z' } } },
+    ]);
+  });
+});
+
+describe('movedFeeds', () => {
+  it.each([
+    ['https://old.example/feed', true],
+    [feedUrl, false],
+    ['http://podcast.example/feed//', false],
+    ['https://podcast.example/Feed', true],
+  ])('reports what differs in more than scheme and trailing slashes: %s', (sent, isMoved) => {
+    expect(movedFeeds([{ feedUrl: sent, currentUrl: feedUrl }])).toEqual(isMoved ? [[sent, feedUrl]] : []);
+  });
+});

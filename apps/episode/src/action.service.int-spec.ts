@@ -1,0 +1,552 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type ActedEpisode,
+  type ActedStatuses,
+  episodeSchema,
+  listActions,
+  podcastGuid,
+  type RequestOf,
+  uploadActions,
+  uploadedSchema,
+} from '#contracts';
+import { contentOf, freshUser } from '#testing';
+import { call } from '../../../libs/transport/testing/handler.call.js';
+import { openService, type ServiceWorld } from '../testing/service.world.js';
+
+type Entry = RequestOf<typeof uploadActions>['entries'][number];
+type Listing = RequestOf<typeof listActions>;
+
+const full = Boolean(process.env.TEST_FULL);
+const feedUrl = 'https://podcast.example/feed';
+const former = 'https://old.example/feed';
+const other = 'https://other.example/feed';
+const ten = '2026-01-01T10:00:07.5Z';
+const later = '2026-01-01T10:00:08Z';
+
+let world: ServiceWorld;
+let userId: string;
+
+beforeAll(async () => {
+  world = await openService();
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  userId = freshUser();
+  await world.feed(userId, feedUrl, former);
+  await world.feed(userId, other);
+});
+
+const media = (n: number | string) => `https://media.example/${n}.mp3`;
+const position = (value: number, at?: string): ActedStatuses => ({ playbackPosition: { value, ...(at && { at }) } });
+/** An action with an episode that is known by its media URL alone. */
+const played = (n: number | string, value: number, at: string | undefined = ten, more: Partial<Entry> = {}): Entry => ({
+  feedUrl,
+  enclosureUrl: media(n),
+  statuses: position(value, at),
+  ...more,
+});
+
+async function upload(...entries: Entry[]) {
+  return uploadActions.reply.parse(await world.actions.upload({ userId, entries }, call()));
+}
+
+/** Uploads what has to be applied. */
+async function act(...entries: Entry[]) {
+  const { verdicts } = await upload(...entries);
+  expect(verdicts).toEqual(entries.map(() => null));
+}
+
+const page = async (asked: Partial<Listing> = {}, requestId?: string) =>
+  listActions.reply.parse(await world.actions.list({ userId, perPage: 1_000, ...asked }, call(requestId)));
+
+/** All pages of an answer. */
+async function walk(asked: Partial<Listing> = {}) {
+  const first = await page(asked);
+  const episodes = [...first.episodes];
+  let pages = 1;
+  for (let { next } = first; next; pages += 1) {
+    const answer: Awaited<ReturnType<typeof page>> = await page({ ...asked, further: next });
+    episodes.push(...answer.episodes);
+    next = answer.next;
+  }
+  return { timestamp: first.timestamp, episodes, pages };
+}
+
+const positions = (episodes: readonly ActedEpisode[]) =>
+  episodes.map(({ enclosureUrl, statuses }) => [enclosureUrl, statuses.playbackPosition?.value]);
+
+/** What the main API shows. */
+async function shown() {
+  const answer = await world.service.list({ userId, perPage: 1_000, position: { from: 'page', page: 1 } });
+  if (answer.unchanged) throw new Error('unchanged');
+  return contentOf(answer.items, episodeSchema.array());
+}
+
+const clock = async () =>
+  (await world.owner.query<{ stamp: Date }>('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId])).rows[0]
+    ?.stamp;
+
+describe('an upload of actions', () => {
+  it('makes an episode of a media URL alone, with all else unknown, and keeps the seconds of its statuses', async () => {
+    await act(
+      played(1, 12.5, ten, {
+        duration: 60,
+        statuses: { ...position(12.5, ten), newStatus: { value: false, at: later } },
+      }),
+    );
+    const { episodes } = await page();
+    expect(episodes).toEqual([
+      {
+        syncId: expect.any(String) as string,
+        feedUrl,
+        podcastGuid: podcastGuid(feedUrl),
+        episodeGuid: '',
+        enclosureUrl: media(1),
+        episodeUrl: '',
+        title: '',
+        publishDate: '1970-01-01T00:00:00.000Z',
+        duration: 60,
+        statuses: {
+          playbackPosition: { value: 12.5, at: '2026-01-01T10:00:07.5Z' },
+          newStatus: { value: false, at: '2026-01-01T10:00:08Z' },
+        },
+      },
+    ]);
+  });
+
+  it('finds the feed by its current URL, by a former one, and by the guid that is derived from it', async () => {
+    const { verdicts, moved } = await upload(
+      played(1, 1),
+      played(2, 2, ten, { feedUrl: former }),
+      played(3, 3, ten, { feedUrl: former }),
+      played(4, 4, ten, { feedUrl: 'http://podcast.example/feed/' }),
+    );
+    expect(verdicts).toEqual([null, null, null, null]);
+    expect(moved, 'each once, and not what differs in scheme and slashes alone').toEqual([[former, feedUrl]]);
+    expect(new Set((await page()).episodes.map((episode) => episode.feedUrl))).toEqual(new Set([feedUrl]));
+  });
+
+  it('judges each entry by itself, and applies the good ones', async () => {
+    const { verdicts } = await upload(
+      played(1, 1),
+      played(2, 2, ten, { feedUrl: 'https://unknown.example/feed' }),
+      played(3, 3, ten, { enclosureUrl: undefined }),
+      played(4, 4, ten, { enclosureUrl: 'content://here' }),
+      played(5, 5, ten, { episodeGuid: 'NUL \0' }),
+      played(6, 6, ten, { feedUrl: 'https://nul.example/\0' }),
+      played(7, 7, 'yesterday'),
+      played(8, 8, ten, { enclosureUrl: undefined, episodeGuid: 'eight' }),
+    );
+    expect(verdicts).toEqual([
+      null,
+      'unknown_subscription',
+      'missing_identifier',
+      'invalid_url',
+      'invalid_value',
+      'invalid_url',
+      'invalid_value',
+      null,
+    ]);
+    expect((await page()).episodes.map(({ statuses }) => statuses.playbackPosition?.value)).toEqual([1, 8]);
+  });
+
+  it('answers for what has no form at all without a write, and for nothing too', async () => {
+    await act(played(1, 1));
+    const before = await clock();
+    expect(await upload(played(2, 2, ten, { feedUrl: 'x' }))).toEqual({
+      timestamp: 1,
+      verdicts: ['invalid_url'],
+      moved: [],
+    });
+    expect(await upload()).toEqual({ timestamp: 1, verdicts: [], moved: [] });
+    expect(await clock()).toEqual(before);
+  });
+
+  it('skips the entries of a deleted feed', async () => {
+    await world.owner.query(
+      `UPDATE subscription.subscriptions SET is_subscribed = false, deleted = now(), changed = now(), subscription_changed = now()
+       WHERE user_id = $1 AND feed_url = $2`,
+      [userId, feedUrl],
+    );
+    const { verdicts } = await upload(played(1, 1), played(2, 2, ten, { feedUrl: other }));
+    expect(verdicts).toEqual(['unknown_subscription', null]);
+  });
+
+  it('finds an episode by its guid first, else by its media URL where either has no guid', async () => {
+    await act(played('a', 1, ten, { episodeGuid: 'one' }));
+    await act(played('moved', 2, later, { episodeGuid: 'one' }));
+    await act(played('moved', 3, later));
+    await act(played('bare', 4));
+    await act(played('bare', 5, later, { episodeGuid: 'two' }));
+    await act(played('bare', 6, later, { episodeGuid: 'three' }));
+    expect(
+      (await page()).episodes.map(({ episodeGuid, statuses }) => [episodeGuid, statuses.playbackPosition?.value]),
+    ).toEqual([
+      ['one', 3],
+      ['two', 5],
+      ['three', 6],
+    ]);
+  });
+
+  it('makes one of two episodes where an action shows that they are the same', async () => {
+    await act(played('x', 1, ten, { enclosureUrl: undefined, episodeGuid: 'guid' }), played('x', 2, later));
+    expect((await page()).episodes).toHaveLength(2);
+    await act({
+      feedUrl,
+      episodeGuid: 'guid',
+      enclosureUrl: media('x'),
+      statuses: { playedStatus: { value: true, at: ten } },
+    });
+    expect((await page()).episodes).toMatchObject([
+      {
+        episodeGuid: 'guid',
+        enclosureUrl: media('x'),
+        statuses: { playbackPosition: { value: 2 }, playedStatus: { value: true } },
+      },
+    ]);
+  });
+
+  it('ignores what is older than what stands, replaces by what is as old, and takes a missing time for the arrival', async () => {
+    await act(played(1, 10, later));
+    await act(played(1, 11, ten));
+    expect(positions((await page()).episodes)).toEqual([[media(1), 10]]);
+    await act(played(1, 12, later));
+    expect(positions((await page()).episodes)).toEqual([[media(1), 12]]);
+    await act(played(1, 13, '2999-01-01T00:00:00Z'), { ...played(2, 14), statuses: position(14) });
+    const times = (await page()).episodes.map(({ statuses }) => Date.parse(statuses.playbackPosition?.at ?? ''));
+    for (const time of times) expect(Math.abs(Date.now() - time)).toBeLessThan(600_000);
+    await act(played(1, 15, ten));
+    expect(positions((await page()).episodes)).toEqual([
+      [media(1), 13],
+      [media(2), 14],
+    ]);
+  });
+
+  it('leaves nothing behind where nothing changed: no stamp, no marker, no event', async () => {
+    await act(played(1, 1), played(2, 2));
+    const before = await clock();
+    const requestId = randomUUID();
+    await world.actions.upload(
+      { userId, entries: [played(1, 1), played(2, 1, '2020-01-01T00:00:00Z')] },
+      call(requestId),
+    );
+    expect(await clock()).toEqual(before);
+    const { rows } = await world.owner.query('SELECT FROM sync.request WHERE request_id = $1', [requestId]);
+    expect(rows).toEqual([]);
+  });
+
+  it('takes effect once, however often it is delivered', async () => {
+    const requestId = randomUUID();
+    const request = { userId, entries: [played(1, 1)] };
+    const first = await world.actions.upload(request, call(requestId));
+    await act(played(1, 2, later));
+    const before = await clock();
+    expect(await world.actions.upload(request, call(requestId))).toEqual(first);
+    expect(await clock()).toEqual(before);
+    expect(positions((await page()).episodes)).toEqual([[media(1), 2]]);
+  });
+
+  it('refuses no more than what has no room', async () => {
+    const small = await openService({ QUOTA_EPISODE_STATES: 2 });
+    try {
+      await small.feed(userId, feedUrl);
+      const { verdicts } = await small.actions.upload(
+        { userId, entries: [played(1, 1), played(2, 2), played(3, 3), played(1, 4, later)] },
+        call(),
+      );
+      expect(verdicts).toEqual([null, null, 'limit_reached', null]);
+    } finally {
+      await small.close();
+    }
+  });
+
+  it('costs as many statements as an upload of the main API, however many actions it has', async () => {
+    const all = Array.from({ length: 250 }, (_, n) => played(n, n));
+    const count = async (entries: Entry[]) => {
+      const before = world.statements();
+      await act(...entries);
+      return world.statements() - before;
+    };
+    const [one, many] = [await count([played('x', 1)]), await count(all)];
+    expect(many).toBe(one);
+    expect(await count(all), 'what changes nothing').toBeLessThan(one);
+  });
+
+  it('does nothing for a user who is refused', async () => {
+    await act(played(1, 1));
+    await world.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
+    const refused = { code: 'unauthorized' };
+    await expect(upload(played(1, 2, later))).rejects.toMatchObject(refused);
+    await expect(upload()).rejects.toMatchObject(refused);
+    await expect(page()).rejects.toMatchObject(refused);
+    await expect(page({ further: { after: 0, since: 0, first: true } })).rejects.toMatchObject(refused);
+  });
+});
+
+describe('uploads of actions at once', () => {
+  it('make one episode of one, and keep the newest of each status', async () => {
+    const entries = Array.from({ length: 20 }, (_, n) => played(1, n, `2026-01-01T10:00:${String(n + 10)}Z`));
+    await Promise.all(entries.map((entry) => act(entry)));
+    expect(positions((await page()).episodes)).toEqual([[media(1), 19]]);
+  });
+});
+
+describe('actions and the main API', () => {
+  it('show the same states, whoever set them, and never an older one over a newer', async () => {
+    await act(played(1, 10, ten, { episodeGuid: 'guid' }));
+    const guid = podcastGuid(feedUrl);
+    const set = async (value: number, timestamp: string) => {
+      const entry = { podcastGuid: guid, episodeGuid: 'guid', playbackPosition: { value, timestamp } };
+      contentOf(await world.service.upload({ userId, entries: [entry] }, call()), uploadedSchema);
+    };
+    await set(20, '2026-01-01T10:00:30Z');
+    expect(positions((await page()).episodes)).toEqual([[media(1), 20]]);
+    await act(played(1, 30, '2026-01-01T10:00:29Z', { episodeGuid: 'guid' }));
+    await set(31, '2026-01-01T10:00:28Z');
+    expect(positions((await page()).episodes)).toEqual([[media(1), 20]]);
+    await act(played(1, 40, '2026-01-01T10:00:31Z', { episodeGuid: 'guid' }));
+    expect(await shown()).toMatchObject([
+      { podcast_guid: guid, episode_guid: 'guid', playback_position: { value: 40, timestamp: '2026-01-01T10:00' } },
+    ]);
+  });
+
+  it('knows the title and dates that the main API brought, and never takes them away', async () => {
+    const described = {
+      podcastGuid: podcastGuid(feedUrl),
+      enclosureUrl: media(1),
+      title: 'A title',
+      episodeUrl: 'https://podcast.example/1',
+      publishDate: '2025-01-01T00:00:00.000Z',
+    };
+    await world.service.upload({ userId, entries: [described] }, call());
+    await act(played(1, 1));
+    const { title, episodeUrl, publishDate } = described;
+    expect((await page()).episodes).toMatchObject([{ title, episodeUrl, publishDate }]);
+  });
+});
+
+describe('a list of actions', () => {
+  const credentialId = randomUUID();
+  const reader = (since: number, more: object = {}) => ({ credentialId, since, ...more });
+
+  it('answers each change to a reader who sends what it was told, and then nothing, with one statement', async () => {
+    await act(played(1, 1), played(2, 2));
+    const first = await page({ reader: reader(0) });
+    expect(positions(first.episodes)).toEqual([
+      [media(1), 1],
+      [media(2), 2],
+    ]);
+    await act(played(2, 3, later));
+    const second = await page({ reader: reader(first.timestamp) });
+    expect(positions(second.episodes)).toEqual([[media(2), 3]]);
+    expect(second.timestamp).toBeGreaterThan(first.timestamp);
+    const third = await page({ reader: reader(second.timestamp) });
+    expect(third).toEqual({ timestamp: second.timestamp, episodes: [] });
+    const before = world.statements();
+    expect(await page({ reader: reader(second.timestamp) })).toEqual(third);
+    expect(world.statements() - before).toBe(1);
+  });
+
+  it('answers everything to an app password that it does not know, whatever that asks for', async () => {
+    await act(played(1, 1));
+    const { timestamp } = await page({ reader: reader(0) });
+    await page({ reader: reader(timestamp) });
+    const { episodes } = await page({ reader: { credentialId: randomUUID(), since: timestamp + 1_000_000 } });
+    expect(positions(episodes)).toEqual([[media(1), 1]]);
+  });
+
+  it('tells an upload of a session what that session was told last', async () => {
+    const sessionId = randomUUID();
+    await act(played(1, 1));
+    const { timestamp } = await page({ reader: reader(0, { sessionId }) });
+    const told = await world.actions.upload({ userId, sessionId, entries: [played(2, 2)] }, call());
+    expect(told.timestamp).toBe(timestamp);
+    expect((await upload(played(3, 3))).timestamp).toBe(1);
+  });
+
+  it('remembers nothing of a reader who looks at one feed or at favourites', async () => {
+    await act(played(1, 1));
+    const { timestamp } = await page({ reader: reader(0), feedUrl });
+    await page({ reader: reader(0), favorites: true });
+    expect(timestamp).toBeGreaterThan(1);
+    const { rows } = await world.owner.query('SELECT FROM sync.readers WHERE user_id = $1', [userId]);
+    expect(rows).toEqual([]);
+  });
+
+  it('answers those of one feed by any URL that names it, and nothing of one that is not known', async () => {
+    await act(played(1, 1), played(2, 2, ten, { feedUrl: other }), played(3, 3));
+    for (const url of [feedUrl, former, 'http://podcast.example/feed'])
+      expect(positions((await walk({ feedUrl: url, perPage: 1 })).episodes)).toEqual([
+        [media(1), 1],
+        [media(3), 3],
+      ]);
+    expect((await page({ feedUrl: 'https://unknown.example/feed' })).episodes).toEqual([]);
+  });
+
+  it('answers the one episode that a media URL means', async () => {
+    await act(
+      played(1, 1, ten, { episodeGuid: 'one' }),
+      played(1, 2, ten, { episodeGuid: 'two' }),
+      played(1, 3, ten, { feedUrl: other }),
+    );
+    const of = async (url: string, enclosureUrl: string) =>
+      positions((await page({ feedUrl: url, enclosureUrl })).episodes);
+    expect(await of(former, media(1)), 'the same that an action without a guid means').toEqual([[media(1), 1]]);
+    expect(await of(other, media(1))).toEqual([[media(1), 3]]);
+    expect(await of(other, media(2))).toEqual([]);
+    expect(await of('https://unknown.example/feed', media(1))).toEqual([]);
+  });
+
+  it('answers favourites alone where they are asked for, of one feed too', async () => {
+    const liked = (n: number, url: string, value = true): Entry => ({
+      feedUrl: url,
+      enclosureUrl: media(n),
+      statuses: { favoriteStatus: { value, at: ten } },
+    });
+    await act(liked(1, feedUrl), liked(2, other), liked(3, other, false), played(4, 4));
+    const urls = async (asked: Partial<Listing>) =>
+      (await walk(asked)).episodes.map(({ enclosureUrl }) => enclosureUrl);
+    expect(await urls({ favorites: true, perPage: 1 })).toEqual([media(1), media(2)]);
+    expect(await urls({ favorites: true, feedUrl: other })).toEqual([media(2)]);
+    expect(await urls({ favorites: true, feedUrl, enclosureUrl: media(4) })).toEqual([]);
+  });
+
+  it('has rows of unsubscribed podcasts', async () => {
+    await act(played(1, 1));
+    await world.owner.query('UPDATE subscription.subscriptions SET is_subscribed = false WHERE user_id = $1', [userId]);
+    expect(positions((await page()).episodes)).toEqual([[media(1), 1]]);
+  });
+
+  it('has each row on one page, also one that changes while the pages are read', async () => {
+    await act(...Array.from({ length: 7 }, (_, n) => played(n, n)));
+    const first = await page({ perPage: 3, reader: reader(0) });
+    expect(positions(first.episodes)).toEqual([0, 1, 2].map((n) => [media(n), n]));
+    await act(played(0, 10, later), played(4, 14, later));
+    const second = await page({ perPage: 3, reader: reader(0), further: first.next });
+    expect(positions(second.episodes)).toEqual([3, 4, 5].map((n) => [media(n), n === 4 ? 14 : n]));
+    const third = await page({ perPage: 3, reader: reader(0), further: second.next });
+    expect(positions(third.episodes)).toEqual([[media(6), 6]]);
+    expect(third.next).toBeUndefined();
+    for (const { timestamp } of [second, third]) expect(timestamp).toBeLessThanOrEqual(first.timestamp);
+    const next = await page({ perPage: 3, reader: reader(first.timestamp) });
+    expect(positions(next.episodes)).toEqual([0, 4].map((n) => [media(n), n + 10]));
+  });
+
+  it('ends a page before it has two megabytes, and goes on after it', async () => {
+    const long = (n: number) => `https://media.example/${'x'.repeat(4_000)}/${n}`;
+    const count = 600;
+    for (let from = 0; from < count; from += 200)
+      await act(...Array.from({ length: 200 }, (_, n) => played(0, n, ten, { enclosureUrl: long(from + n) })));
+    const first = await page();
+    expect(Buffer.byteLength(JSON.stringify(first))).toBeLessThan(2 * 1_024 * 1_024);
+    expect(first.episodes.length).toBeGreaterThan(100);
+    const { episodes, pages } = await walk();
+    expect(pages).toBeGreaterThan(1);
+    expect(new Set(episodes.map(({ enclosureUrl }) => enclosureUrl)).size).toBe(count);
+    expect(episodes).toHaveLength(count);
+  });
+});
+
+describe('a list of more than are sorted for a page', () => {
+  const count = 10_500;
+  /** Of every hundred rows one is of the other feed; the even ones changed at this second, the others one later. */
+  const second = 1_700_000_000;
+
+  it('has each row once, of all that changed since and of one feed', async () => {
+    const { rows: ids } = await world.owner.query<{ id: number }>(
+      'SELECT id::int FROM subscription.subscriptions WHERE user_id = $1 ORDER BY id',
+      [userId],
+    );
+    await world.owner.query(
+      `WITH made AS MATERIALIZED (
+         SELECT nextval('episode.episode_id') AS id, gen_random_uuid() AS sync_id, n FROM generate_series(1, $4::int) n
+       ), described AS (
+         INSERT INTO episode.episodes (user_id, id, subscription_id, sync_id, publish_date, episode_guid, title, enclosure_url, episode_url)
+         SELECT $1, id, CASE WHEN n % 100 = 0 THEN $3::bigint ELSE $2::bigint END, sync_id, 'epoch', '', '', 'https://media.example/' || n, '' FROM made
+       ), clock AS (
+         INSERT INTO sync.user_clock (user_id, stamp) VALUES ($1, to_timestamp($5::bigint + 10))
+       )
+       INSERT INTO episode.states (user_id, id, sync_id, changed, playback_position, playback_position_at)
+       SELECT $1, id, sync_id, to_timestamp($5::bigint + n % 2), n, 'epoch' FROM made`,
+      [userId, ids[0]?.id, ids[1]?.id, count, second],
+    );
+    await world.owner.query('ANALYZE episode.states, episode.episodes');
+    const numbers = async (asked: Partial<Listing>) => {
+      const { episodes } = await walk(asked);
+      return episodes.map(({ statuses }) => statuses.playbackPosition?.value);
+    };
+    const all = Array.from({ length: count }, (_, n) => n + 1);
+    expect(await numbers({})).toEqual(all);
+    const from = async (since: number) => {
+      const further = { after: 0, since, first: false };
+      return numbers({ further });
+    };
+    expect(await from(second - 1), 'more than are sorted').toEqual(all);
+    expect(await from(second), 'fewer').toEqual(all.filter((n) => n % 2 === 1));
+    expect(await numbers({ feedUrl })).toEqual(all.filter((n) => n % 100 !== 0));
+    expect(await numbers({ feedUrl: other })).toEqual(all.filter((n) => n % 100 === 0));
+  });
+});
+
+describe('any uploads of actions', () => {
+  const minute = (n: number) => `2026-01-01T10:${String(n).padStart(2, '0')}:00Z`;
+  const action = fc.record({
+    feed: fc.constantFrom(feedUrl, former, other),
+    guid: fc.integer({ min: 0, max: 2 }),
+    enclosure: fc.integer({ min: 1, max: 3 }),
+    status: fc.constantFrom('playbackPosition', 'playedStatus', 'favoriteStatus'),
+    value: fc.integer({ min: 0, max: 3 }),
+    at: fc.integer({ min: 0, max: 5 }),
+  });
+  const entryOf = ({
+    feed,
+    guid,
+    enclosure,
+    status,
+    value,
+    at,
+  }: typeof action extends fc.Arbitrary<infer Value> ? Value : never): Entry => ({
+    feedUrl: feed,
+    enclosureUrl: media(enclosure),
+    ...(guid && { episodeGuid: `guid ${guid}` }),
+    statuses: { [status]: { value: status === 'playbackPosition' ? value : value > 1, at: minute(at) } },
+  });
+
+  it('leave what the list answers, page by page, what the main API shows, and what a reader has put together', async () => {
+    const batches = fc.array(fc.array(action, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(batches, fc.integer({ min: 1, max: 4 }), async (uploads, perPage) => {
+        userId = freshUser();
+        await world.feed(userId, feedUrl, former);
+        await world.feed(userId, other);
+        const has = new Map<string, ActedEpisode>();
+        const credentialId = randomUUID();
+        let since = 0;
+        for (const batch of uploads) {
+          await act(...batch.map(entryOf));
+          const { episodes, timestamp } = await walk({ perPage, reader: { credentialId, since } });
+          for (const episode of episodes) has.set(`${episode.feedUrl} ${episode.syncId}`, episode);
+          since = timestamp;
+        }
+        const { episodes } = await walk({ perPage });
+        const standing = new Set(episodes.map(({ syncId }) => syncId));
+        const plain = (some: Iterable<ActedEpisode>) =>
+          [...some]
+            .filter(({ syncId }) => standing.has(syncId))
+            .sort((a, b) => (a.syncId < b.syncId ? -1 : 1))
+            .map((episode) => JSON.stringify(episode));
+        expect(plain(has.values())).toEqual(plain(episodes));
+        expect(
+          episodes.map(({ syncId, statuses }) => [
+            syncId,
+            statuses.playbackPosition?.value,
+            statuses.playedStatus?.value,
+          ]),
+        ).toEqual((await shown()).map((row) => [row.sync_id, row.playback_position?.value, row.played_status?.value]));
+      }),
+      { numRuns: full ? 300 : 30 },
+    );
+  });
+});

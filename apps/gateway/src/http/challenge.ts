@@ -1,0 +1,38 @@
+import { scopes } from '#contracts';
+import { linkBase } from '#edge';
+import type { FastifyRequest } from 'fastify';
+import { AuthenticationFailure } from '../auth/authenticator.js';
+import type { GatewayConfig } from '../gateway.config.js';
+
+/** Where a client that was refused learns who issues tokens (RFC 9728, 3). */
+export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
+
+/**
+ * The header of a 401 (RFC 6750, 3, and RFC 9728, 5.1): where it says how to get a token, and what was wrong with the one
+ * that was sent.
+ */
+export function challenge(
+  request: FastifyRequest,
+  config: GatewayConfig,
+  error: unknown,
+): { readonly 'www-authenticate': string } {
+  // A Host may have a quotation mark.
+  const base = linkBase(request, config).replace(/["\\]/g, encodeURIComponent);
+  const parts = [`resource_metadata="${base}${resourceMetadataPath}"`];
+  const { reason, wanted } = error instanceof AuthenticationFailure ? error : {};
+  if (reason === 'scope') parts.push('error="insufficient_scope"', `scope="${wanted}"`);
+  else if (request.headers.authorization !== undefined) parts.push('error="invalid_token"');
+  return { 'www-authenticate': `Bearer ${parts.join(', ')}` };
+}
+
+/** What RFC 9728, 2, tells of the API. */
+export function resourceMetadata(request: FastifyRequest, config: GatewayConfig): Record<string, unknown> {
+  const isUrl = (issuer: string) => /^https?:\/\//.test(issuer) && URL.canParse(issuer);
+  const servers = config.AUTH_SERVERS ?? config.AUTH_ISSUER.filter(isUrl);
+  return {
+    resource: linkBase(request, config),
+    ...(servers.length > 0 && { authorization_servers: servers }),
+    scopes_supported: scopes,
+    bearer_methods_supported: ['header'],
+  };
+}

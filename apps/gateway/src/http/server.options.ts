@@ -1,0 +1,48 @@
+import { type EdgeOptions, type Patience } from '#edge';
+import type { Log } from '#runtime';
+import type { Caller } from '../auth/authenticator.js';
+import type { GatewayConfig } from '../gateway.config.js';
+import type { Admission } from './admission.js';
+import { isOpen } from './routes.js';
+import { hashOfBody } from './write.identity.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The authenticated caller; absent only on paths that need no credential. */
+    caller?: Caller;
+    /** The SHA-256 of its body, where it has one and a key by which it may be sent again. */
+    bodyHash?: string | undefined;
+  }
+}
+
+/** What a web page may send and read (docs/interface.md). */
+const cors = {
+  methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+  allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
+  exposedHeaders:
+    'Sync-Timestamp, ETag, Ignored-Parameters, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy, WWW-Authenticate',
+  maxAge: 600,
+};
+
+/** On answers of the API: no scripts, no frames, no caching; lists allow revalidation (list.responder.ts). */
+const api = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'", 'cache-control': 'no-store' };
+/** On open paths: the reference page has scripts of its own and inline styles. */
+const open = {
+  'content-security-policy':
+    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+};
+
+/** The gateway's HTTP server: before Nest's router {@link Admission}, then the body. */
+export function serverOptions(config: GatewayConfig, admission: Admission, log: Log, patience?: Patience): EdgeOptions {
+  return {
+    config,
+    log,
+    patience,
+    admit: (request, reply) => admission.admit(request, reply),
+    refuse: (request, reply) => admission.refuse(request, reply),
+    headers: ({ method, url }) => (isOpen(method, url.split('?', 1)[0] as string) ? open : api),
+    bodies: ['json'],
+    onBody: (request, body) => (request.bodyHash = hashOfBody(request.headers, body)),
+    cors: config.CORS_ORIGINS && { ...cors, origin: config.CORS_ORIGINS },
+  };
+}

@@ -1,0 +1,107 @@
+import type { RequestOf, uploadActions } from '#contracts';
+import { isDeviceId } from '../devices/device.rule.js';
+import { readGuid, readSeconds, readTime } from './action.values.js';
+import { repairEnclosureUrl, repairFeedUrl } from './url.repair.js';
+
+/** What an action means to the services. */
+export type ActionEntry = RequestOf<typeof uploadActions>['entries'][number];
+type Statuses = ActionEntry['statuses'];
+
+/** Why an action is skipped, as metrics name it. */
+export type SkippedReason =
+  | 'no_object'
+  | 'missing_key'
+  | 'unknown_action'
+  | 'unusable_podcast'
+  | 'unusable_episode'
+  | 'unknown_subscription'
+  | 'refused';
+
+/** An action as it was read. Texts are as they were sent, for `update_urls`; absent where there was none. */
+export interface ReadAction {
+  readonly podcast?: string;
+  readonly episode?: string;
+  /** What `episode` became; absent where it can't be used. */
+  readonly enclosureUrl?: string | undefined;
+  /** What `podcast` became; absent where it can't be used. */
+  readonly feedUrl?: string | undefined;
+  readonly device?: string | undefined;
+  /** Absent where the action is skipped. */
+  readonly entry?: ActionEntry;
+  readonly skipped?: SkippedReason;
+}
+
+/** An action that is not skipped. */
+export interface UsableAction extends ReadAction {
+  readonly podcast: string;
+  readonly feedUrl: string;
+  readonly entry: ActionEntry;
+}
+
+/** Reads one element of an upload (docs/gpodder.md, "Actions in"). Whatever it is, it costs no other element anything. */
+export function readAction(sent: unknown): ReadAction {
+  if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return { skipped: 'no_object' };
+  const { podcast, episode, action, guid, device, timestamp, ...times } = sent as Record<string, unknown>;
+  if (typeof podcast !== 'string' || typeof episode !== 'string' || typeof action !== 'string')
+    return { skipped: 'missing_key' };
+  const statuses = statusesOf(action, times);
+  if (!statuses) return { skipped: 'unknown_action' };
+  const feedUrl = repairFeedUrl(podcast);
+  const enclosureUrl = repairEnclosureUrl(episode);
+  const episodeGuid = readGuid(guid);
+  const read = { podcast, episode, feedUrl, enclosureUrl, device: isDeviceId(device) ? device : undefined };
+  if (feedUrl === undefined) return { ...read, skipped: 'unusable_podcast' };
+  if (enclosureUrl === undefined && episodeGuid === undefined) return { ...read, skipped: 'unusable_episode' };
+  const { duration, ...values } = statuses;
+  const at = readTime(timestamp);
+  return {
+    ...read,
+    entry: {
+      feedUrl,
+      ...(episodeGuid === undefined ? {} : { episodeGuid }),
+      ...(enclosureUrl === undefined ? {} : { enclosureUrl }),
+      ...(duration === undefined ? {} : { duration }),
+      statuses: atTime(values, at),
+    },
+  };
+}
+
+/** What an action sets, all at its time, and the duration that it says. */
+interface Meant {
+  playbackPosition?: number;
+  playedStatus?: boolean;
+  newStatus?: boolean;
+  downloadStatus?: boolean;
+  duration?: number;
+}
+
+function statusesOf(action: string, { position, total }: Record<string, unknown>): Meant | undefined {
+  switch (action.length <= 16 ? action.trim().toLowerCase() : '') {
+    case 'play':
+      return playOf(readSeconds(position), readSeconds(total));
+    case 'new':
+      return { newStatus: true, playedStatus: false };
+    case 'download':
+      return { downloadStatus: true };
+    case 'delete':
+      return { downloadStatus: false };
+    default:
+      return undefined;
+  }
+}
+
+/** A client that has played an episode to its end says so by a position that is its length. */
+function playOf(position: number | undefined, sentTotal: number | undefined): Meant {
+  if (position === undefined) return { newStatus: false };
+  // Kasts writes 1 for a length that it does not know, and 1 of 1 for what was played.
+  const total = sentTotal === 1 && position > 1 ? undefined : sentTotal;
+  const duration = total !== undefined && total > 1 ? { duration: total } : {};
+  if (total !== undefined && total > 0 && position >= total)
+    return { playedStatus: true, newStatus: false, playbackPosition: 0, ...duration };
+  return { playbackPosition: position, newStatus: false, ...duration };
+}
+
+function atTime(values: Omit<Meant, 'duration'>, at: string | undefined): Statuses {
+  const acted = Object.entries(values).map(([name, value]) => [name, at === undefined ? { value } : { value, at }]);
+  return Object.fromEntries(acted) as Statuses;
+}

@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseTime } from '#contracts';
+import { readGuid, readSeconds, readTime } from './action.values.js';
+
+const noon = '2024-03-01T12:00:05.000000Z';
+
+describe('a time', () => {
+  it.each([
+    ['AntennaPod, Kasts, gPodder', '2024-03-01T12:00:05', noon],
+    ['Music Assistant', '2024-03-01T12:00:05Z', noon],
+    ['Cardo', '2024-03-01T12:00:05.000Z', noon],
+    ['GNOME Podcasts', '2024-03-01T12:00:05+00:00', noon],
+    ['the Nextcloud documentation', '2024-03-01 12:00:05', noon],
+    ['Python, isoformat()', '2024-03-01T12:00:05.123456', '2024-03-01T12:00:05.123456Z'],
+    ['Rust, to nanoseconds', '2024-03-01T12:00:05.123456789Z', '2024-03-01T12:00:05.123456Z'],
+    ['an offset east', '2024-03-01T14:30:05+02:30', noon],
+    ['an offset west, without a colon', '2024-03-01T07:00:05-0500', noon],
+    ['an offset of hours', '2024-03-01 13:00:05 +01', noon],
+    ['lower case', '2024-03-01t12:00:05z', noon],
+    ['white space', ' 2024-03-01T12:00:05\n', noon],
+    ['to the minute', '2024-03-01T12:00', '2024-03-01T12:00:00.000000Z'],
+    ['seconds', 1_709_294_405, noon],
+    ['seconds with a fraction', 1_709_294_405.5, '2024-03-01T12:00:05.500000Z'],
+    ['milliseconds', 1_709_294_405_000, noon],
+    ['digits', '1709294405', noon],
+    ['digits of milliseconds', '1709294405000', noon],
+  ])('as %s write it', (_, sent, read) => expect(parseTime(readTime(sent) as string)?.instant).toBe(read));
+
+  it.each([
+    undefined,
+    null,
+    '',
+    'yesterday',
+    '2024-02-30T12:00:00',
+    '2024-03-01T25:00:00',
+    '2024-03-01',
+    '0000-01-01T00:00:00',
+    '2024-03-01T12:00:05+99:99',
+    -1,
+    '-1',
+    1e300,
+    Number.NaN,
+    Infinity,
+    '9'.repeat(17),
+    '9'.repeat(1e6),
+    true,
+    {},
+    [],
+  ])('that can not be read is none: %j', (sent) => expect(readTime(sent)).toBeUndefined());
+
+  it('is one that the services take, whatever was sent', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), fc.double(), fc.date().map(String)), (sent) => {
+        const read = readTime(sent);
+        expect(read === undefined || parseTime(read) !== undefined).toBe(true);
+      }),
+    );
+  });
+
+  it('is kept to the millisecond in each form', () => {
+    const dates = fc.date({ min: new Date(0), max: new Date('9999-12-30T00:00:00Z'), noInvalidDate: true });
+    fc.assert(
+      fc.property(
+        dates,
+        fc.constantFrom('Z', '', '+00:00', '-0000'),
+        fc.constantFrom('T', ' '),
+        (date, zone, between) => {
+          const sent = date.toISOString().replace('T', between).replace('Z', zone);
+          expect(Date.parse(readTime(sent) as string)).toBe(date.getTime());
+        },
+      ),
+    );
+  });
+});
+
+describe('a number of seconds', () => {
+  it.each([
+    [0, 0],
+    [-0, 0],
+    [12, 12],
+    [12.9, 12],
+    ['12', 12],
+    ['12.9', 12],
+    [' 12 ', 12],
+    ['02:05', 125],
+    ['1:02:05', 3_725],
+    ['01:02:05.5', 3_725],
+    [2_147_483_647, 2_147_483_647],
+  ])('%j', (sent, read) => expect(readSeconds(sent)).toBe(read));
+
+  it.each([
+    -1,
+    -0.5,
+    '-1',
+    null,
+    undefined,
+    '',
+    'x',
+    '1e3',
+    '0x10',
+    ':5',
+    '1:2:3:4',
+    2_147_483_648,
+    1e300,
+    Infinity,
+    Number.NaN,
+    true,
+    [1],
+    '9'.repeat(1e6),
+    '999999:999999:99',
+  ])('that can not be read is none: %j', (sent) => expect(readSeconds(sent)).toBeUndefined());
+
+  it('is whole and of 32 bits, whatever was sent', () => {
+    fc.assert(
+      fc.property(fc.anything(), (sent) => {
+        const read = readSeconds(sent);
+        expect(read === undefined || (Number.isInteger(read) && Object.is(Math.abs(read), read))).toBe(true);
+      }),
+    );
+  });
+});
+
+it.each([
+  [' abc ', 'abc'],
+  ['https://a.example/?p=1', 'https://a.example/?p=1'],
+  ['', undefined],
+  ['null', undefined],
+  ['hash:0123', undefined],
+  [null, undefined],
+  [7, undefined],
+  ['a\0b', undefined],
+  ['\ud800', undefined],
+  ['x'.repeat(2_049), undefined],
+])('a guid is that of the feed or none: %j', (sent, read) => expect(readGuid(sent)).toBe(read));

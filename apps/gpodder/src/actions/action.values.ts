@@ -1,0 +1,66 @@
+import { parseTime, textLimits } from '#contracts';
+
+// How values of actions are read, of which each client has its own form (docs/gpodder.md, "Actions in").
+
+/** A date and a time in any form that clients write: `T` or a space, any fraction, `Z`, an offset or none, which is UTC. */
+const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?([.,]\d{1,30})? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;
+const digits = /^\d{1,17}(?:\.\d{1,30})?$/;
+/** From here on a number is one of milliseconds: as seconds it would be the year 5138. */
+const firstMilliseconds = 1e11;
+/** The last millisecond of the year 9999. */
+const lastMilliseconds = 253_402_300_799_999;
+
+/** When an action happened, in RFC 3339 and UTC; `undefined` where nothing is said or it can't be read. */
+export function readTime(sent: unknown): string | undefined {
+  if (typeof sent === 'number') return timeOf(sent);
+  if (typeof sent !== 'string' || sent.length > 64) return undefined;
+  const text = sent.trim();
+  if (digits.test(text)) return timeOf(Number(text));
+  const match = dateTime.exec(text);
+  if (!match) return undefined;
+  const [, date, minute, second = ':00', fraction = '', zone = 'Z'] = match;
+  return parseTime(`${date}T${minute}${second}${fraction.replace(',', '.')}${withColon(zone)}`)?.instant;
+}
+
+function timeOf(sent: number): string | undefined {
+  const milliseconds = Math.floor(sent >= firstMilliseconds ? sent : sent * 1_000);
+  return milliseconds >= 0 && milliseconds <= lastMilliseconds ? new Date(milliseconds).toISOString() : undefined;
+}
+
+/** `+01` and `+0100` are `+01:00`. */
+function withColon(zone: string): string {
+  if (!/^[+-]/.test(zone)) return zone;
+  return `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}`;
+}
+
+/** The largest whole number that all clients read: some keep 32 bits. */
+export const mostSeconds = 2_147_483_647;
+const decimal = /^\d{1,10}(?:\.\d{0,30})?$/;
+const clockForm = /^(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d{1,30})?$/;
+
+/** A number of whole seconds; `undefined` where none is said, or it is negative or can't be read. */
+export function readSeconds(sent: unknown): number | undefined {
+  const seconds = typeof sent === 'string' ? secondsIn(sent) : sent;
+  // A negative number means that there is none, also between -1 and 0.
+  if (typeof seconds !== 'number' || !(seconds >= 0 && seconds <= mostSeconds)) return undefined;
+  // Adding zero turns -0 into 0.
+  return Math.trunc(seconds) + 0;
+}
+
+function secondsIn(sent: string): number | undefined {
+  if (sent.length > 64) return undefined;
+  const text = sent.trim();
+  if (decimal.test(text)) return Number(text);
+  const [, hours = '0', minutes, seconds] = clockForm.exec(text) ?? [];
+  return minutes === undefined ? undefined : Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
+}
+
+/** The guid of an episode as the feed has it; `undefined` where the client has none, or has made one up. */
+export function readGuid(sent: unknown): string | undefined {
+  if (typeof sent !== 'string') return undefined;
+  const guid = sent.trim();
+  // Kasts makes one up for an episode without a guid, and some clients send the text null.
+  if (guid === '' || guid === 'null' || guid.startsWith('hash:')) return undefined;
+  const isUsable = Buffer.byteLength(guid) <= textLimits.episodeGuid && !/[\0\p{Surrogate}]/u.test(guid);
+  return isUsable ? guid : undefined;
+}

@@ -1,0 +1,384 @@
+import { get, type IncomingMessage } from 'node:http';
+import { eventually, type AppProcess } from '#testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { type Answer, GpodderWorld, type Person } from '../../testing/gpodder.world.js';
+
+let world: GpodderWorld;
+beforeAll(async () => {
+  world = await GpodderWorld.open({ MAX_ENTRIES: '2600', OPS_PORT: '0' }, 2);
+});
+afterAll(() => world.close());
+
+const episodes = '/api/2/episodes/{u}.json';
+const nextcloud = '/index.php/apps/gpoddersync';
+const feed = 'https://a.example/feed';
+const medium = (number: number) => `https://a.example/${number}.mp3`;
+const at = '2024-03-01T12:00:05';
+
+interface Listed {
+  actions: Record<string, unknown>[];
+  timestamp: number;
+}
+const listed = (answer: Answer) => answer.json<Listed>();
+const play = (number: number, more: object = {}) => ({
+  podcast: feed,
+  episode: medium(number),
+  action: 'play',
+  timestamp: at,
+  started: 0,
+  position: 60,
+  total: 600,
+  ...more,
+});
+const shown = (number: number, more: object = {}) => ({
+  podcast: feed,
+  episode: medium(number),
+  action: 'play',
+  timestamp: at,
+  started: 60,
+  position: 60,
+  total: 600,
+  ...more,
+});
+const upload = (person: Person, actions: unknown, path = episodes) => person.ask(path, { body: actions });
+const download = async (person: Person, query = '', path = episodes) => listed(await person.ask(path + query));
+
+describe('an upload', () => {
+  it('is answered with a time stamp and URLs, and reaches the next download, by both versions', async () => {
+    const ann = await world.person();
+    const answer = await upload(ann, [play(1, { guid: 'g-1', device: 'phone' })]);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      expect.stringMatching(/^application\/json/),
+    ]);
+    expect(answer.json()).toEqual({ timestamp: 1, update_urls: [] });
+    for (const version of [1, 2]) {
+      const { actions, timestamp } = await download(ann, '', `/api/${version}/episodes/{u}.json`);
+      expect(actions).toEqual([shown(1, { guid: 'g-1' })]);
+      expect(timestamp).toBeGreaterThan(1);
+    }
+  });
+
+  it('of what the newest download told has its time stamp, where the session is the same', async () => {
+    const ann = await (await world.person()).logIn();
+    const { timestamp } = listed(await ann.askByCookie(episodes));
+    expect((await ann.askByCookie(episodes, { body: [play(1)] })).json()).toEqual({ timestamp, update_urls: [] });
+  });
+
+  it('of nothing is answered too', async () => {
+    expect((await upload(await world.person(), [])).json()).toEqual({ timestamp: 1, update_urls: [] });
+  });
+
+  it('makes a podcast known without subscribing it, and a device', async () => {
+    const ann = await world.person();
+    await upload(ann, [play(1, { device: 'phone' }), play(2, { device: 'no device!' })]);
+    expect((await ann.ask('/api/2/subscriptions/{u}/phone.json')).json()).toMatchObject({ add: [], remove: [] });
+    const devices = (await ann.ask('/api/2/devices/{u}.json')).json<{ id: string }[]>();
+    expect(devices.map(({ id }) => id)).toEqual(['phone']);
+  });
+
+  it('costs its bad actions alone, and says what became of URLs', async () => {
+    const ann = await world.person();
+    const { status, json } = await upload(ann, [
+      null,
+      7,
+      {},
+      play(1, { action: 'flattr' }),
+      play(1, { podcast: 'antennapod_local:/x' }),
+      play(1, { episode: 'content://x' }),
+      play(2, { podcast: 'a.example/feed' }),
+      play(3, { episode: ` ${medium(3)}` }),
+      play(4, { timestamp: 'yesterday', position: 'x' }),
+    ]);
+    expect([status, json()]).toEqual([
+      200,
+      {
+        timestamp: 1,
+        update_urls: [
+          ['antennapod_local:/x', ''],
+          ['content://x', ''],
+          ['a.example/feed', 'http://a.example/feed'],
+          [` ${medium(3)}`, medium(3)],
+        ],
+      },
+    ]);
+    const { actions } = await download(ann);
+    expect(actions.map(({ episode }) => episode)).toEqual([medium(2), medium(3)]);
+  });
+
+  it('with the decoded form of a feed URL means the subscription with that feed, in every message', async () => {
+    const ann = await world.person();
+    const [stored, decoded] = ['https://a.example/caf%C3%A9', 'https://a.example/café'];
+    await ann.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [stored], remove: [] } });
+    const actions = Array.from({ length: 300 }, (_, number) => play(number, { podcast: decoded }));
+    expect((await upload(ann, actions)).json()).toEqual({ timestamp: 1, update_urls: [[decoded, stored]] });
+    const podcasts = (await download(ann)).actions.map(({ podcast }) => podcast);
+    expect(podcasts).toEqual(Array<string>(300).fill(stored));
+  });
+
+  it('of more than one message is applied in its order, and once however often it is sent', async () => {
+    const ann = await world.person();
+    const many = Array.from({ length: 600 }, (_, number) => [
+      play(number, { podcast: `https://${number % 7}.example/feed` }),
+      play(number, { podcast: `https://${number % 7}.example/feed`, position: 70, timestamp: '2024-03-01T12:00:06' }),
+    ]).flat();
+    await upload(ann, many);
+    const first = await download(ann);
+    expect(first.actions.map(({ position }) => position)).toEqual(Array<number>(600).fill(70));
+    await upload(ann, many);
+    expect(await download(ann, `?since=${first.timestamp}`)).toEqual({ actions: [], timestamp: first.timestamp });
+  });
+
+  it('never puts an older position over a newer one', async () => {
+    const ann = await world.person();
+    await upload(ann, [play(1, { position: 90 })]);
+    await upload(ann, [play(1, { timestamp: '2024-03-01T12:00:04', position: 10 })]);
+    expect((await download(ann)).actions).toEqual([shown(1, { started: 90, position: 90 })]);
+  });
+
+  it.each(['', '{}', '"x"', '[', 'null', '[1,]'])('that is no array is 400: %j', async (body) => {
+    expect((await (await world.person()).ask(episodes, { method: 'POST', body })).status).toBe(400);
+  });
+
+  it('of too many actions is 413, and of any type', async () => {
+    const ann = await world.person();
+    expect((await upload(ann, Array<number>(2_601).fill(0))).status).toBe(413);
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect((await ann.ask(episodes, { body: [play(1)], headers })).status).toBe(200);
+  });
+
+  it('loses no action, where one message meets more of what is stored than it reads', async () => {
+    const ann = await world.person();
+    const long = (number: number, more: object = {}) =>
+      play(number, {
+        guid: `${number} ${'g'.repeat(2_000)}`,
+        episode: medium(number) + '?'.padEnd(4_000, 'x'),
+        ...more,
+      });
+    const all = (more: object = {}) => Array.from({ length: 250 }, (_, number) => long(number, more));
+    await upload(ann, all());
+    await withOwner((owner) =>
+      owner.query(
+        "UPDATE episode.episodes SET title = $2, episode_url = 'https://a.example/' || $3 WHERE user_id = $1",
+        [ann.userId, 't'.repeat(2_048), 'x'.repeat(4_000)],
+      ),
+    );
+    await upload(ann, all({ position: 70, timestamp: '2024-03-01T12:00:06' }));
+    const { actions } = await download(ann);
+    expect(actions.map(({ position }) => position)).toEqual(Array<number>(250).fill(70));
+  });
+
+  it('skips an action that is about too many episodes even by itself, and it alone', async () => {
+    const ann = await world.person();
+    const refused = () => world.counted('podcast_sync_skipped_entries_total{reason="refused"}');
+    const before = await refused();
+    await upload(ann, [play(0, { guid: 'named', episode: '' }), ...Array.from({ length: 10 }, (_, n) => play(n + 1))]);
+    await withOwner((owner) =>
+      owner.query("UPDATE episode.episodes SET enclosure_url = $2 WHERE user_id = $1 AND episode_guid = ''", [
+        ann.userId,
+        medium(1),
+      ]),
+    );
+    const later = { position: 70, timestamp: '2024-03-01T12:00:06' };
+    const answer = await upload(ann, [play(20), play(1, { guid: 'named', ...later }), play(21), play(1, later)]);
+    expect(answer.status).toBe(200);
+    expect((await refused()) - before).toBe(1);
+    const { actions } = await download(ann);
+    expect(actions.filter(({ position }) => position === 70)).toEqual([shown(1, { ...later, started: 70 })]);
+    expect(actions.map(({ episode }) => episode)).toEqual(expect.arrayContaining([medium(20), medium(21)]));
+  });
+
+  it('of another user is 400, and of one who may only read 403', async () => {
+    const ann = await world.person();
+    expect((await upload(ann, [], '/api/2/episodes/bob.json')).status).toBe(400);
+    expect((await upload(await world.again(ann, ['read:subscriptions']), [play(1)])).status).toBe(403);
+  });
+});
+
+describe('a download', () => {
+  it('has what was changed since, and the same time stamp where nothing was', async () => {
+    const ann = await world.person();
+    await upload(ann, [play(1), play(2, { action: 'download' })]);
+    const { timestamp } = await download(ann);
+    await upload(ann, [play(1, { position: 90, timestamp: '2024-03-01T12:00:06' })]);
+    const { actions, timestamp: next } = await download(ann, `?since=${timestamp}`);
+    expect(actions).toEqual([shown(1, { started: 90, position: 90, timestamp: '2024-03-01T12:00:06' })]);
+    for (const since of [next, next + 1])
+      expect(await download(ann, `?since=${since}`)).toEqual({ actions: [], timestamp: next });
+  });
+
+  it('is of one podcast where that is asked for, by any URL of it, and of none where it is unknown', async () => {
+    const ann = await world.person();
+    await upload(ann, [play(1), play(2, { podcast: 'https://b.example/feed' })]);
+    for (const podcast of ['https://b.example/feed', 'feed://b.example/feed'])
+      expect((await download(ann, `?podcast=${encodeURIComponent(podcast)}`)).actions).toMatchObject([
+        { episode: medium(2) },
+      ]);
+    for (const podcast of ['https://c.example/feed', 'x', '', '%00', 'https://c.example/%00', '%ff', 'content:7'])
+      expect(await download(ann, `?podcast=${podcast}`)).toEqual({ actions: [], timestamp: expect.any(Number) });
+  });
+
+  it('is of one podcast by a URL that means it once it is decoded', async () => {
+    const ann = await world.person();
+    await upload(ann, [play(1, { podcast: 'https://d.example/a%20b' })]);
+    await upload(ann, [play(2)]);
+    const podcast = encodeURIComponent('https://d.example/a%2520b');
+    expect((await download(ann, `?podcast=${podcast}`)).actions).toMatchObject([{ episode: medium(1) }]);
+  });
+
+  it('aggregated has one action of each episode, and with a device those of all', async () => {
+    const ann = await world.person();
+    await upload(ann, [play(1), play(1, { action: 'download', device: 'laptop' })]);
+    expect((await download(ann)).actions).toHaveLength(2);
+    expect((await download(ann, '?aggregated=TRUE&device=tablet')).actions).toEqual([shown(1)]);
+    const devices = (await ann.ask('/api/2/devices/{u}.json')).json<{ id: string }[]>();
+    expect(devices.map(({ id }) => id).toSorted()).toEqual(['laptop', 'tablet']);
+  });
+
+  it.each(['x', '-1', '1.5', ''])('since %j is 400', async (since) => {
+    expect((await (await world.person()).ask(`${episodes}?since=${since}`)).status).toBe(400);
+  });
+
+  it('of HEAD tells nobody anything', async () => {
+    const answer = await (await world.person()).ask(episodes, { method: 'HEAD' });
+    expect([answer.status, answer.text]).toEqual([200, '']);
+  });
+
+  it('of many episodes is whole, of any replica, and packed where the client asks for it', async () => {
+    const ann = await world.person();
+    await upload(
+      ann,
+      Array.from({ length: 2_500 }, (_, number) => play(number)),
+    );
+    for (const [replica, coding, sent] of [
+      [0, 'identity', null],
+      [1, 'gzip, deflate, br', 'gzip'],
+      [1, 'gzip;q=0', null],
+    ] as const) {
+      const answer = await ann.ask(episodes, { headers: { 'accept-encoding': coding }, replica });
+      expect(answer.headers.get('content-encoding')).toBe(sent);
+      const numbers = listed(answer).actions.map(({ episode }) => Number.parseInt(String(episode).slice(18), 10));
+      expect(numbers.toSorted((one, other) => one - other)).toEqual(
+        Array.from({ length: 2_500 }, (_, number) => number),
+      );
+    }
+  });
+});
+
+describe('on the paths of Nextcloud', () => {
+  it.each(['/episode_action/create', '/episodes/create'])('%s takes actions, also below a folder', async (path) => {
+    const ann = await world.person();
+    expect((await upload(ann, [play(1, { action: 'PLAY' })], nextcloud + path)).json()).toEqual({
+      timestamp: 1,
+      update_urls: [],
+    });
+    await upload(ann, [play(2, { action: 'DOWNLOAD' }), play(3, { action: 'NEW' })], `/cloud/of/us${nextcloud}${path}`);
+    expect((await download(ann, '', `${nextcloud}/episode_action`)).actions).toEqual([shown(1, { action: 'PLAY' })]);
+    expect((await download(ann)).actions.map(({ action }) => action)).toEqual(['play', 'download', 'new']);
+  });
+});
+
+/** Does something with the database as its owner. */
+async function withOwner(does: (owner: pg.Pool) => Promise<unknown>): Promise<void> {
+  const owner = new pg.Pool({ connectionString: world.stack.postgres.url, max: 1 });
+  try {
+    await does(owner);
+  } finally {
+    await owner.end();
+  }
+}
+
+/** Begins to read an answer, and pauses. */
+async function paused(person: Person, [gpodder] = world.gpodder): Promise<IncomingMessage> {
+  const port = Number(gpodder?.facts['port']);
+  const path = episodes.replace('{u}', person.name);
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    get({ port, path, headers: { authorization: person.basic } }, resolve).on('error', reject);
+  });
+  await new Promise((resolve) => answer.once('data', resolve));
+  return answer.pause();
+}
+
+/** The rest of an answer, and whether it came to its end. */
+async function rest(answer: IncomingMessage): Promise<{ end: string; text: string }> {
+  let text = '';
+  const ended = new Promise<string>((resolve) => {
+    answer.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    answer.on('end', () => resolve('whole')).on('error', () => resolve('broken'));
+  });
+  answer.resume();
+  return { end: await ended, text };
+}
+
+describe('an answer in pages', () => {
+  let ann: Person;
+  beforeAll(async () => {
+    ann = await world.person();
+    // More than the connection's buffers take.
+    const long = 'x'.repeat(3_900);
+    for (let part = 0; part < 9; part++)
+      await upload(
+        ann,
+        Array.from({ length: 600 }, (_, number) =>
+          play(number, {
+            episode: `https://${part}.example/${number}/${long}`,
+            guid: `${part} ${number} ${long.slice(2_000)}`,
+          }),
+        ),
+      );
+  });
+
+  /** The status of a replica, which breaks the connection where it answers. */
+  const statusOf = async (gpodder: readonly AppProcess[], person: Person) => {
+    const answer = await paused(person, gpodder);
+    answer.destroy();
+    return answer.statusCode;
+  };
+
+  it('is one of as many as a user may read at a time: others wait for it, and give up', async () => {
+    const gpodder = await world.stack.start(['gpodder'], { MAX_READS_PER_USER: '1' });
+    const first = await paused(ann, gpodder);
+    expect(await statusOf(gpodder, ann)).toBe(503);
+    first.destroy();
+    await eventually(async () => expect(await statusOf(gpodder, ann)).toBe(200));
+  });
+
+  it('begins only where there is room for its first page, and breaks off where there is none for a later one', async () => {
+    const [gpodder] = await world.stack.start(['gpodder'], { MAX_HELD_BYTES: '4194304' });
+    const outcome = async (person: Person) => {
+      const url = `http://127.0.0.1:${String(gpodder?.facts['port'])}${episodes.replace('{u}', person.name)}`;
+      const answer = await fetch(url, { headers: { authorization: person.basic } });
+      const text = answer.text().then(
+        () => 'whole',
+        () => 'broken',
+      );
+      return [answer.status, await text];
+    };
+    const long = 'x'.repeat(3_900);
+    const large = Array.from({ length: 150 }, (_, number) => {
+      const episode = { episode: `https://a.example/${number}/${long}`, guid: `${number} ${long.slice(2_000)}` };
+      return [play(number, episode), play(number, { ...episode, action: 'download' })];
+    }).flat();
+    const small = Array.from({ length: 100 }, (_, number) => play(number));
+    const [first, later] = [await world.person(), await world.person()];
+    await upload(first, large);
+    await upload(later, small);
+    await upload(later, large);
+    expect([await outcome(first), await outcome(later)]).toEqual([
+      [503, 'whole'],
+      [200, 'broken'],
+    ]);
+  });
+
+  it('that a service fails breaks off, and never looks whole', async () => {
+    const answer = await paused(ann);
+    const owner = new pg.Pool({ connectionString: world.stack.postgres.url, max: 1 });
+    await owner.query('ALTER TABLE episode.states RENAME TO away');
+    const { end, text } = await rest(answer);
+    expect(end).toBe('broken');
+    expect(() => JSON.parse(`{"actions":[${text}`)).toThrow(SyntaxError);
+    await owner.query('ALTER TABLE episode.away RENAME TO states');
+    await owner.end();
+  });
+});

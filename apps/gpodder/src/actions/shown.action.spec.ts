@@ -1,0 +1,184 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ActedEpisode, ActedStatuses } from '#contracts';
+import { readAction } from './action.rule.js';
+import { actionsOf } from './shown.action.js';
+
+const at = (minute: number) => `2024-03-01T12:${String(minute).padStart(2, '0')}:05.678901Z`;
+const shownAt = (minute: number) => at(minute).slice(0, 19);
+
+const episode = (statuses: ActedStatuses, more: Partial<ActedEpisode> = {}): ActedEpisode => ({
+  syncId: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+  feedUrl: 'https://a.example/f',
+  podcastGuid: '3f2504e0-4f89-41d3-9a0c-0305e82c3302',
+  episodeGuid: 'g',
+  enclosureUrl: 'https://a.example/1.mp3',
+  episodeUrl: '',
+  title: '',
+  publishDate: '1970-01-01T00:00:00.000Z',
+  statuses,
+  ...more,
+});
+const position = (value: number, minute: number) => ({ playbackPosition: { value, at: at(minute) } });
+const played = (value: boolean, minute: number) => ({ playedStatus: { value, at: at(minute) } });
+const isNew = (value: boolean, minute: number) => ({ newStatus: { value, at: at(minute) } });
+const download = (value: boolean, minute: number) => ({ downloadStatus: { value, at: at(minute) } });
+
+/** The action, minute and numbers of each that is shown. */
+const shown = (statuses: ActedStatuses, duration?: number) =>
+  actionsOf(episode(statuses, duration === undefined ? {} : { duration }), 'all').map(
+    ({ action, timestamp, started, position: reached, total }) => {
+      expect(reached).toBe(started);
+      return [action, Number(timestamp.slice(14, 16)), ...(reached === undefined ? [] : [reached, total])];
+    },
+  );
+
+describe('listening is shown', () => {
+  it.each([
+    [
+      'as played to its end',
+      { ...played(true, 1), ...position(0, 1), ...isNew(false, 1) },
+      600,
+      [['play', 1, 600, 600]],
+    ],
+    [
+      'as played to an end that nobody reaches, of unknown length',
+      played(true, 1),
+      undefined,
+      [['play', 1, 86_400, 86_400]],
+    ],
+    [
+      'as played, at the same time as a position',
+      { ...played(true, 1), ...position(60, 1) },
+      600,
+      [['play', 1, 600, 600]],
+    ],
+    [
+      'by its position, where it is listened to again',
+      { ...played(true, 1), ...position(60, 2) },
+      600,
+      [['play', 2, 60, 600]],
+    ],
+    ['by its position', { ...position(60.9, 1), ...isNew(false, 1) }, 600.5, [['play', 1, 60, 600]]],
+    ['by its position, an hour before an unknown end', position(60, 1), undefined, [['play', 1, 60, 3_660]]],
+    ['by its position, an hour before an end that can not be right', position(60, 1), 60.9, [['play', 1, 60, 3_660]]],
+    [
+      'by its position, at the same time as new',
+      { ...position(60, 1), ...isNew(true, 1) },
+      600,
+      [['play', 1, 60, 600]],
+    ],
+    ['as new, where that is newer', { ...position(60, 1), ...isNew(true, 2), ...played(false, 2) }, 600, [['new', 2]]],
+    ['as new, with the newest time', { ...position(0, 3), ...isNew(true, 2), ...played(false, 1) }, 600, [['new', 3]]],
+    ['as new, and never by the position 0', position(0.9, 1), 600, [['new', 1]]],
+    ['as new, where it is not played any more', played(false, 1), undefined, [['new', 1]]],
+    ['not at all, where nobody listened', { ...isNew(false, 1), favoriteStatus: { value: true, at: at(1) } }, 600, []],
+    ['within 32 bits', position(1e300, 1), undefined, [['play', 1, 2_147_480_047, 2_147_483_647]]],
+  ])('%s', (_, statuses, duration, actions) => expect(shown(statuses, duration)).toEqual(actions));
+});
+
+it('a download is shown beside it, the older first', () => {
+  expect(shown({ ...position(60, 2), ...download(true, 1) }, 600)).toEqual([
+    ['download', 1],
+    ['play', 2, 60, 600],
+  ]);
+  expect(shown({ ...position(60, 1), ...download(false, 2) }, 600)).toEqual([
+    ['play', 1, 60, 600],
+    ['delete', 2],
+  ]);
+});
+
+it('aggregated is the listening where there is one, else the download', () => {
+  const actions = (statuses: ActedStatuses) => actionsOf(episode(statuses), 'aggregated').map(({ action }) => action);
+  expect(actions({ ...position(60, 1), ...download(true, 2) })).toEqual(['play']);
+  expect(actions({ ...played(false, 1), ...download(true, 2) })).toEqual(['new']);
+  expect(actions(download(true, 2))).toEqual(['download']);
+});
+
+it('Nextcloud is shown PLAY alone, with all numbers', () => {
+  const actions = (statuses: ActedStatuses) => actionsOf(episode(statuses), 'nextcloud');
+  expect(actions({ ...position(60, 1), ...download(true, 2) })).toMatchObject([
+    { action: 'PLAY', started: 60, position: 60, total: 3_660 },
+  ]);
+  expect(actions({ ...played(false, 1), ...download(true, 2) })).toEqual([]);
+});
+
+it('an action has the URLs and the guid that the feed gave, and a time without zone and fraction', () => {
+  expect(actionsOf(episode(download(true, 1)), 'all')).toEqual([
+    {
+      podcast: 'https://a.example/f',
+      episode: 'https://a.example/1.mp3',
+      guid: 'g',
+      action: 'download',
+      timestamp: shownAt(1),
+    },
+  ]);
+  expect(actionsOf(episode(download(true, 1), { episodeGuid: '' }), 'all')[0]).not.toHaveProperty('guid');
+});
+
+it('an episode without an enclosure is left out', () => {
+  expect(actionsOf(episode(played(true, 1), { enclosureUrl: '' }), 'all')).toEqual([]);
+});
+
+/** Statuses by last writer wins, as the episode service keeps them. */
+function merged(standing: ActedStatuses, sent: ActedStatuses): ActedStatuses {
+  const names = Object.keys(sent) as (keyof ActedStatuses)[];
+  const newer = names.filter((name) => (sent[name]?.at ?? '') >= (standing[name]?.at ?? ''));
+  return { ...standing, ...Object.fromEntries(newer.map((name) => [name, sent[name]])) };
+}
+
+const time = fc.integer({ min: 0, max: 4 }).map((minute) => `2024-03-01T12:0${minute}:00.000000Z`);
+const status = <Value>(value: fc.Arbitrary<Value>) => fc.record({ value, at: time });
+const statuses = fc.record(
+  {
+    playbackPosition: status(fc.double({ min: 0, max: 1e6, noNaN: true })),
+    playedStatus: status(fc.boolean()),
+    newStatus: status(fc.boolean()),
+    downloadStatus: status(fc.boolean()),
+  },
+  { requiredKeys: [] },
+) as fc.Arbitrary<ActedStatuses>;
+const lengths = fc.option(fc.double({ min: 0.001, max: 1e6, noNaN: true }), { nil: undefined });
+
+it('what is shown and sent back as it is shows the same again', () => {
+  fc.assert(
+    fc.property(statuses, lengths, (standing, duration) => {
+      const first = episode(standing, { duration });
+      const shownFirst = actionsOf(first, 'all');
+      let after = first;
+      for (const action of shownFirst) {
+        const { entry } = readAction(action);
+        expect(entry).toBeDefined();
+        after = {
+          ...after,
+          statuses: merged(after.statuses, entry?.statuses ?? {}),
+          duration: entry?.duration ?? after.duration,
+        };
+      }
+      const told = ({ action, timestamp, position: reached }: (typeof shownFirst)[number]) => [
+        action,
+        timestamp,
+        reached,
+      ];
+      expect(actionsOf(after, 'all').map(told)).toEqual(shownFirst.map(told));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it('numbers are whole, above 0 and with a play alone, and a play never ends before where it is', () => {
+  fc.assert(
+    fc.property(statuses, lengths, fc.constantFrom('all', 'aggregated', 'nextcloud'), (standing, duration, showing) => {
+      const actions = actionsOf(episode(standing, { duration }), showing);
+      expect(actions.length).toBeLessThanOrEqual(showing === 'all' ? 2 : 1);
+      for (const { action, started, position: reached, total } of actions) {
+        const numbers = [started, reached, total];
+        const isPlay = action.toLowerCase() === 'play';
+        const isRight = (number: unknown) =>
+          isPlay ? Number.isInteger(number) && Number(number) > 0 : number === undefined;
+        expect(numbers.every(isRight)).toBe(true);
+        expect(total ?? 0).toBeGreaterThanOrEqual(reached ?? 0);
+      }
+    }),
+  );
+});

@@ -1,0 +1,65 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { Inject, Injectable } from '@nestjs/common';
+import { Failure, mostActions, unavailable } from '#contracts';
+import { type Log, skippedEntryMetrics } from '#runtime';
+import type { FastifyRequest } from 'fastify';
+import { callerOf } from '../auth/request.caller.js';
+import { KnownDevices } from '../devices/known.devices.js';
+import { CONFIG, type GpodderConfig, LOG } from '../gpodder.config.js';
+import { jsonOf, limitEntries } from '../http/input.js';
+import { Services } from '../services.js';
+import { ActionWriter } from './action.writer.js';
+import type { UrlUpdate } from './url.repair.js';
+
+/** The answer to an upload. */
+export interface UploadAnswer {
+  readonly timestamp: number;
+  readonly update_urls: UrlUpdate[];
+}
+
+/** Uploads of actions (docs/gpodder.md, "Actions in"). */
+@Injectable()
+export class Uploads {
+  private readonly count = skippedEntryMetrics();
+
+  constructor(
+    private readonly services: Services,
+    private readonly devices: KnownDevices,
+    @Inject(CONFIG) private readonly config: GpodderConfig,
+    @Inject(LOG) private readonly log: Log,
+  ) {}
+
+  /**
+   * Applies an array of actions in their order, in messages of a bounded size: where one fails, those before it stand, and
+   * the client sends all of them again, which changes nothing that stands.
+   *
+   * @throws Failure `invalid` for a body that is no array; Refused with 413 for too many; other failures of calls.
+   */
+  async answer(request: FastifyRequest, body: Buffer | undefined): Promise<UploadAnswer> {
+    const sent = await jsonOf(body, this.config.MAX_ENTRIES);
+    if (!Array.isArray(sent)) throw new Failure('invalid');
+    limitEntries(sent.length, this.config.MAX_ENTRIES);
+    const { userId, credentialId, session } = callerOf(request);
+    const writer = new ActionWriter((contract, payload) => this.services.call(contract, request, payload), {
+      userId,
+      credentialId,
+      sessionId: session?.sessionId,
+    });
+    for (let from = 0; from < sent.length; from += mostActions) {
+      if (request.end?.reached) throw unavailable('the caller went away');
+      const actions = sent.slice(from, from + mostActions).flatMap((action) => writer.read(action) ?? []);
+      if (actions.length > 0) await writer.write(actions);
+      // Other requests run in between, also where there is nothing to wait for.
+      else await nextTick();
+    }
+    const [timestamp] = await Promise.all([writer.ask(), this.devices.use(request, writer.devices)]);
+    this.report(request, writer);
+    return { timestamp, update_urls: writer.updates.pairs };
+  }
+
+  private report({ id }: FastifyRequest, { skipped }: ActionWriter): void {
+    if (skipped.size === 0) return;
+    for (const [reason, actions] of skipped) this.count(reason, actions);
+    this.log.info({ requestId: id, skipped: Object.fromEntries(skipped) }, 'actions were skipped');
+  }
+}

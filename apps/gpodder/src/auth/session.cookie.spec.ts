@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { makeSession, readSession, sessionCookie } from './session.cookie.js';
+
+const key = 'a-key-of-thirty-two-characters-x';
+
+describe('the cookie of a session', () => {
+  it('names its app password, and a session of its own that it can not be made of', () => {
+    const credentialId = randomUUID();
+    const [one, other] = [makeSession(credentialId, key), makeSession(credentialId, key)];
+    const read = readSession(`sessionid=${one}`, key);
+    expect(read?.credentialId).toBe(credentialId);
+    expect(read).toEqual(readSession(`sessionid=${one}`, key));
+    expect(readSession(`sessionid=${other}`, key)?.sessionId).not.toBe(read?.sessionId);
+    expect(Buffer.from(one, 'base64url').toString('hex')).not.toContain(read?.sessionId.replaceAll('-', ''));
+  });
+
+  it.each([
+    ['alone', (value: string) => `sessionid=${value}`],
+    ['among others', (value: string) => `a=b; sessionid=${value}; c=d`],
+    ['without spaces', (value: string) => `a=b;sessionid=${value};c=d`],
+    ['in quotes', (value: string) => `sessionid="${value}"`],
+  ])('is found %s', (_, header) => {
+    expect(readSession(header(makeSession(randomUUID(), key)), key)).toBeDefined();
+  });
+
+  it.each([
+    ['nothing', () => undefined],
+    ['another name', (value: string) => `xsessionid=${value}`],
+    ['too short a value', (value: string) => `sessionid=${value.slice(1)}`],
+    ['too long a value', (value: string) => `sessionid=${value}A`],
+    ['no signature', (value: string) => `sessionid=${value.slice(0, 43)}${'A'.repeat(21)}`],
+  ])('is not read out of %s', (_, header) => {
+    expect(readSession(header(makeSession(randomUUID(), key)), key)).toBeUndefined();
+  });
+
+  it('that was signed with another key, or changed in any letter, is none', () => {
+    const value = makeSession(randomUUID(), key);
+    expect(readSession(`sessionid=${value}`, key.replace('a', 'b'))).toBeUndefined();
+    fc.assert(
+      fc.property(fc.nat(63), fc.constantFrom('A', 'b', '0', '_'), (at, letter) => {
+        fc.pre(value[at] !== letter);
+        const changed = `${value.slice(0, at)}${letter}${value.slice(at + 1)}`;
+        expect(readSession(`sessionid=${changed}`, key)).toBeUndefined();
+      }),
+    );
+  });
+
+  it('is for all paths and no script, and for TLS alone where there is TLS', () => {
+    expect(sessionCookie('x', false)).toBe('sessionid=x; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000');
+    expect(sessionCookie('x', true)).toMatch(/; Secure$/);
+  });
+});

@@ -1,0 +1,16 @@
+import type { ActedEpisode } from '#contracts';
+
+/** An episode as gpodder.net described it; clients demand all of it. */
+export function episodeObject({ title, enclosureUrl, feedUrl, episodeUrl, publishDate }: ActedEpisode) {
+  const isKnown = !publishDate.startsWith('1970-01-01T00:00:00');
+  return {
+    title: title || enclosureUrl,
+    url: enclosureUrl,
+    podcast_title: '',
+    podcast_url: feedUrl,
+    description: '',
+    website: episodeUrl,
+    released: isKnown ? publishDate.slice(0, 19) : '',
+    mygpo_link: '',
+  };
+}

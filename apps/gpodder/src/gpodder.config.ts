@@ -1,0 +1,42 @@
+import { edgeConfig, rateLimit } from '#edge';
+import { commonConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
+import { z } from 'zod';
+
+const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+
+/** The configuration of the gpodder app. */
+export const gpodderConfig = z.object({
+  ...commonConfig.shape,
+  ...opsConfig.shape,
+  ...tracingConfig.shape,
+  ...redisConfig.shape,
+  ...edgeConfig.shape,
+  PORT: integer(0, 65_535).default(3_001).describe('Port to listen on; 0 for any free one.'),
+  PUBLIC_URL: edgeConfig.shape.PUBLIC_URL.describe(
+    'Base URL that people type into their apps. Not set: as the request was addressed.',
+  ),
+  MAX_BODY_BYTES: integer(1_024, 67_108_864).default(5_242_880).describe('Bytes in one request body.'),
+  SESSION_KEY: z
+    .string()
+    .min(32)
+    .describe(
+      'Signs the cookies of sessions: at least 32 characters, the same for all replicas. Another one ends all.',
+    ),
+  RATE_LIMIT_PER_USER: rateLimit.describe('Requests of one user, as `requests/seconds`. Not set: no limit.'),
+  MAX_ENTRIES: integer(1, 1_000_000)
+    .default(30_000)
+    .describe('Actions in one request body; of feeds it adds at most 10,000 and removes as many, or lists 5,000.'),
+  MAX_CALLS: integer(1, 100_000)
+    .default(1_000)
+    .describe(
+      'Requests that wait for one service at the same time; also writes of all users that wait for their turn.',
+    ),
+  MAX_WRITES_PER_USER: integer(1, 100_000).default(4).describe('Uploads of one user that run at the same time.'),
+  MAX_READS_PER_USER: integer(1, 100_000).default(8).describe('Reads of one user that run at the same time.'),
+});
+export type GpodderConfig = z.output<typeof gpodderConfig>;
+
+/** The configuration as a token for injection. */
+export const CONFIG = Symbol('gpodder configuration');
+/** The log as a token for injection. */
+export const LOG = Symbol('log');

@@ -1,0 +1,67 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import type { Log } from '#runtime';
+import { StreamClient } from '#transport';
+import { EpisodeActionController, NextcloudActionController } from './actions/action.controller.js';
+import { Downloads } from './actions/download.js';
+import { Uploads } from './actions/upload.js';
+import { LoginController } from './auth/login.controller.js';
+import { Sessions } from './auth/sessions.js';
+import { DevicesController } from './devices/devices.controller.js';
+import { KnownDevices } from './devices/known.devices.js';
+import { DirectoryController } from './directory/directory.controller.js';
+import { FavoritesController } from './favorites/favorites.controller.js';
+import { UpdatesController } from './favorites/updates.controller.js';
+import { CONFIG, type GpodderConfig, LOG } from './gpodder.config.js';
+import { FailureFilter } from './http/errors.js';
+import { NextcloudController } from './nextcloud/nextcloud.controller.js';
+import { Services } from './services.js';
+import { SettingsController } from './settings/settings.controller.js';
+import { Settings } from './settings/settings.js';
+import { Feeds } from './subscriptions/feeds.js';
+import { ListsController } from './subscriptions/lists.controller.js';
+import { SubscriptionsController } from './subscriptions/subscriptions.controller.js';
+
+/** What the module is given. */
+interface Parts {
+  readonly config: GpodderConfig;
+  readonly log: Log;
+  readonly client: StreamClient;
+  readonly sessions: Sessions;
+}
+
+/** Handlers and error answers; the credential was checked before (http/admission.ts). */
+@Module({})
+export class GpodderModule {
+  static of({ config, log, client, sessions }: Parts): DynamicModule {
+    return {
+      module: GpodderModule,
+      controllers: [
+        LoginController,
+        EpisodeActionController,
+        NextcloudActionController,
+        DevicesController,
+        SubscriptionsController,
+        ListsController,
+        NextcloudController,
+        SettingsController,
+        FavoritesController,
+        UpdatesController,
+        DirectoryController,
+      ],
+      providers: [
+        { provide: CONFIG, useValue: config },
+        { provide: LOG, useValue: log },
+        { provide: StreamClient, useValue: client },
+        { provide: Sessions, useValue: sessions },
+        { provide: APP_FILTER, useValue: new FailureFilter(log) },
+        Services,
+        KnownDevices,
+        Feeds,
+        Settings,
+        Uploads,
+        Downloads,
+      ],
+    };
+  }
+}

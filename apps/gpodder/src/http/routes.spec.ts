@@ -1,0 +1,22 @@
+import { fastify } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { Routes } from './routes.js';
+
+const server = fastify({ exposeHeadRoutes: false });
+const routes = new Routes(server);
+server.get('/toplist/:number.:format', () => '');
+server.post('/api/2/devices/:user/:device.json', () => '');
+
+describe('the methods of a path', () => {
+  it.each([
+    ['/toplist/9.json', ['GET']],
+    ['/api/2/devices/ann/Ger%C3%A4t.json', ['POST']],
+    ['/api/2/devices/ann/phone', []],
+    ['/toplist/%ff.json', ['GET']],
+  ])('are those of its routes: %s', (path, methods) => expect(routes.methodsOf(path)).toEqual(methods));
+
+  it('are none where it is longer than any path of a client', () => {
+    const path = (length: number) => `/toplist/9.${'x'.repeat(length - '/toplist/9.'.length)}`;
+    expect([routes.methodsOf(path(512)), routes.methodsOf(path(513))]).toEqual([['GET'], []]);
+  });
+});

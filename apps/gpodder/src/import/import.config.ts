@@ -1,0 +1,5 @@
+import { redisConfig } from '#runtime';
+import { z } from 'zod';
+
+/** The configuration of `import`: how it reaches the services. */
+export const importConfig = z.object(redisConfig.shape);

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { mostActions } from '#contracts';
+import { connectRedis, createLog, loadConfig } from '#runtime';
+import { StreamClient } from '#transport';
+import { AccountWriter } from './account.writer.js';
+import { importConfig } from './import.config.js';
+import type { ImportOptions } from './import.options.js';
+import { ImportProgress, type Place } from './import.progress.js';
+import { ImportReport } from './import.report.js';
+import { meet, type OtherServer } from './other.server.js';
+import { readPassword } from './password.js';
+
+/**
+ * Imports an account of another server, until the end or SIGINT or SIGTERM.
+ *
+ * @throws Error with what a person needs to know; ConfigurationError.
+ */
+export async function importAccount(options: ImportOptions): Promise<void> {
+  const config = loadConfig(importConfig);
+  const password = await readPassword(options.passwordFile, `Password of ${options.login} at ${options.from.host}: `);
+  const log = createLog('import', 'error');
+  const services = ['subscription', 'episode', 'account'] as const;
+  const client = new StreamClient({ services, connect: () => connectRedis(config), log });
+  const stopped = new AbortController();
+  const stop = () => stopped.abort(new Error('stopped; started again it goes on'));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
+  try {
+    await Promise.race([client.connect(), aborted(stopped.signal)]);
+    const server = await meet(options.from, { login: options.login, password }, stopped.signal);
+    const writer = await AccountWriter.of(client, options.user, stopped.signal);
+    const progress = await ImportProgress.open(options);
+    const report = new ImportReport(server.protocol, progress.place, writer.written);
+    try {
+      await new Import(server, writer, progress, stopped.signal).run();
+    } finally {
+      report.end();
+    }
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop);
+    await client.close();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+}
+
+/** One import. Subscriptions and favourites are few, and done again by each run; of actions it is noted how far it came. */
+class Import {
+  constructor(
+    private readonly server: OtherServer,
+    private readonly writer: AccountWriter,
+    private readonly progress: ImportProgress,
+    private readonly stopped: AbortSignal,
+  ) {}
+
+  async run(): Promise<void> {
+    await this.writer.feeds(await this.server.feeds());
+    try {
+      // Some servers answer a part, with the time stamp to go on from.
+      for (let last = ''; ;) {
+        const { since } = this.progress.place;
+        const { timestamp, actions, hash } = await this.answer();
+        // One that answers the same again does not heed the time stamp.
+        if (actions === 0 || timestamp <= since || hash === last) break;
+        last = hash;
+        await this.progress.reached({ since: timestamp, actions: 0, hash: '' });
+      }
+    } finally {
+      await this.progress.save();
+    }
+    await this.writer.favorites(await this.server.favorites());
+    await this.progress.remove();
+  }
+
+  /** Writes one answer, but for what of it was written before. @returns its time stamp, and what it had. */
+  private async answer(): Promise<Place & { timestamp: number }> {
+    const { since, actions: done, hash } = this.progress.place;
+    const seen = createHash('sha256');
+    const answer = this.server.actions(since);
+    let [actions, batch]: [number, string[]] = [0, []];
+    const write = async () => {
+      await this.writer.actions(batch.splice(0));
+      await this.progress.reached({ since, actions, hash: seen.copy().digest('hex') });
+    };
+    for (;;) {
+      const { value, done: isDone } = await answer.next();
+      if (isDone) {
+        if (actions < done) return this.again();
+        if (batch.length > 0) await write();
+        return { timestamp: value, since, actions, hash: seen.digest('hex') };
+      }
+      this.stopped.throwIfAborted();
+      seen.update(value).update('\n');
+      actions += 1;
+      if (actions > done) batch.push(value);
+      if (batch.length === mostActions) await write();
+      if (actions === done && seen.copy().digest('hex') !== hash) {
+        await answer.return(0);
+        return this.again();
+      }
+    }
+  }
+
+  /** Writes all of an answer whose actions are others now, or in another order. */
+  private again(): Promise<Place & { timestamp: number }> {
+    this.progress.place = { ...this.progress.place, actions: 0, hash: '' };
+    return this.answer();
+  }
+}

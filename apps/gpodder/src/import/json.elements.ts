@@ -1,0 +1,89 @@
+/** What a service answered is not what its protocol says. */
+export class AnswerError extends Error {}
+
+/** The most characters of one element, and of all that is not one. */
+const mostCharacters = 1_048_576;
+
+const [quote, backslash, comma, openSquare, closeSquare] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
+
+/**
+ * The elements of the array that an object of JSON has under one of its keys, as texts, one after the other as they arrive:
+ * however many there are, one is in memory at a time.
+ */
+export class JsonElements {
+  private rest = '';
+  private element = '';
+  private depth = 0;
+  private inString = false;
+  private isEscaped = false;
+  /** Whether what is read is within the array. */
+  private inArray = false;
+
+  constructor(private readonly key: string) {}
+
+  /** @returns the object, its array empty, once all of it was read. @throws AnswerError where it is none, or ends half-way. */
+  async *of(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
+    for await (const chunk of chunks) yield* this.take(chunk);
+    if (this.depth !== 0 || this.inString) throw new AnswerError('the answer ends half-way');
+    const value = parsed(this.rest);
+    if (typeof value !== 'object' || value === null || !Array.isArray((value as Record<string, unknown>)[this.key]))
+      throw new AnswerError(`the answer is no object with an array ${this.key}`);
+    return value as Record<string, unknown>;
+  }
+
+  private *take(chunk: string): Generator<string> {
+    let from = 0;
+    for (let at = 0; at < chunk.length; at++) {
+      const code = chunk.charCodeAt(at);
+      if (this.inString) this.passString(code);
+      else if (code === quote) this.inString = true;
+      else if (this.inArray && this.depth === 2 && (code === comma || code === closeSquare)) {
+        this.element += chunk.slice(from, at);
+        from = code === comma ? at + 1 : at;
+        if (this.element.trim() !== '') yield this.element;
+        this.element = '';
+        if (code === closeSquare) this.leave();
+      } else if ((code | 0x20) === 0x7b) {
+        this.depth += 1;
+        if (code === openSquare && this.depth === 2 && this.isOfKey(chunk.slice(from, at))) {
+          this.rest += chunk.slice(from, at + 1);
+          from = at + 1;
+          this.inArray = true;
+        }
+      } else if ((code | 0x20) === 0x7d) this.depth -= 1;
+    }
+    this.keep(chunk.slice(from));
+  }
+
+  private leave(): void {
+    this.inArray = false;
+    this.depth -= 1;
+  }
+
+  private passString(code: number): void {
+    if (this.isEscaped) this.isEscaped = false;
+    else if (code === backslash) this.isEscaped = true;
+    else if (code === quote) this.inString = false;
+  }
+
+  private isOfKey(before: string): boolean {
+    const text = (this.rest.slice(-256) + before).trimEnd();
+    return text.endsWith(':') && text.slice(0, -1).trimEnd().endsWith(JSON.stringify(this.key));
+  }
+
+  private keep(text: string): void {
+    if (this.inArray) this.element += text;
+    else this.rest += text;
+    if (this.element.length > mostCharacters || this.rest.length > mostCharacters)
+      throw new AnswerError('the answer has a part that is too large');
+  }
+}
+
+/** @throws AnswerError where a text is no JSON. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new AnswerError('the answer is no JSON');
+  }
+}

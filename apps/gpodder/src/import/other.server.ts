@@ -1,0 +1,189 @@
+import { z } from 'zod';
+import { AnswerError, JsonElements, parsed } from './json.elements.js';
+
+/** How long the other server may take to say anything more, in milliseconds. */
+const patienceMs = 120_000;
+/** Redirects that are followed, and bytes of an answer that is no list of actions. */
+const [mostRedirects, mostBytes] = [5, 33_554_432];
+
+/** The other server does not answer, refuses, or answers what its protocol does not have. */
+export class ServerError extends Error {
+  /** @param status where it answered at all. */
+  constructor(
+    message: string,
+    readonly status?: number,
+  ) {
+    super(message);
+  }
+}
+
+const feedsSchema = z.object({ add: z.array(z.string()) });
+const devicesSchema = z.array(z.object({ id: z.string() }));
+const listSchema = z.array(z.union([z.string(), z.object({ url: z.string() }).transform(({ url }) => url)]));
+/** An episode that is a favourite there. */
+const favoritesSchema = z.array(z.object({ url: z.string(), podcast_url: z.string() }));
+export type Favorite = z.output<typeof favoritesSchema>[number];
+
+/** The actions of one answer, as texts of JSON, and then the time stamp to ask with next. */
+export type Actions = AsyncGenerator<string, number>;
+
+/** A server that somebody moves from. */
+export interface OtherServer {
+  /** What it speaks, for people. */
+  readonly protocol: string;
+  /** URLs of all feeds that are subscribed. */
+  feeds(): Promise<string[]>;
+  actions(since: number): Actions;
+  favorites(): Promise<Favorite[]>;
+}
+
+/**
+ * Finds out what a server speaks.
+ *
+ * @throws ServerError where it speaks neither, or refuses the password.
+ */
+export async function meet(
+  from: URL,
+  { login, password }: { login: string; password: string },
+  stopped: AbortSignal,
+): Promise<OtherServer> {
+  const http = new OtherHttp(from, `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`, stopped);
+  const user = encodeURIComponent(login);
+  const devices = await http.found(`api/2/devices/${user}.json`, devicesSchema);
+  if (devices)
+    return gpodder(
+      http,
+      user,
+      devices.map(({ id }) => encodeURIComponent(id)),
+    );
+  const base = 'index.php/apps/gpoddersync';
+  const feeds = await http.found(`${base}/subscriptions?since=0`, feedsSchema);
+  if (!feeds) throw new ServerError('neither the gpodder API nor gpoddersync is there (--from)');
+  return {
+    protocol: 'gpoddersync',
+    feeds: async () => feeds.add,
+    actions: (since) => http.actions(`${base}/episode_action?since=${since}`),
+    favorites: async () => [],
+  };
+}
+
+function gpodder(http: OtherHttp, user: string, devices: string[]): OtherServer {
+  return {
+    protocol: 'the gpodder API',
+    feeds: async () => {
+      const feeds = new Set<string>();
+      // On gpodder.net each device has a list of its own.
+      for (const device of devices)
+        for (const feed of (await http.get(`api/2/subscriptions/${user}/${device}.json?since=0`, feedsSchema)).add)
+          feeds.add(feed);
+      if (devices.length === 0)
+        for (const feed of (await http.found(`subscriptions/${user}.json`, listSchema)) ?? []) feeds.add(feed);
+      return [...feeds];
+    },
+    actions: (since) => http.actions(`api/2/episodes/${user}.json?since=${since}`),
+    favorites: async () => (await http.found(`api/2/favorites/${user}.json`, favoritesSchema)) ?? [],
+  };
+}
+
+/** Asks the other server, and nobody else. */
+class OtherHttp {
+  constructor(
+    private readonly from: URL,
+    private readonly authorization: string,
+    private readonly stopped: AbortSignal,
+  ) {}
+
+  /** @throws ServerError */
+  async get<Answer extends z.ZodType>(path: string, schema: Answer): Promise<z.output<Answer>> {
+    let text = '';
+    for await (const chunk of this.chunks(path)) {
+      text += chunk;
+      if (text.length > mostBytes) throw new ServerError(`${place(path)} answers too much`);
+    }
+    return readAs(schema, text, path);
+  }
+
+  /** The same; `undefined` where the server has no such place, or something else there. */
+  async found<Answer extends z.ZodType>(path: string, schema: Answer): Promise<z.output<Answer> | undefined> {
+    try {
+      return await this.get(path, schema);
+    } catch (error) {
+      const isOther = error instanceof AnswerError || (error instanceof ServerError && isMissing(error.status));
+      if (isOther) return undefined;
+      throw error;
+    }
+  }
+
+  async *actions(path: string): Actions {
+    const end = yield* new JsonElements('actions').of(this.chunks(path));
+    const { timestamp } = end;
+    if (typeof timestamp !== 'number' || !Number.isSafeInteger(timestamp))
+      throw new AnswerError(`${place(path)} answers no time stamp`);
+    return timestamp;
+  }
+
+  private async *chunks(path: string): AsyncGenerator<string> {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), patienceMs);
+    try {
+      const signal = AbortSignal.any([late.signal, this.stopped]);
+      const answer = await this.answer(new URL(path, this.from), signal);
+      const text = new TextDecoder();
+      for await (const chunk of answer.body ?? []) {
+        timer.refresh();
+        yield text.decode(chunk as Uint8Array, { stream: true });
+        timer.refresh();
+      }
+    } catch (error) {
+      if (error instanceof ServerError || !(error instanceof Error)) throw error;
+      this.stopped.throwIfAborted();
+      const why = late.signal.aborted ? 'took too long' : `broke off: ${causeOf(error)}`;
+      throw new ServerError(`${this.from.host} ${why}`);
+    } finally {
+      clearTimeout(timer);
+      late.abort();
+    }
+  }
+
+  private async answer(url: URL, signal: AbortSignal): Promise<Response> {
+    for (let redirects = 0; redirects <= mostRedirects; redirects++) {
+      const headers = { authorization: this.authorization, accept: 'application/json' };
+      const answer = await fetch(url, { headers, redirect: 'manual', signal });
+      const to = answer.headers.get('location');
+      if (answer.status === 200) return answer;
+      await answer.body?.cancel();
+      if (answer.status < 300 || answer.status > 399 || to === null || !URL.canParse(to, url.href))
+        throw refusal(url.host, answer.status);
+      const next = new URL(to, url);
+      // Another one would get the password.
+      if (next.origin !== this.from.origin)
+        throw new ServerError(`${url.host} sends us to ${next.origin}; if that is right, say --from ${next.origin}`);
+      url = next;
+    }
+    throw new ServerError(`${url.host} sends us round in circles`);
+  }
+}
+
+function refusal(host: string, status: number): ServerError {
+  if (status === 401 || status === 403) return new ServerError(`${host} refuses the name or the password (${status})`);
+  return new ServerError(`${host} answers ${status}`, status);
+}
+
+/** Servers answer so at places that they do not have. */
+function isMissing(status: number | undefined): boolean {
+  return status === 400 || status === 404 || status === 405 || status === 501;
+}
+
+function readAs<Answer extends z.ZodType>(schema: Answer, text: string, path: string): z.output<Answer> {
+  const { success, data } = schema.safeParse(parsed(text));
+  if (!success) throw new AnswerError(`${place(path)} answers something else`);
+  return data;
+}
+
+function place(path: string): string {
+  return path.split('?', 1)[0] as string;
+}
+
+function causeOf(error: Error): string {
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

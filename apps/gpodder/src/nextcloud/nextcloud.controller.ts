@@ -1,0 +1,69 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { Controller, Delete, Get, Header, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
+import { beginLogin, revokeCredential } from '#contracts';
+import { linkBase, RateLimited } from '#edge';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../auth/authenticator.js';
+import { By } from '../auth/request.caller.js';
+import { expiredCookie } from '../auth/session.cookie.js';
+import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
+import { forbidden, Refused } from '../http/errors.js';
+import { OnlyReads, Open } from '../http/routes.js';
+import { Services } from '../services.js';
+
+/** What Nextcloud's OCS answers to what it did. */
+const done =
+  '<?xml version="1.0"?>\n<ocs><meta><status>ok</status><statuscode>200</statuscode><message>OK</message></meta><data/></ocs>\n';
+
+/** How apps of Nextcloud get an app password, and give it back. */
+@Controller()
+export class NextcloudController {
+  constructor(
+    private readonly services: Services,
+    @Inject(CONFIG) private readonly config: GpodderConfig,
+  ) {}
+
+  /** Begins the login flow (v2). The secrets of it are made here, and only their hashes are passed on. */
+  @Post('index.php/login/v2')
+  @HttpCode(200)
+  @Open()
+  async beginLogin(@Req() request: FastifyRequest) {
+    const [poll, login] = [randomBytes(32), randomBytes(32)].map((bytes) => bytes.toString('base64url')) as [
+      string,
+      string,
+    ];
+    const begun = await this.services.call(beginLogin, request, {
+      pollHash: sha256(poll),
+      loginHash: sha256(login),
+      userAgent: (request.headers['user-agent'] ?? '').slice(0, 1_000),
+      address: request.ip.slice(0, 64),
+      server: linkBase(request, this.config),
+    });
+    if ('retryAfter' in begun) throw new RateLimited(begun.retryAfter);
+    return { poll: { token: poll, endpoint: begun.endpoint }, login: `${begun.login}${login}` };
+  }
+
+  /** Who asks has an app password already: there is no other way in. */
+  @Get('ocs/v2.php/core/getapppassword')
+  appPassword(): never {
+    throw new Refused(forbidden);
+  }
+
+  /** Revokes the app password that it came with, or that its session began with. */
+  @Delete('ocs/v2.php/core/apppassword')
+  @OnlyReads()
+  @Header('content-type', 'application/xml; charset=utf-8')
+  async revoke(
+    @Req() request: FastifyRequest,
+    @By() { credentialId }: Caller,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string> {
+    await this.services.call(revokeCredential, request, { credentialId });
+    void reply.removeHeader('set-cookie').header('set-cookie', expiredCookie);
+    return done;
+  }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

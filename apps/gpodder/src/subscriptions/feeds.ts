@@ -1,0 +1,84 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { changeFeeds, listFeeds, type ReplyOf, type RequestOf, unavailable } from '#contracts';
+import { type Log, skippedEntryMetrics } from '#runtime';
+import type { FastifyRequest } from 'fastify';
+import { callerOf, readerOf } from '../auth/request.caller.js';
+import { LOG } from '../gpodder.config.js';
+import { Services } from '../services.js';
+import { type FeedChanges, partsOf, updatesOf } from './changes.rule.js';
+
+type Question = RequestOf<typeof listFeeds>;
+
+/** A delta of subscriptions, as clients get it. */
+interface FeedDelta {
+  readonly add: string[];
+  readonly remove: string[];
+  readonly timestamp: number;
+}
+
+/** The subscriptions of whoever asks. */
+@Injectable()
+export class Feeds {
+  private readonly skipped = skippedEntryMetrics();
+
+  constructor(
+    private readonly services: Services,
+    @Inject(LOG) private readonly log: Log,
+  ) {}
+
+  /** All that changed since a second that the client was told. */
+  async changedSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
+    return this.all(request, readerOf(callerOf(request), since));
+  }
+
+  /** The same for who asks beside its sync: nothing is remembered of it. */
+  async passingSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
+    return this.all(request, readerOf(callerOf(request), since), true);
+  }
+
+  /** All that are subscribed. */
+  async subscribed(request: FastifyRequest): Promise<string[]> {
+    return (await this.all(request)).add;
+  }
+
+  /**
+   * Changes subscriptions, or all of them. Where one of several messages fails, those before it stand, and the client sends
+   * all of them again, which changes nothing that stands.
+   */
+  async change(request: FastifyRequest, changes: FeedChanges, whole = false) {
+    const { userId, credentialId, session } = callerOf(request);
+    const holder = { userId, credentialId, ...(session && { sessionId: session.sessionId }) };
+    const answers: ReplyOf<typeof changeFeeds>[] = [];
+    for (const part of partsOf(changes)) {
+      if (request.end?.reached) throw unavailable('the caller went away');
+      answers.push(await this.services.call(changeFeeds, request, { ...holder, ...part, know: [], whole }));
+    }
+    const found = {
+      // The lowest, which is safe.
+      timestamp: Math.min(...answers.map(({ timestamp }) => timestamp)),
+      add: answers.flatMap(({ add }) => add),
+      remove: answers.flatMap(({ remove }) => remove),
+    };
+    const refused = found.add.filter((feed) => feed === null).length;
+    this.skipped('unusable_feed', changes.unusable.length);
+    this.skipped('refused_feed', refused);
+    if (refused > 0 || changes.unusable.length > 0)
+      this.log.info({ requestId: request.id, refused, unusable: changes.unusable.length }, 'feeds were skipped');
+    return { timestamp: found.timestamp, update_urls: updatesOf(changes, found) };
+  }
+
+  private async all(request: FastifyRequest, reader?: Question['reader'], passing = false): Promise<FeedDelta> {
+    const { userId } = callerOf(request);
+    const question: Question = { userId, reader, passing };
+    const first = await this.services.call(listFeeds, request, question);
+    const delta = { add: [...first.add], remove: [...first.remove], timestamp: first.timestamp };
+    for (let { next } = first; next;) {
+      const page = await this.services.call(listFeeds, request, { ...question, further: next });
+      request.hold?.(page.add.concat(page.remove).reduce((sum, url) => sum + url.length, 0));
+      delta.add.push(...page.add);
+      delta.remove.push(...page.remove);
+      next = page.next;
+    }
+    return delta;
+  }
+}

@@ -1,0 +1,130 @@
+import { Failure } from '#contracts';
+import { httpAnswers } from '#edge';
+import { Refused } from '../http/errors.js';
+import { escaped, readOpml } from './opml.js';
+
+/** The formats of the simple API, with their types. */
+const types = {
+  json: 'application/json; charset=utf-8',
+  jsonp: 'application/json-p; charset=utf-8',
+  txt: 'text/plain; charset=utf-8',
+  opml: 'text/xml; charset=utf-8',
+  xml: 'application/xml; charset=utf-8',
+} as const;
+export type Format = keyof typeof types;
+
+/** A body and its type. */
+export interface Shown {
+  readonly type: string;
+  readonly body: string;
+}
+
+/** The format with this name. @throws Failure `invalid` */
+export function formatOf(name: string, others: readonly Format[] = []): Format {
+  if (!Object.hasOwn(types, name) || others.includes(name as Format)) throw new Failure('invalid');
+  return name as Format;
+}
+
+/** A podcast as the directory of gpodder.net described it; clients demand all of it. */
+export function podcastObject(url: string) {
+  return {
+    url,
+    title: url,
+    author: '',
+    description: '',
+    website: '',
+    logo_url: '',
+    scaled_logo_url: '',
+    mygpo_link: '',
+    subscribers: 0,
+    subscribers_last_week: 0,
+  };
+}
+
+/**
+ * A list of feeds in a format.
+ *
+ * @param items what JSON has of each feed.
+ * @param callback the `jsonp` of the query. @throws Failure `invalid` where it is needed and unusable.
+ */
+export function showFeeds(format: Format, urls: readonly string[], items: readonly unknown[], callback: string | null) {
+  return { type: types[format], body: bodyOf(format, urls, items, callback) } satisfies Shown;
+}
+
+function bodyOf(format: Format, urls: readonly string[], items: readonly unknown[], callback: string | null): string {
+  switch (format) {
+    case 'json':
+      return JSON.stringify(items);
+    case 'jsonp':
+      if (callback === null || !/^\w{1,255}$/.test(callback)) throw new Failure('invalid');
+      return `${callback}(${JSON.stringify(items)})`;
+    case 'txt':
+      return urls.map((url) => `${url}\n`).join('');
+    case 'opml':
+      return opmlOf(urls);
+    case 'xml':
+      return `${declaration}<podcasts>${urls.map((url) => podcastElement(url)).join('')}</podcasts>\n`;
+  }
+}
+
+const declaration = '<?xml version="1.0" encoding="UTF-8"?>\n';
+
+function opmlOf(urls: readonly string[]): string {
+  const outlines = urls.map((url) => {
+    const text = escaped(url);
+    return `<outline type="rss" text="${text}" title="${text}" xmlUrl="${text}"/>\n`;
+  });
+  return `${declaration}<opml version="2.0">\n<head><title>Subscriptions</title></head>\n<body>\n${outlines.join('')}</body>\n</opml>\n`;
+}
+
+function podcastElement(url: string): string {
+  const fields = Object.entries(podcastObject(url)).map(([key, value]) => `<${key}>${escaped(String(value))}</${key}>`);
+  return `<podcast>${fields.join('')}</podcast>`;
+}
+
+/** Outlines of one document, and lines of a text, blank ones among them. */
+const [mostOutlines, mostLines] = [5_000, 30_000];
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * The entries of a whole list as a client sends it, those that can't be used among them.
+ *
+ * @throws Failure `invalid` where it does not parse or is nothing at all: a list is emptied only by an empty list.
+ */
+export function readFeeds(format: Format, body: Buffer | undefined, json: (body: Buffer) => unknown): unknown[] {
+  if (body === undefined || body.length === 0) throw new Failure('invalid');
+  if (format === 'json') return entriesOf(json(body));
+  const text = textOf(body);
+  if (format === 'txt') return linesOf(text);
+  const urls = format === 'opml' ? readOpml(text) : undefined;
+  if (!urls) throw new Failure('invalid');
+  if (urls.length > mostOutlines) throw new Refused(httpAnswers[413]);
+  return urls;
+}
+
+/** The lines of a text that are not blank, found one by one: a text of line feeds alone would be millions of them. */
+function linesOf(text: string): string[] {
+  const lines: string[] = [];
+  let seen = 0;
+  for (const [line] of text.matchAll(/[^\r\n]+/g)) {
+    if (++seen > mostLines) throw new Refused(httpAnswers[413]);
+    if (line.trim() !== '') lines.push(line);
+  }
+  return lines;
+}
+
+function textOf(body: Buffer): string {
+  try {
+    return utf8.decode(body);
+  } catch (cause) {
+    throw new Failure('invalid', { cause });
+  }
+}
+
+/** The URLs are texts, or those of objects with a `url`; what is neither is no URL. */
+function entriesOf(list: unknown): unknown[] {
+  if (!Array.isArray(list)) throw new Failure('invalid');
+  return list.map((entry: unknown) =>
+    typeof entry === 'object' && entry !== null && 'url' in entry ? entry.url : entry,
+  );
+}

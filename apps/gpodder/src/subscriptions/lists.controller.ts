@@ -1,0 +1,74 @@
+import { Body, Controller, Get, HttpCode, Inject, Param, Post, Put, Req, Res } from '@nestjs/common';
+import { Failure, listDevices } from '#contracts';
+import { waitToParse } from '#edge';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../auth/authenticator.js';
+import { By } from '../auth/request.caller.js';
+import { deviceIdOf } from '../devices/device.rule.js';
+import { KnownDevices } from '../devices/known.devices.js';
+import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
+import { parsed, queryOf } from '../http/input.js';
+import { Services } from '../services.js';
+import { readWhole } from './changes.rule.js';
+import { Feeds } from './feeds.js';
+import { type Format, formatOf, podcastObject, readFeeds, showFeeds } from './formats.js';
+
+const ofDevice = 'subscriptions/:user/:device.:format([^.]*)';
+
+/** Whole lists of subscriptions: the simple API. They are the same for all devices. */
+@Controller()
+export class ListsController {
+  constructor(
+    private readonly feeds: Feeds,
+    private readonly devices: KnownDevices,
+    private readonly services: Services,
+    @Inject(CONFIG) private readonly config: GpodderConfig,
+  ) {}
+
+  @Get('subscriptions/:user.:format(json|jsonp|txt|opml|xml)')
+  async all(@Req() request: FastifyRequest, @Res() reply: FastifyReply, @Param('format') format: Format) {
+    const urls = await this.feeds.subscribed(request);
+    const { type, body } = showFeeds(format, urls, urls.map(podcastObject), queryOf(request).get('jsonp'));
+    await reply.type(type).send(body);
+  }
+
+  @Get(ofDevice)
+  async onDevice(
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @By() { userId }: Caller,
+    @Param() { device = '', format = '' }: Readonly<Record<string, string>>,
+  ) {
+    const id = deviceIdOf(device);
+    const known = formatOf(format, ['xml']);
+    const { devices } = await this.services.call(listDevices, request, { userId });
+    if (!devices.some((one) => one.id === id)) throw new Failure('not_found');
+    const urls = await this.feeds.subscribed(request);
+    const { type, body } = showFeeds(known, urls, urls, queryOf(request).get('jsonp'));
+    await reply.type(type).send(body);
+  }
+
+  @Put(ofDevice)
+  async replace(
+    @Req() request: FastifyRequest,
+    @Param() { device = '', format = '' }: Readonly<Record<string, string>>,
+    @Body() body?: Buffer,
+  ): Promise<void> {
+    const id = deviceIdOf(device);
+    const known = formatOf(format, ['xml', 'jsonp']);
+    if (body) await waitToParse(body);
+    const json = (bytes: Buffer) => parsed(bytes, this.config.MAX_ENTRIES);
+    const changes = await readWhole(readFeeds(known, body, json), this.config.MAX_ENTRIES);
+    await Promise.all([this.feeds.change(request, changes, true), this.devices.use(request, [id])]);
+  }
+
+  @Post(ofDevice)
+  @HttpCode(200)
+  async replaceByPost(
+    @Req() request: FastifyRequest,
+    @Param() parameters: Readonly<Record<string, string>>,
+    @Body() body?: Buffer,
+  ): Promise<void> {
+    return this.replace(request, parameters, body);
+  }
+}

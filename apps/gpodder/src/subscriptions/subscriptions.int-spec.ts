@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { AppProcess } from '#testing';
+import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
+
+let world: GpodderWorld;
+let ann: Person;
+beforeAll(async () => {
+  world = await GpodderWorld.open();
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  ann = await world.person();
+});
+
+interface Delta {
+  readonly add: string[];
+  readonly remove: string[];
+  readonly timestamp: number;
+}
+interface Changed {
+  readonly timestamp: number;
+  readonly update_urls: [string, string][];
+}
+const [one, two, three] = ['https://a.example/one', 'https://a.example/two', 'https://a.example/three?x=1&y="<'];
+const phone = '/api/2/subscriptions/{u}/phone.json';
+const since = async (second: number, path = phone) => (await ann.ask(`${path}?since=${second}`)).json<Delta>();
+const change = async (body: unknown, path = phone) => (await ann.ask(path, { body })).json<Changed>();
+const sorted = (urls: readonly string[]) => [...urls].sort();
+
+describe('a delta', () => {
+  it('has what was added and removed since, for every device alike', async () => {
+    await change({ add: [one, two], remove: [] });
+    const first = await since(0, '/api/2/subscriptions/{u}/laptop.json');
+    expect([sorted(first.add), first.remove]).toEqual([sorted([one, two]), []]);
+    expect(first.timestamp).toBeGreaterThan(1);
+    await change({ add: [three], remove: [one] });
+    const next = await since(first.timestamp, '/api/1/subscriptions/{u}/laptop.json');
+    expect([next.add, next.remove]).toEqual([[three], [one]]);
+    expect(await since(next.timestamp)).toEqual({ add: [], remove: [], timestamp: next.timestamp });
+  });
+
+  it('is the same without a device and on the paths of Nextcloud, below any folder', async () => {
+    await change({ add: [one] }, '/index.php/apps/gpoddersync/subscription_change/create');
+    for (const path of [
+      '/api/2/subscriptions/{u}.json',
+      '/index.php/apps/gpoddersync/subscriptions',
+      '/cloud/own/index.php/apps/gpoddersync/subscriptions',
+    ])
+      expect((await since(0, path)).add).toEqual([one]);
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const folder = '/cloud/index.php/apps/gpoddersync/subscription_change/create';
+    expect((await ann.ask(folder, { body: { remove: [one] }, headers: form })).status).toBe(200);
+    expect((await since(0)).add).toEqual([]);
+  });
+
+  it.each(['-1', 'x', '1.5', ''])('since %j is 400', async (text) => {
+    expect((await ann.ask(`${phone}?since=${text}`)).status).toBe(400);
+  });
+
+  it('since any whole second is answered', async () => {
+    expect((await ann.ask(`${phone}?since=999999999999999999999`)).status).toBe(200);
+    expect((await ann.ask(phone)).status).toBe(200);
+  });
+
+  it('is integers and texts of JSON, which no client caches', async () => {
+    const { headers, text } = await ann.ask(phone);
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(text).toMatch(/"timestamp":\d+[,}]/);
+  });
+});
+
+describe('an upload', () => {
+  it('answers with a time stamp and what became of its URLs', async () => {
+    const answer = await change({
+      add: [one, ' https://a.example/two ', 'feed://a.example/three', 'a.example/four', 'antennapod_local:x', 7, null],
+    });
+    expect(answer.timestamp).toBeGreaterThan(0);
+    expect(sorted(answer.update_urls.map((pair) => pair.join('→')))).toEqual(
+      sorted([
+        ' https://a.example/two →https://a.example/two',
+        'feed://a.example/three→http://a.example/three',
+        'a.example/four→http://a.example/four',
+        'antennapod_local:x→',
+      ]),
+    );
+    expect(sorted((await since(0)).add)).toEqual(
+      sorted([one, 'https://a.example/two', 'http://a.example/three', 'http://a.example/four']),
+    );
+  });
+
+  it.each([
+    ['the same URL in both lists', { add: [one, two], remove: [two] }],
+    ['a list that is none', { add: one, remove: [] }],
+    ['a list that is null', { add: null }],
+    ['an array', [one]],
+    ['no JSON', 'add=x'],
+    ['nothing', ''],
+  ])('is 400 with %s, and nothing of it is applied', async (_, body) => {
+    expect((await ann.ask(phone, { body, method: 'POST' })).status).toBe(400);
+    expect((await since(0)).add).toEqual([]);
+  });
+
+  it('adds a feed whose URLs become the same in both lists', async () => {
+    await change({ add: ['feed://a.example/x'], remove: ['http://a.example/x'] });
+    expect((await since(0)).add).toEqual(['http://a.example/x']);
+  });
+
+  it('changes nothing where nothing changes: no other device is woken', async () => {
+    await change({ add: [one], remove: [] });
+    const before = await since(0);
+    expect(await change({ add: [one], remove: ['https://a.example/unknown'] })).toMatchObject({ update_urls: [] });
+    expect(await since(before.timestamp)).toEqual({ add: [], remove: [], timestamp: before.timestamp });
+  });
+
+  let small: AppProcess;
+  beforeAll(async () => {
+    [small] = (await world.stack.start(['gpodder'], { MAX_ENTRIES: '3' })) as [AppProcess];
+  });
+
+  it('beyond the limit of entries is 413', async () => {
+    const url = `http://127.0.0.1:${String(small.facts['port'])}${phone.replace('{u}', ann.name)}`;
+    const body = JSON.stringify({ add: [one, two], remove: ['https://a.example/x', 'https://a.example/y'] });
+    const answer = await fetch(url, { method: 'POST', body, headers: { authorization: ann.basic } });
+    expect(answer.status).toBe(413);
+  });
+
+  it.each([
+    ['entries that are no texts', phone, { add: [null, 1], remove: [2, {}] }],
+    ['a whole list of them', '/subscriptions/{u}/phone.json', [null, 1, 2, {}]],
+    ['more values than the entries may have', phone, { add: [Array(70).fill(0)] }],
+    ['more of them in a whole list', '/subscriptions/{u}/phone.json', [Array(70).fill(0)]],
+  ])('beyond it is 413 by %s, too', async (_, path, body) => {
+    const answer = await fetch(`http://127.0.0.1:${String(small.facts['port'])}${path.replace('{u}', ann.name)}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { authorization: ann.basic },
+    });
+    expect(answer.status).toBe(413);
+  });
+
+  it('of 5,000 feeds is applied', { timeout: 120_000 }, async () => {
+    const add = Array.from({ length: 5_000 }, (_, index) => `https://many.example/${index}`);
+    expect((await ann.ask(phone, { body: { add } })).status).toBe(200);
+    expect((await since(0)).add).toHaveLength(5_000);
+  });
+});
+
+it('an upload of more feeds than one message takes is applied in parts, and a whole list of them is 413', async () => {
+  const urls = Array.from({ length: 5_001 }, (_, index) => `https://many.example/${index}`);
+  const decoded = 'https://many.example/caf\u00e9';
+  await change({ add: [encodeURI(decoded)], remove: [] });
+  const answer = await change({ add: [...urls, decoded], remove: [encodeURI(decoded)] });
+  expect(answer.update_urls).toEqual([[decoded, encodeURI(decoded)]]);
+  expect(sorted((await since(0)).add)).toEqual(sorted([...urls, encodeURI(decoded)]));
+  expect((await ann.ask('/subscriptions/{u}/phone.json', { method: 'PUT', body: urls })).status).toBe(413);
+  await change({ add: [], remove: urls });
+  expect((await since(0)).add).toEqual([encodeURI(decoded)]);
+}, 120_000);
+
+describe('a list of the simple API', () => {
+  const show = (path: string) => ann.ask(`/subscriptions/${path}`);
+  beforeEach(async () => {
+    await change({ add: [three, one], remove: [] });
+    await change({ add: [], remove: [one] });
+  });
+
+  it.each([
+    ['txt', 'text/plain', `${three}\n`],
+    ['json', 'application/json', JSON.stringify([three])],
+    ['jsonp?jsonp=call_1', 'application/json-p', `call_1(${JSON.stringify([three])})`],
+  ])('of a device has URLs as %s', async (format, type, body) => {
+    const answer = await show(`{u}/phone.${format}`);
+    expect([answer.status, answer.headers.get('content-type')?.split(';')[0], answer.text]).toEqual([200, type, body]);
+  });
+
+  it('as OPML has its feeds, escaped', async () => {
+    const answer = await show('{u}.opml');
+    expect(answer.headers.get('content-type')).toMatch(/^text\/xml/);
+    expect(answer.text).toContain('xmlUrl="https://a.example/three?x=1&#38;y=&#34;&#60;"');
+    expect(answer.text.match(/<outline /g)).toHaveLength(1);
+  });
+
+  it('of all devices has podcasts, with every field that clients demand', async () => {
+    const [podcast] = (await show('{u}.json')).json<Record<string, unknown>[]>();
+    expect(podcast).toEqual({
+      url: three,
+      title: three,
+      author: '',
+      description: '',
+      website: '',
+      logo_url: '',
+      scaled_logo_url: '',
+      mygpo_link: '',
+      subscribers: 0,
+      subscribers_last_week: 0,
+    });
+    expect((await show('{u}.xml')).text).toContain('<podcasts><podcast><url>https://a.example/three?x=1&#38;');
+    expect((await show('{u}.txt')).text).toBe(`${three}\n`);
+  });
+
+  it.each(['{u}/phone.xml', '{u}/phone.csv', '{u}/phone.jsonp', '{u}/phone.jsonp?jsonp=a.b', '{u}/my%20phone.txt'])(
+    'is 400 for %s',
+    async (path) => expect((await show(path)).status).toBe(400),
+  );
+
+  it('is 404 for a device that there is not', async () => expect((await show('{u}/nobody.txt')).status).toBe(404));
+
+  it.each([
+    ['json', JSON.stringify([one, { url: two }, 3])],
+    ['txt', `${one}\n\r\n ${two} \n`],
+    [
+      'opml',
+      `<?xml version="1.0"?><!-- x --><opml version='2.0'><body><outline text="a"><outline type="rss" xmlUrl="${one}"/></outline><outline url='${two}'></outline></body></opml>`,
+    ],
+  ])('is replaced as a whole by %s, with an empty answer', async (format, body) => {
+    const before = await since(0);
+    const answer = await ann.ask(`/subscriptions/{u}/tablet.${format}`, { method: 'PUT', body });
+    expect([answer.status, answer.text]).toEqual([200, '']);
+    expect(sorted((await since(0)).add)).toEqual(sorted([one, two]));
+    const delta = await since(before.timestamp, '/api/2/subscriptions/{u}/other.json');
+    expect([sorted(delta.add), delta.remove]).toEqual([sorted([one, two]), [three]]);
+  });
+
+  it.each([
+    ['json', '[]'],
+    ['txt', '\n\n'],
+    ['opml', '<opml version="2.0"><head/><body></body></opml>'],
+  ])('is emptied by an empty list as %s, also by POST', async (format, body) => {
+    expect((await ann.ask(`/subscriptions/{u}/phone.${format}`, { method: 'POST', body })).status).toBe(200);
+    expect((await since(0)).add).toEqual([]);
+  });
+
+  it.each([
+    ['json', ''],
+    ['txt', ''],
+    ['opml', ''],
+    ['json', '{}'],
+    ['json', '["nothing"]'],
+    ['json', '[null]'],
+    ['json', '[1, []]'],
+    ['json', '[{"feed": "https://a.example/x"}]'],
+    ['txt', 'nothing'],
+    ['opml', '<opml><body><outline text="x"/></body></opml>'],
+    ['opml', '<opml><body><outline xmlUrl=""/></body></opml>'],
+    ['txt', '<html></html>'],
+    ['opml', '<html></html>'],
+    ['opml', '<opml><body>'],
+    ['opml', '<!DOCTYPE opml [<!ENTITY x "y">]><opml><body/></opml>'],
+    ['xml', '<podcasts/>'],
+  ])('is left alone by what is no list: %s %j is 400', async (format, body) => {
+    expect((await ann.ask(`/subscriptions/{u}/phone.${format}`, { method: 'PUT', body })).status).toBe(400);
+    expect((await since(0)).add).toEqual([three]);
+  });
+
+  it('of more than 5,000 outlines is 413', async () => {
+    const body = `<opml><body>${'<outline xmlUrl="https://a.example/x"/>'.repeat(5_001)}</body></opml>`;
+    expect((await ann.ask('/subscriptions/{u}/phone.opml', { method: 'PUT', body })).status).toBe(413);
+  });
+});

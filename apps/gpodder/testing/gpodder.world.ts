@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { makeAppPassword } from '#runtime';
+import { type AppProcess, AppStack } from '#testing';
+import pg from 'pg';
+
+/** What a test asks: a path, and what it says of the request. */
+interface Asked {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of the replica to ask; the first one unless it is said. */
+  readonly replica?: number;
+}
+
+/** An answer, read. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** @throws where it is no JSON. */
+  json<Value = Record<string, unknown>>(): Value;
+}
+
+/** The built services and replicas of the gpodder API, on servers of their own. */
+export class GpodderWorld {
+  private constructor(
+    readonly stack: AppStack,
+    readonly gpodder: readonly AppProcess[],
+    private readonly owner: pg.Pool,
+  ) {}
+
+  static async open(environment: Readonly<Record<string, string>> = {}, replicas = 1): Promise<GpodderWorld> {
+    const stack = await AppStack.open();
+    await stack.start(['account', 'subscription', 'episode']);
+    const gpodder = await stack.start(Array<'gpodder'>(replicas).fill('gpodder'), environment);
+    return new GpodderWorld(stack, gpodder, new pg.Pool({ connectionString: stack.postgres.url, max: 2 }));
+  }
+
+  /** Somebody with an account, and an app password with these scopes. */
+  async person(scopes = ['read:subscriptions', 'write:subscriptions'], name = `ann-${randomUUID()}`): Promise<Person> {
+    const userId = randomUUID();
+    await this.owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [userId, name]);
+    return this.personOf(userId, name, scopes);
+  }
+
+  /** The same one with another app password. */
+  async again({ userId, name }: Person, scopes = ['read:subscriptions', 'write:subscriptions']): Promise<Person> {
+    return this.personOf(userId, name, scopes);
+  }
+
+  /** The feeds of somebody that the subscription service knows, subscribed to or not. */
+  async knownFeeds({ userId }: Person): Promise<string[]> {
+    const { rows } = await this.owner.query<{ feed_url: string }>(
+      'SELECT feed_url FROM subscription.subscriptions WHERE user_id = $1',
+      [userId],
+    );
+    return rows.map(({ feed_url }) => feed_url);
+  }
+
+  /** The stamp of the last write of somebody. */
+  async clockOf({ userId }: Person): Promise<Date | undefined> {
+    const { rows } = await this.owner.query<{ stamp: Date }>('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [
+      userId,
+    ]);
+    return rows[0]?.stamp;
+  }
+
+  /** What a replica has counted of a series, as its metrics say; for worlds with an `OPS_PORT`. */
+  async counted(series: string, replica = 0): Promise<number> {
+    const metrics = await fetch(`http://127.0.0.1:${String(this.gpodder[replica]?.facts['opsPort'])}/metrics`);
+    const line = (await metrics.text()).split('\n').find((text) => text.startsWith(`${series} `));
+    return Number(line?.slice(series.length) ?? 0);
+  }
+
+  async ask(path: string, { method, body, headers = {}, replica = 0 }: Asked = {}): Promise<Answer> {
+    const sent = body === undefined || typeof body === 'string' || body instanceof Buffer ? body : JSON.stringify(body);
+    const answer = await fetch(`http://127.0.0.1:${String(this.gpodder[replica]?.facts['port'])}${path}`, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers,
+      redirect: 'manual',
+      ...(sent !== undefined && { body: typeof sent === 'string' ? sent : new Uint8Array(sent) }),
+    });
+    const text = await answer.text();
+    return { status: answer.status, headers: answer.headers, text, json: () => JSON.parse(text) };
+  }
+
+  async close(): Promise<void> {
+    await this.owner.end();
+    await this.stack.close();
+  }
+
+  private async personOf(userId: string, name: string, scopes: string[]): Promise<Person> {
+    const { secret, hash } = makeAppPassword();
+    await this.owner.query(
+      `INSERT INTO account.credentials (id, account_id, hash, label, scopes) VALUES ($1, $2, $3, 'a phone', $4)`,
+      [randomUUID(), userId, Buffer.from(hash, 'base64url'), scopes],
+    );
+    return new Person(this, userId, name, secret);
+  }
+}
+
+/** Somebody with an app password, and the client that has it. */
+export class Person {
+  /** As a client that keeps cookies has it; empty where it has none. */
+  cookie = '';
+
+  constructor(
+    private readonly world: GpodderWorld,
+    readonly userId: string,
+    readonly name: string,
+    readonly secret: string,
+  ) {}
+
+  /** The header that Basic takes. */
+  get basic(): string {
+    return `Basic ${Buffer.from(`${this.name}:${this.secret}`).toString('base64')}`;
+  }
+
+  /** Asks with Basic; `{u}` in a path is the name. */
+  ask(path: string, asked: Asked = {}): Promise<Answer> {
+    const headers = { authorization: this.basic, ...asked.headers };
+    return this.world.ask(path.replace('{u}', this.name), { ...asked, headers });
+  }
+
+  /** Logs in with Basic and keeps the cookie. */
+  async logIn(): Promise<this> {
+    const answer = await this.ask('/api/2/auth/{u}/login.json', { method: 'POST' });
+    this.cookie = cookieOf(answer);
+    return this;
+  }
+
+  /** Asks with the cookie alone. */
+  askByCookie(path: string, asked: Asked = {}): Promise<Answer> {
+    const headers = { cookie: this.cookie, ...asked.headers };
+    return this.world.ask(path.replace('{u}', this.name), { ...asked, headers });
+  }
+}
+
+/** The cookie that an answer sets, as a client returns it; empty where it sets none. */
+export function cookieOf({ headers }: Answer): string {
+  return headers.get('set-cookie')?.split(';', 1)[0] ?? '';
+}

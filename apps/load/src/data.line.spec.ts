@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { readLine } from './data.line.js';
+
+const of = (line: object) => readLine(JSON.stringify(line));
+
+describe('a line', () => {
+  it('of an episode becomes an entry, without what nobody knows, null and statuses without a value', () => {
+    const episode = {
+      podcast_guid: 'g',
+      title: null,
+      other: 1,
+      temporary_id: 't',
+      playback_position: { value: null, timestamp: 'x' },
+      played_status: { value: false, timestamp: 'x' },
+      duration: 'kept for the service to judge',
+    };
+    expect(of({ episode })).toEqual({
+      kind: 'episode',
+      entry: {
+        podcastGuid: 'g',
+        playedStatus: { value: false, timestamp: 'x' },
+        duration: 'kept for the service to judge',
+      },
+    });
+  });
+
+  it('of a subscription becomes an entry; null and a deleted that is false count as not there', () => {
+    const subscription = {
+      feed_url: 'https://a.example/f',
+      guid: null,
+      deleted: false,
+      named_by: { feed_urls: ['x'] },
+    };
+    expect(of({ subscription })).toMatchObject({
+      kind: 'subscription',
+      entry: { feedUrl: 'https://a.example/f', guid: undefined, deleted: undefined, namedBy: { feedUrls: ['x'] } },
+    });
+  });
+
+  it.each([
+    'x',
+    '1',
+    'null',
+    '[]',
+    '{}',
+    '{"episode":[]}',
+    '{"episode":1}',
+    '{"subscription":{}}',
+    '{"subscription":{"feed_url":"x","is_subscribed":"yes"}}',
+    '{"subscription":{"feed_url":"x","named_by":{"feed_url_hashes":["x"]}}}',
+    '{"episode":{"further_sync_ids":"x"}}',
+    '{"episode":{"further_sync_ids":["x"]}}',
+  ])('that can not be read is unusable: %s', (text) => expect(readLine(text)).toMatchObject({ kind: 'unusable' }));
+
+  it('of a user says who, or nobody', () => {
+    expect(of({ user: { issuer: 'i', subject: 's' } })).toEqual({ kind: 'user', user: { issuer: 'i', subject: 's' } });
+    for (const user of [{ issuer: 'i' }, { issuer: '', subject: 's' }, { id: 'x' }])
+      expect(of({ user })).toEqual({ kind: 'user', user: undefined });
+  });
+});

@@ -1,0 +1,139 @@
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import type { DataUser } from '#contracts';
+import type { StreamClient } from '#transport';
+import { type Position, start, unpacked } from './line.reader.js';
+import type { LoadOptions } from './load.options.js';
+import { PartReader } from './part.reader.js';
+import { PartSender } from './part.sender.js';
+import { ProgressFile } from './progress.file.js';
+import { ProgressReport } from './progress.report.js';
+import type { CompletePart, Refusal } from './user.part.js';
+
+/** How a file's load ended: `refused` is loaded but for some lines, `broken` a file that can't be read to its end. */
+export type Outcome = 'loaded' | 'refused' | 'broken' | 'stopped';
+
+/**
+ * The load of one file. Invariants: users are sent side by side, at most `parallel`; the progress file never names a
+ * place behind a user whose chunks were not all answered; what was refused is in its file before that place is.
+ */
+export class FileLoad {
+  private readonly counts = { users: 0, dropped: 0, refused: 0 };
+  /** Parts in the order of the file, from the first that is not done. */
+  private readonly queue: { next: Position; isDone: boolean }[] = [];
+  private readonly running = new Set<Promise<void>>();
+  private readonly sender: PartSender;
+  private refusals: Promise<FileHandle> | undefined;
+  private failure: unknown;
+
+  constructor(
+    private readonly path: string,
+    private readonly options: LoadOptions,
+    client: StreamClient,
+    private readonly userId: (user: DataUser) => string,
+    private readonly stopped: AbortSignal,
+  ) {
+    this.sender = new PartSender(client, (refusals) => this.refuse(refusals), stopped);
+  }
+
+  /** @throws Error where the file can't be opened, is of another form, or what goes beside it can't be written. */
+  async run(): Promise<Outcome> {
+    const isFile = this.path !== '-';
+    const progress = isFile ? await ProgressFile.open(this.path, this.options.progress) : undefined;
+    const from = progress?.position ?? start;
+    const source: Readable = isFile ? createReadStream(this.path) : process.stdin;
+    const done = () =>
+      isFile ? { read: (source as ReturnType<typeof createReadStream>).bytesRead, size: progress?.size } : {};
+    const report = new ProgressReport(this.path, from, () => ({ ...this.sender.sent, ...this.counts, ...done() }));
+    try {
+      await this.sendAll(skipped(await unpacked(source), from.offset), from, progress);
+    } catch (error) {
+      this.failure ??= error;
+    } finally {
+      source.destroy();
+      await Promise.allSettled(this.running);
+      await progress?.save();
+      report.end();
+      await (await this.refusals)?.close();
+    }
+    return this.outcome(progress);
+  }
+
+  private async outcome(progress: ProgressFile | undefined): Promise<Outcome> {
+    if (this.stopped.aborted) {
+      process.stderr.write(`load: stopped; started again it goes on behind line ${progress?.position.line ?? 0}\n`);
+      return 'stopped';
+    }
+    if (this.failure !== undefined) {
+      const { code, message } = this.failure as Error & { code?: string };
+      if (!code?.startsWith('Z_')) throw this.failure;
+      process.stderr.write(`load: ${this.path}: the gzip is broken (${message}); what was whole before it is loaded\n`);
+      return 'broken';
+    }
+    await progress?.remove();
+    return this.counts.refused > 0 ? 'refused' : 'loaded';
+  }
+
+  private async sendAll(
+    stream: AsyncIterable<Buffer>,
+    from: Position,
+    progress: ProgressFile | undefined,
+  ): Promise<void> {
+    const reader = new PartReader({
+      userId: this.userId,
+      refuse: async (refusal) => {
+        // A part that is left because of a stop is not incomplete.
+        if (!this.stopped.aborted && this.failure === undefined) await this.refuse([refusal]);
+      },
+      dropped: () => (this.counts.dropped += 1),
+    });
+    for await (const complete of reader.parts(stream, from)) {
+      this.begin(complete, progress);
+      while (this.running.size >= this.options.parallel) await Promise.race(this.running);
+      this.stopped.throwIfAborted();
+      if (this.failure !== undefined) throw this.failure;
+    }
+    await Promise.all(this.running);
+    if (this.failure === undefined && !reader.isComplete)
+      process.stderr.write(`load: ${this.path}: its last line does not say that it is complete\n`);
+  }
+
+  private begin({ part, next }: CompletePart, progress: ProgressFile | undefined): void {
+    const place = { next, isDone: false };
+    this.queue.push(place);
+    const sending = this.sender
+      .send(part)
+      .then(async () => {
+        this.counts.users += 1;
+        place.isDone = true;
+        while (this.queue[0]?.isDone) {
+          const { next: reached } = this.queue.shift() as typeof place;
+          if (progress) progress.position = reached;
+        }
+        await progress?.saveNowAndThen();
+      })
+      .catch((error: unknown) => void (this.failure ??= error))
+      .finally(() => this.running.delete(sending));
+    this.running.add(sending);
+  }
+
+  private async refuse(refusals: Refusal[]): Promise<void> {
+    this.counts.refused += refusals.length;
+    const name = this.options.refused ?? (this.path === '-' ? 'stdin.refused' : `${this.path}.refused`);
+    this.refusals ??= open(name, 'a', 0o600);
+    await (await this.refusals).appendFile(refusals.map((refusal) => `${JSON.stringify(refusal)}\n`).join(''));
+  }
+}
+
+/** A stream from an offset on. */
+async function* skipped(stream: AsyncIterable<Buffer>, offset: number): AsyncGenerator<Buffer> {
+  let left = offset;
+  for await (const chunk of stream) {
+    if (left >= chunk.length) left -= chunk.length;
+    else {
+      yield left > 0 ? chunk.subarray(left) : chunk;
+      left = 0;
+    }
+  }
+}

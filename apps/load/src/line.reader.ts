@@ -1,0 +1,79 @@
+import { isUtf8 } from 'node:buffer';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { mostLineBytes } from '#contracts';
+
+/** One line of a file. */
+export interface Line {
+  /** From 1. */
+  readonly number: number;
+  /** Where the next one begins, in bytes of the uncompressed file. */
+  readonly end: number;
+  /** `undefined` where it is too long, or no UTF-8. */
+  readonly text: string | undefined;
+  /** Its bytes, without the line feed. */
+  readonly bytes: number;
+}
+
+/** Where a file goes on. */
+export interface Position {
+  readonly offset: number;
+  readonly line: number;
+}
+
+export const start: Position = { offset: 0, line: 0 };
+
+/** A file's bytes as they were written into it: those of gzip, known by how it begins, are unpacked. */
+export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
+  const pieces = source[Symbol.asyncIterator]();
+  const head: Buffer[] = [];
+  for (let bytes = 0; bytes < 2; bytes += head.at(-1)?.length ?? 0) {
+    const { done, value } = await pieces.next();
+    if (done) break;
+    head.push(value);
+  }
+  const [first, second] = Buffer.concat(head.slice(0, 2));
+  const isGzip = first === 0x1f && second === 0x8b;
+  const whole = async function* () {
+    yield* head;
+    for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;
+  };
+  return isGzip ? pipeline(Readable.from(whole()), createGunzip(), () => undefined) : whole();
+}
+
+/**
+ * The lines of a stream, as many at a time as one read brings. Of a line that is longer than it may be nothing is kept.
+ *
+ * @param from where the stream begins.
+ * @throws what the stream fails with, a broken gzip among it, after all whole lines before.
+ */
+export async function* linesOf(stream: AsyncIterable<Buffer>, from: Position = start): AsyncGenerator<Line[]> {
+  let [number, end] = [from.line, from.offset];
+  /** What the reads before left of a line. */
+  let [rest, restBytes]: [Buffer[], number] = [[], 0];
+  const line = (parts: readonly Buffer[], bytes: number, feed: number): Line => {
+    number += 1;
+    end += bytes + feed;
+    return { number, end, bytes, text: bytes > mostLineBytes ? undefined : textOf(parts) };
+  };
+  for await (const chunk of stream) {
+    const lines: Line[] = [];
+    let begin = 0;
+    for (let feed = chunk.indexOf(10); feed >= 0; feed = chunk.indexOf(10, begin)) {
+      const part = chunk.subarray(begin, feed);
+      lines.push(line([...rest, part], restBytes + part.length, 1));
+      [rest, restBytes, begin] = [[], 0, feed + 1];
+    }
+    const left = chunk.subarray(begin);
+    restBytes += left.length;
+    if (restBytes > mostLineBytes) rest = [];
+    else if (left.length > 0) rest.push(left);
+    if (lines.length > 0) yield lines;
+  }
+  if (restBytes > 0) yield [line(rest, restBytes, 0)];
+}
+
+function textOf(parts: readonly Buffer[]): string | undefined {
+  const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+  return isUtf8(bytes) ? bytes.toString() : undefined;
+}

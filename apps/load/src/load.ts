@@ -1,0 +1,54 @@
+import { connectRedis, createLog, issuerAliases, loadConfig, userId } from '#runtime';
+import { StreamClient } from '#transport';
+import { setTimeout as delay } from 'node:timers/promises';
+import { FileLoad, type Outcome } from './file.load.js';
+import { loadProgramConfig } from './load.config.js';
+import type { LoadOptions } from './load.options.js';
+
+/** How long it connects before it says so, in milliseconds. */
+const patienceMs = 2_000;
+
+/**
+ * Loads files, one after the other, until the end or SIGINT or SIGTERM.
+ *
+ * @returns the exit code.
+ * @throws Error for a file that can't be read, ConfigurationError.
+ */
+export async function load(options: LoadOptions): Promise<number> {
+  const config = loadConfig(loadProgramConfig);
+  const aliases = issuerAliases(config.AUTH_ISSUER_ALIASES);
+  const log = createLog('load', 'error');
+  const client = new StreamClient({ services: ['subscription', 'episode'], connect: () => connectRedis(config), log });
+  const stopped = new AbortController();
+  const stop = () => stopped.abort();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
+  try {
+    await connected(client, stopped.signal);
+    const outcomes: Outcome[] = [];
+    for (const file of options.files) {
+      const userOf = (user: { id: string } | { issuer: string; subject: string }) =>
+        'id' in user ? user.id : userId(aliases.get(user.issuer) ?? user.issuer, user.subject, config.AUTH_OWN_ISSUER);
+      outcomes.push(await new FileLoad(file, options, client, userOf, stopped.signal).run());
+      if (outcomes.at(-1) === 'stopped') break;
+    }
+    if (outcomes.some((outcome) => outcome === 'stopped' || outcome === 'broken')) return 1;
+    return outcomes.includes('refused') ? 3 : 0;
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop);
+    await client.close();
+  }
+}
+
+/** Waits for Redis, and says so where that takes time. */
+async function connected(client: StreamClient, stopped: AbortSignal): Promise<void> {
+  const connecting = client.connect();
+  const isThere = await Promise.race([connecting.then(() => true), delay(patienceMs, false, { ref: false })]);
+  if (isThere) return;
+  process.stderr.write('load: waiting for Redis; does the system run? (REDIS_URL)\n');
+  await Promise.race([
+    connecting,
+    new Promise((_, reject) =>
+      stopped.addEventListener('abort', () => reject(new Error('stopped before Redis was there'))),
+    ),
+  ]);
+}

@@ -1,0 +1,100 @@
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { collected } from '../testing/collected.js';
+import { FormatError } from './data.line.js';
+import { start } from './line.reader.js';
+import { PartReader } from './part.reader.js';
+import type { Refusal } from './user.part.js';
+
+const user = (id = '3f2504e0-4f89-41d3-9a0c-0305e82c3301') => ({ user: { id } });
+const subscription = { subscription: { feed_url: 'https://a.example/f' } };
+const pointer = { subscription: { feed_url: 'https://b.example/f', merged_into: 'x' } };
+const episode = (n: number) => ({ episode: { title: String(n) } });
+const end = (subscriptions: number, episodes: number) => ({ end: { subscriptions, episodes } });
+
+/** What is handed on of some lines: who, the lines of each chunk, and where the file goes on. */
+async function read(...lines: (object | string)[]) {
+  const text = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+  const refusals: Refusal[] = [];
+  let dropped = 0;
+  const reader = new PartReader({
+    userId: (of) => ('id' in of ? of.id : `${of.issuer} ${of.subject}`),
+    refuse: async (refusal) => void refusals.push(refusal),
+    dropped: () => (dropped += 1),
+  });
+  const parts: unknown[] = [];
+  for await (const { part, next } of reader.parts(Readable.from([Buffer.from(text)]), start)) {
+    const chunks = await collected(part.subscriptions());
+    const episodes = await collected(part.episodes());
+    parts.push({ user: part.userId, chunks: [...chunks, ...episodes].map((chunk) => chunk.lines), line: next.line });
+    part.dispose();
+  }
+  return { parts, refused: refusals.map(({ line, code }) => [line, code]), dropped };
+}
+
+describe('a part of a file', () => {
+  it('is handed on when its end was read, subscriptions before episodes, in the order of lines', async () => {
+    const { parts, refused } = await read(
+      user(),
+      pointer,
+      episode(1),
+      subscription,
+      end(2, 1),
+      user('b'.repeat(8)),
+      end(0, 0),
+    );
+    expect(parts).toEqual([{ user: user().user.id, chunks: [[2, 4], [3]], line: 5 }]);
+    expect(refused).toEqual([[6, 'invalid_user']]);
+  });
+
+  it('names its user by the credential or by the id', async () => {
+    const { parts } = await read({ user: { issuer: 'i', subject: 's' } }, end(0, 0), user(), end(0, 0));
+    expect(parts).toMatchObject([{ user: 'i s' }, { user: user().user.id }]);
+  });
+
+  it.each([
+    ['fewer', [episode(1), end(0, 2)]],
+    ['more', [episode(1), end(0, 0)]],
+    ['of the other kind', [episode(1), end(1, 0)]],
+    ['fewer, broken lines counted', [episode(1), 'broken', end(0, 3)]],
+    ['no counts', [episode(1), { end: {} }]],
+    ['no end', [episode(1)]],
+    ['another user in it', [episode(1), user()]],
+  ])('is left out where there are not the lines that its end says: %s', async (_, lines) => {
+    const { parts, refused, dropped } = await read(user(), ...lines);
+    expect(parts).toEqual([]);
+    expect(refused).toContainEqual([1, 'incomplete']);
+    expect(dropped).toBeGreaterThan(0);
+  });
+
+  it('is complete with lines that can not be used where the counts allow for them, of either kind', async () => {
+    const lines = ['broken', '{"other":{}}', '[]', episode(1), '{"subscription":{}}', end(2, 3)];
+    const { parts, refused } = await read(user(), ...lines);
+    expect(parts).toMatchObject([{ chunks: [[5]] }]);
+    expect(refused).toEqual([2, 3, 4, 6].map((line) => [line, 'invalid_line']));
+  });
+
+  it('is split into chunks of at most 1,000 entries and, beyond some MB, kept in a file', async () => {
+    const title = 'x'.repeat(4_000);
+    const many = Array.from({ length: 4_200 }, () => ({ episode: { title } }));
+    const { parts } = await read(user(), ...many, end(0, many.length));
+    const { chunks } = parts[0] as { chunks: number[][] };
+    expect(chunks.flat()).toEqual(many.map((_, place) => place + 2));
+    expect(chunks.length).toBeGreaterThan(15);
+    expect(Math.max(...chunks.map(({ length }) => length))).toBeLessThanOrEqual(1_000);
+  });
+
+  it('sends pointers behind all others where these are several chunks', async () => {
+    const many = Array.from({ length: 1_500 }, () => subscription);
+    const { parts } = await read(user(), pointer, ...many, end(1_501, 0));
+    expect((parts[0] as { chunks: number[][] }).chunks.map(({ length }) => length)).toEqual([1_000, 500, 1]);
+  });
+});
+
+it('lines between users are refused, empty ones ignored, and another format ends it', async () => {
+  expect((await read('', episode(1), user(), end(0, 0), 'x')).refused).toEqual([
+    [2, 'no_user'],
+    [5, 'no_user'],
+  ]);
+  await expect(read({ podcast_sync: { format: 2 } })).rejects.toThrow(FormatError);
+});

@@ -1,0 +1,107 @@
+import type { DataUser } from '#contracts';
+import { readLine, type Said } from './data.line.js';
+import { type Line, linesOf, type Position } from './line.reader.js';
+import { type CompletePart, type Refusal, UserPart } from './user.part.js';
+
+/** What reading a file needs beside it. */
+export interface Reading {
+  readonly userId: (user: DataUser) => string;
+  /** Told of each line that can't be used, and of each user whose part is not complete. */
+  readonly refuse: (refusal: Refusal) => Promise<void>;
+  /** Told of each user whose part is not applied. */
+  readonly dropped: () => void;
+}
+
+/**
+ * Reads the users' parts of a file, each whole before it is handed on. Invariants: a part is handed on when its end was
+ * read and its counts are right, and never otherwise; what is held of parts is bounded (`ChunkSpool`).
+ */
+export class PartReader {
+  /** Whether the last line was read. */
+  isComplete = false;
+  private part: UserPart | undefined;
+
+  constructor(private readonly reading: Reading) {}
+
+  /** @throws FormatError for a file of another form; what the stream fails with, a broken gzip among it. */
+  async *parts(stream: AsyncIterable<Buffer>, from: Position): AsyncGenerator<CompletePart> {
+    try {
+      for await (const lines of linesOf(stream, from))
+        for (const line of lines) {
+          const taken = this.take(line);
+          // A promise for each line would cost as much as the line.
+          const complete = taken instanceof Promise ? await taken : taken;
+          if (complete) yield { part: complete, next: { offset: line.end, line: line.number } };
+        }
+    } finally {
+      await this.drop('the file ends before the end of the part');
+    }
+  }
+
+  /** @returns the part that a line completes. */
+  private take(line: Line): Promise<UserPart | undefined> | UserPart | undefined {
+    const { text, number, bytes } = line;
+    if (text === '' || text === '\r') return undefined;
+    const said = text === undefined ? unreadable(line) : readLine(text);
+    const { part } = this;
+    if (said.kind === 'user') return this.begin(said.user, number);
+    if (said.kind === 'format') return undefined;
+    if (said.kind === 'complete') return this.complete();
+    if (!part) return this.refuse(number, 'no_user', 'The line is not between a user and its end');
+    switch (said.kind) {
+      case 'episode':
+        return part.episode(said.entry, number, bytes)?.then(() => undefined);
+      case 'subscription':
+        return part.subscription(said.entry, number, bytes)?.then(() => undefined);
+      case 'end':
+        return this.end(part, said, number);
+      case 'unusable':
+        part.unusable += 1;
+        return part.userId === undefined ? undefined : this.refuse(number, 'invalid_line', said.message);
+    }
+  }
+
+  private async complete(): Promise<undefined> {
+    await this.drop('the file is complete before the end of the part');
+    this.isComplete = true;
+  }
+
+  private async begin(user: DataUser | undefined, number: number): Promise<undefined> {
+    await this.drop('another user begins before the end of the part');
+    this.part = new UserPart(user && this.reading.userId(user), number, user?.clock);
+  }
+
+  private async end(part: UserPart, { end }: Said & { kind: 'end' }, number: number): Promise<UserPart | undefined> {
+    const missing = part.missing(end);
+    if (missing !== undefined || part.userId === undefined) {
+      await this.drop(`line ${number}: ${missing}`);
+      return undefined;
+    }
+    this.part = undefined;
+    return part;
+  }
+
+  /** Leaves out the part that is being read. */
+  private async drop(why: string): Promise<void> {
+    const { part } = this;
+    if (!part) return;
+    this.part = undefined;
+    part.dispose();
+    this.reading.dropped();
+    if (part.userId === undefined)
+      await this.refuse(
+        part.line,
+        'invalid_user',
+        'The line has neither issuer and subject nor id: nothing of it is applied',
+      );
+    else await this.refuse(part.line, 'incomplete', `Nothing of this user's part is applied: ${why}`);
+  }
+
+  private async refuse(line: number, code: string, message: string): Promise<undefined> {
+    await this.reading.refuse({ line, code, message });
+  }
+}
+
+function unreadable({ bytes }: Line): Said {
+  return { kind: 'unusable', message: `The line is too long or no UTF-8 (${bytes} bytes)` };
+}

@@ -1,0 +1,45 @@
+import { createServer, type Server } from 'node:http';
+import { execFile } from 'node:child_process';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { repository } from '#testing';
+
+let server: Server | undefined;
+afterEach(() => server?.close());
+
+/** What `npm run login` says, and how it ends. */
+function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const { PATH } = process.env;
+  return new Promise((resolve) => {
+    const program = join(repository, 'dist', 'programs', 'login.js');
+    execFile(process.execPath, [program, ...args], { env: { PATH } }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    );
+  });
+}
+
+/** An API whose metadata are these. */
+async function api(metadata: unknown): Promise<string> {
+  server = createServer((_request, response) => response.end(JSON.stringify(metadata))).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server?.once('listening', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+it('says so where nobody answers, and prints nothing else', async () => {
+  const { code, stdout, stderr } = await run('--api', 'http://127.0.0.1:9');
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/^login: http:\/\/127\.0\.0\.1:9\/ does not answer/);
+});
+
+it('says so where the API has no accounts', async () => {
+  const { code, stderr } = await run('--api', await api({ resource: 'x' }));
+  expect(code).toBe(1);
+  expect(stderr).toContain('does not say where people sign in');
+});
+
+it('explains itself where it is misused', async () => {
+  const { code, stderr } = await run('--what');
+  expect(code).toBe(2);
+  expect(stderr).toContain('Usage: npm run -s login');
+});

@@ -1,0 +1,63 @@
+import * as client from 'openid-client';
+import { z } from 'zod';
+
+/** The client that every account app knows (apps/account/src/issuer/clients.ts). */
+const clientId = 'podcast-sync-cli';
+
+/** What is needed of the metadata of a protected resource (RFC 9728, 2). */
+const resourceMetadata = z.object({ authorization_servers: z.array(z.url({ protocol: /^https?$/ })).min(1) });
+
+/** Someone cannot sign in, for a reason that a person can do something about. */
+export class LoginError extends Error {}
+
+export interface Login {
+  /** Where the API is. */
+  readonly api: URL;
+  readonly scope: string;
+  /** Tells the person what to do. */
+  say(line: string): void;
+}
+
+/**
+ * Signs in by the device grant (RFC 8628), as a program without a browser does: finds the issuer from the API's URL,
+ * shows a link and a code, and waits for the person to allow it.
+ *
+ * @returns an access token.
+ * @throws LoginError where the person says no, waits too long, or the server has no accounts.
+ */
+export async function logIn({ api, scope, say }: Login): Promise<string> {
+  const issuer = await issuerOf(api);
+  const execute = issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [];
+  const config = await client
+    .discovery(issuer, clientId, undefined, client.None(), { algorithm: 'oauth2', execute })
+    .catch((error: unknown) => Promise.reject(new LoginError(`${issuer.href} can't be asked: ${reasonOf(error)}`)));
+  const device = await client.initiateDeviceAuthorization(config, { scope });
+  say(`Open  ${device.verification_uri_complete ?? device.verification_uri}`);
+  say(`The page shows this code, or asks for it:  ${device.user_code}`);
+  say('Waiting ...');
+  try {
+    return (await client.pollDeviceAuthorizationGrant(config, device)).access_token;
+  } catch (error) {
+    const { error: code } = error as { error?: string };
+    if (code === 'access_denied') throw new LoginError('it was not allowed', { cause: error });
+    if (code === 'expired_token') throw new LoginError('nobody allowed it in time', { cause: error });
+    throw error;
+  }
+}
+
+/** The issuer whose tokens an API takes (RFC 9728, 3). */
+async function issuerOf(api: URL): Promise<URL> {
+  const path = `/.well-known/oauth-protected-resource${api.pathname === '/' ? '' : api.pathname.replace(/\/$/, '')}`;
+  const url = new URL(path, api);
+  const answer = await fetch(url, { signal: AbortSignal.timeout(10_000) }).catch((error: unknown) =>
+    Promise.reject(new LoginError(`${api.href} does not answer: ${reasonOf(error)}`)),
+  );
+  const { data } = resourceMetadata.safeParse(await answer.json().catch(() => undefined));
+  if (!answer.ok || !data) throw new LoginError(`${url.href} does not say where people sign in`);
+  return new URL(data.authorization_servers[0] as string);
+}
+
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as Error;
+  return cause instanceof Error ? cause.message || String((cause as { code?: string }).code) : message;
+}

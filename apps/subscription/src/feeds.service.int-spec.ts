@@ -1,0 +1,510 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Failure, podcastGuid, type ReplyOf, type listFeeds } from '#contracts';
+import { freshUser } from '#testing';
+import { call } from '../../../libs/transport/testing/handler.call.js';
+import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { pageUrls } from './feeds.store.js';
+
+let world: ServiceWorld;
+let userId: string;
+
+beforeAll(async () => {
+  world = await openService({ QUOTA_LIVE_SUBSCRIPTIONS: 1_200 });
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  userId = freshUser();
+});
+
+const feed = (name: string | number) => `https://podcast.example/${name}`;
+const [a, b, c] = [feed('a'), feed('b'), feed('c')] as const;
+
+type Reply = ReplyOf<typeof listFeeds>;
+
+/** A client of the gpodder API, with an app password of its own. */
+class Client {
+  constructor(
+    readonly credentialId = randomUUID(),
+    readonly sessionId: string | undefined = randomUUID(),
+  ) {}
+
+  list(since: number): Promise<Reply> {
+    const reader = { credentialId: this.credentialId, sessionId: this.sessionId, since };
+    return world.feeds.list({ userId, reader }, call());
+  }
+
+  change(asked: { add?: string[]; remove?: string[]; know?: string[]; whole?: boolean }, as = call()) {
+    const { credentialId, sessionId } = this;
+    const request = { userId, credentialId, sessionId, add: [], remove: [], know: [], whole: false, ...asked };
+    return world.feeds.change(request, as);
+  }
+}
+
+let client: Client;
+beforeEach(() => {
+  client = new Client();
+});
+
+const post = (...entries: { feedUrl: string; guid?: string }[]) => world.service.subscribe({ userId, entries }, call());
+const patch = (guid: string, change: object) => world.service.update({ userId, guid, ...change }, call());
+const unsubscribe = (feedUrl: string) => patch(podcastGuid(feedUrl), { isSubscribed: false });
+const feedOf = (feedUrl: string) => ({ feedUrl, guid: podcastGuid(feedUrl) });
+
+/** The user's clock, and how many events wait to be announced of the user. */
+async function clock(): Promise<unknown> {
+  const { rows } = await world.owner.query('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId]);
+  return rows[0];
+}
+
+/** The deletion worker's request and cascade, as far as they touch subscriptions. */
+const requestDeletion = (feedUrl: string) =>
+  world.owner.query(
+    `UPDATE subscription.subscriptions SET deletion_id = 1, is_subscribed_at = now() WHERE user_id = $1 AND feed_url = $2`,
+    [userId, feedUrl],
+  );
+const bury = (feedUrl: string) =>
+  world.owner.query(
+    `WITH clock AS (SELECT sync.advance_clock($1) AS stamp)
+     UPDATE subscription.subscriptions s SET is_subscribed = false, deleted = c.stamp, subscription_changed = c.stamp,
+       changed = c.stamp, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END
+     FROM clock c WHERE user_id = $1 AND feed_url = $2`,
+    [userId, feedUrl],
+  );
+
+describe('the list of feeds', () => {
+  it('has a time stamp that is no zero for a user who has nothing', async () => {
+    const { timestamp, ...rest } = await client.list(0);
+    expect(rest).toEqual({ add: [], remove: [] });
+    expect(timestamp).toBeGreaterThan(1);
+  });
+
+  it('has for a client that has nothing what is subscribed, and nothing that is gone', async () => {
+    await post({ feedUrl: a }, { feedUrl: b });
+    await unsubscribe(a);
+    expect(await client.list(0)).toMatchObject({ add: [b], remove: [] });
+  });
+
+  it('has what was subscribed and unsubscribed since, and once', async () => {
+    await post({ feedUrl: a });
+    const first = await client.list(0);
+    await post({ feedUrl: b });
+    await unsubscribe(a);
+    const second = await client.list(first.timestamp);
+    expect(second).toMatchObject({ add: [b], remove: [a] });
+    expect(second.timestamp).toBeGreaterThan(first.timestamp);
+    expect(await client.list(second.timestamp)).toEqual({ timestamp: second.timestamp, add: [], remove: [] });
+  });
+
+  it('has all over again for a client whose answer may be lost', async () => {
+    await post({ feedUrl: a });
+    const { timestamp } = await client.list(0);
+    await post({ feedUrl: b });
+    for (let time = 0; time < 3; time += 1) expect(await client.list(timestamp)).toMatchObject({ add: [b] });
+  });
+
+  it('leaves out what was subscribed before, whatever else has changed of it: a move, a guid, the same once more', async () => {
+    await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c });
+    const { timestamp } = await client.list(0);
+    await patch(podcastGuid(a), { newFeedUrl: feed('moved') });
+    await patch(podcastGuid(b), { newGuid: randomUUID() });
+    await post({ feedUrl: c });
+    expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [] });
+    expect(await client.list(0)).toMatchObject({ add: [feed('moved'), b, c] });
+  });
+
+  it('leaves out what nobody has ever subscribed', async () => {
+    const { timestamp } = await client.list(0);
+    await client.change({ know: [a] });
+    expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [] });
+    expect(await client.list(0)).toMatchObject({ add: [] });
+  });
+
+  it('has of what was unsubscribed every URL that it ever had, as a client knows one of them', async () => {
+    const guid = randomUUID();
+    await post({ feedUrl: a, guid });
+    await post({ feedUrl: b, guid });
+    await post({ feedUrl: 'http://podcast.example/b' });
+    await patch(guid, { newFeedUrl: c });
+    const { timestamp } = await client.list(0);
+    await patch(guid, { isSubscribed: false });
+    const { remove } = await client.list(timestamp);
+    expect(remove.toSorted()).toEqual([a, b, c, 'http://podcast.example/b'].toSorted());
+  });
+
+  it('has of two that turned out to be one what neither is any more, by the URLs of both', async () => {
+    await post({ feedUrl: a }, { feedUrl: b });
+    const { timestamp } = await client.list(0);
+    await patch(podcastGuid(a), { newFeedUrl: b });
+    expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [] });
+    await patch(podcastGuid(a), { isSubscribed: false });
+    const { remove } = await client.list(timestamp);
+    expect(remove.toSorted()).toEqual([a, b]);
+  });
+
+  it('tells a client that was away of what was unsubscribed and then merged', async () => {
+    await post({ feedUrl: a }, { feedUrl: b });
+    await unsubscribe(a);
+    const { timestamp } = await client.list(0);
+    await unsubscribe(b);
+    await patch(podcastGuid(a), { newGuid: podcastGuid(b) });
+    expect((await client.list(timestamp)).remove).toContain(b);
+  });
+
+  it('has what was deleted once it is gone, and not while its deletion is pending', async () => {
+    await post({ feedUrl: a });
+    const { timestamp } = await client.list(0);
+    await requestDeletion(a);
+    expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [] });
+    await bury(a);
+    expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [a] });
+  });
+
+  it('has of what was deleted no URL that is another one by now', async () => {
+    const guid = randomUUID();
+    await post({ feedUrl: a }, { feedUrl: b, guid });
+    const { timestamp } = await client.list(0);
+    await bury(a);
+    await patch(guid, { newFeedUrl: a });
+    expect((await client.list(timestamp)).remove).toEqual([]);
+  });
+
+  it('has for a client from elsewhere all that is subscribed, and of what is gone what is newer than what it says', async () => {
+    await post({ feedUrl: a }, { feedUrl: b });
+    await unsubscribe(a);
+    const { timestamp } = await client.list(0);
+    await post({ feedUrl: c });
+    await unsubscribe(b);
+    expect(await new Client().list(timestamp)).toMatchObject({ add: [c], remove: [b] });
+  });
+
+  it('has all that is subscribed for who is told no time stamp, and remembers nothing of it', async () => {
+    await post({ feedUrl: a });
+    const before = await clock();
+    expect(await world.feeds.list({ userId }, call())).toMatchObject({ add: [a], remove: [] });
+    expect(await clock()).toEqual(before);
+  });
+
+  it('comes in pages, each of which goes on where the one before ended', async () => {
+    const urls = Array.from({ length: 2 * pageUrls + 1 }, (_, n) => feed(n));
+    await post(...urls.map((feedUrl) => ({ feedUrl })));
+    const reader = { credentialId: client.credentialId, since: 0 };
+    const pages = [await world.feeds.list({ userId, reader }, call())];
+    for (let { next } = pages[0] as Reply; next; next = pages.at(-1)?.next)
+      pages.push(await world.feeds.list({ userId, reader, further: next }, call()));
+    expect(pages.map(({ add }) => add.length)).toEqual([pageUrls, pageUrls, 1]);
+    expect(pages.flatMap(({ add }) => add)).toEqual(urls);
+  });
+
+  it('has over several pages the URLs of one that has had more of them than a page may have, each once', async () => {
+    await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c });
+    await world.owner.query(
+      `INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id, url)
+       SELECT $1, sync.sha256(n::text), s.id, n::text FROM subscription.subscriptions s, generate_series(1, $2::int) n
+       WHERE s.user_id = $1 AND s.feed_url = $3`,
+      [userId, pageUrls * 2, b],
+    );
+    const { timestamp } = await client.list(0);
+    for (const feedUrl of [a, b, c]) await unsubscribe(feedUrl);
+    const [removed, sizes]: [string[], number[]] = [[], []];
+    for (let page: Reply | undefined = await client.list(timestamp); page;) {
+      removed.push(...page.remove);
+      sizes.push(page.remove.length);
+      page = page.next && (await world.feeds.list({ userId, further: page.next }, call()));
+    }
+    expect(sizes).toEqual([pageUrls, pageUrls, 3]);
+    const former = Array.from({ length: pageUrls * 2 }, (_, n) => String(n + 1));
+    expect(removed.toSorted()).toEqual([a, b, c, ...former].toSorted());
+  });
+
+  it('costs one statement where nothing was written since', async () => {
+    await post({ feedUrl: a });
+    const first = await client.list(0);
+    await client.list(first.timestamp);
+    const before = world.statements();
+    await client.list(first.timestamp);
+    expect(world.statements() - before).toBe(1);
+  });
+
+  it('is not for a refused user, nor is anything else', async () => {
+    await post({ feedUrl: a });
+    await world.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
+    const further = { after: 0, since: 0, first: false };
+    const unauthorized = new Failure('unauthorized');
+    await expect(client.list(0)).rejects.toEqual(unauthorized);
+    await expect(world.feeds.list({ userId, further }, call())).rejects.toEqual(unauthorized);
+    await expect(client.change({ add: [b] })).rejects.toEqual(unauthorized);
+    await expect(world.feeds.find({ userId, feedUrls: [a] })).rejects.toEqual(unauthorized);
+    await expect(world.feeds.count({ userId })).rejects.toEqual(unauthorized);
+  });
+});
+
+describe('the number of feeds', () => {
+  const count = async () => (await world.feeds.count({ userId })).subscribed;
+
+  it('is that of all that are listed as subscribed, by one statement', async () => {
+    expect(await count()).toBe(0);
+    await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c }, { feedUrl: feed('d') });
+    await client.change({ know: [feed('known')] });
+    await unsubscribe(a);
+    await patch(podcastGuid(b), { newGuid: podcastGuid(c) });
+    const before = world.statements();
+    expect(await count()).toBe(2);
+    expect(world.statements() - before).toBe(1);
+    expect((await client.list(0)).add).toHaveLength(2);
+  });
+});
+
+describe('the guid that a feed had first', () => {
+  const find = async (...feedUrls: string[]) => (await world.feeds.find({ userId, feedUrls })).feeds;
+  const [second, third] = [randomUUID(), randomUUID()];
+
+  it('stays, however often the guid changes, and is not said where it is the present one', async () => {
+    await post({ feedUrl: a }, { feedUrl: b });
+    await patch(podcastGuid(a), { newGuid: second });
+    await patch(second, { newGuid: third });
+    const found = { feedUrl: a, guid: third, firstGuid: podcastGuid(a) };
+    expect(await find(a, c, b, a)).toEqual([found, null, feedOf(b), found]);
+    expect(await client.change({ add: [b, a], know: [a], remove: [c] })).toMatchObject({
+      add: [feedOf(b), found],
+      know: [found],
+      remove: [null],
+    });
+    await patch(third, { newGuid: podcastGuid(a) });
+    expect(await find(a)).toEqual([feedOf(a)]);
+  });
+
+  it('stays where another subscription turns out to be the same, and is said by the URLs of both', async () => {
+    await post({ feedUrl: a }, { feedUrl: b });
+    await patch(podcastGuid(a), { newGuid: podcastGuid(b) });
+    const merged = { feedUrl: a, guid: podcastGuid(b), firstGuid: podcastGuid(a) };
+    expect(await find(a, b)).toEqual([merged, merged]);
+  });
+
+  it('costs no statement where no guid has changed', async () => {
+    await post({ feedUrl: a });
+    const cost = async () => {
+      const before = world.statements();
+      await find(a);
+      return world.statements() - before;
+    };
+    const unchanged = await cost();
+    await patch(podcastGuid(a), { newGuid: second });
+    expect(await cost()).toBe(unchanged + 1);
+  });
+});
+
+describe('a change of feeds', () => {
+  it('subscribes and unsubscribes, with one stamp', async () => {
+    await post({ feedUrl: a });
+    expect(await client.change({ add: [b], remove: [a, c] })).toEqual({
+      timestamp: 1,
+      add: [feedOf(b)],
+      remove: [feedOf(a), null],
+      know: [],
+    });
+    const { rows } = await world.owner.query(
+      `SELECT feed_url, is_subscribed, flipped = c.stamp AS now, subscription_changed = c.stamp AS stamped
+       FROM subscription.subscriptions s JOIN sync.user_clock c USING (user_id) WHERE user_id = $1 ORDER BY feed_url`,
+      [userId],
+    );
+    expect(rows).toEqual([
+      { feed_url: a, is_subscribed: false, now: true, stamped: true },
+      { feed_url: b, is_subscribed: true, now: true, stamped: true },
+    ]);
+  });
+
+  it('is none, and leaves no trace, where everything is so already', async () => {
+    await client.change({ add: [a, b] });
+    await client.change({ remove: [b] });
+    const before = await clock();
+    for (const asked of [{ add: [a] }, { remove: [b, c] }, { know: [a, b] }, { add: [a], whole: true }, {}])
+      await client.change(asked);
+    expect(await clock()).toEqual(before);
+    const { rows } = await world.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
+    expect(rows).toHaveLength(2);
+  });
+
+  it('is not told to the client that made it, where it knew everything before', async () => {
+    const { timestamp } = await client.list(0);
+    const { timestamp: after } = await client.change({ add: [a] });
+    expect(after).toBeGreaterThan(timestamp);
+    expect(await client.list(after)).toEqual({ timestamp: after, add: [], remove: [] });
+    expect(await new Client().list(timestamp)).toMatchObject({ add: [a] });
+  });
+
+  it('does not hide from the client that made it what another one did in between', async () => {
+    const { timestamp } = await client.list(0);
+    await new Client().change({ add: [b] });
+    const { timestamp: after } = await client.change({ add: [a] });
+    expect(after).toBe(timestamp);
+    expect((await client.list(after)).add.toSorted()).toEqual([a, b]);
+  });
+
+  it('that is delivered twice is made once, and answered alike', async () => {
+    await client.list(0);
+    const requestId = randomUUID();
+    const first = await client.change({ add: [a], know: [b] }, call(requestId));
+    const before = await clock();
+    expect(await client.change({ add: [a], know: [b] }, call(requestId))).toEqual(first);
+    expect(await clock()).toEqual(before);
+  });
+
+  it('that is delivered a second time undoes nothing that came in between', async () => {
+    const requestId = randomUUID();
+    await client.change({ add: [a] }, call(requestId));
+    await client.change({ remove: [a] });
+    const before = await clock();
+    await client.change({ add: [a] }, call(requestId));
+    expect(await clock()).toEqual(before);
+    expect(await client.list(0)).toMatchObject({ add: [] });
+  });
+
+  it('by many at once makes one subscription', async () => {
+    await Promise.all(Array.from({ length: 8 }, () => new Client().change({ add: [a, b] })));
+    expect(await client.list(0)).toMatchObject({ add: [a, b] });
+    const { rows } = await world.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
+    expect(rows).toHaveLength(1);
+  });
+
+  it('to a whole list unsubscribes all else, and nothing that is in it by another of its names', async () => {
+    const guid = randomUUID();
+    await post({ feedUrl: a, guid }, { feedUrl: b }, { feedUrl: c });
+    await patch(guid, { newFeedUrl: feed('moved') });
+    const { timestamp } = await client.list(0);
+    await client.change({ add: [a, 'http://podcast.example/b/', feed('new')], whole: true });
+    expect(await client.list(timestamp)).toMatchObject({ add: [feed('new')], remove: [c] });
+    await client.change({ add: [], whole: true });
+    expect(await client.list(0)).toMatchObject({ add: [] });
+  });
+
+  it('to a whole list leaves of all else what an ordinary unsubscription leaves, and the time of a DELETE', async () => {
+    await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c }, { feedUrl: feed('d') });
+    await unsubscribe(feed('d'));
+    await requestDeletion(c);
+    const rows = async () =>
+      (
+        await world.owner.query<Record<string, unknown>>(
+          `SELECT s.feed_url, s.is_subscribed, s.is_subscribed_at::text, s.deletion_id, s.flipped = c.stamp AS flips,
+             s.subscription_changed = c.stamp AS stamped, s.changed = c.stamp AS changes
+           FROM subscription.subscriptions s JOIN sync.user_clock c USING (user_id) WHERE user_id = $1 ORDER BY s.id`,
+          [userId],
+        )
+      ).rows;
+    const before = await rows();
+    await client.change({ add: [a], whole: true });
+    const after = await rows();
+    const now = { is_subscribed: false, flips: true, stamped: true, changes: true };
+    const none = { flips: false, stamped: false, changes: false };
+    expect(after).toEqual([
+      { ...before[0], ...none },
+      { ...before[1], ...now, is_subscribed_at: after[1]?.['is_subscribed_at'] },
+      { ...before[2], ...now },
+      { ...before[3], ...none },
+    ]);
+    const at = after.map((row) => Date.parse(String(row['is_subscribed_at'])));
+    expect(at[1]).toBeGreaterThan(at[0] as number);
+  });
+
+  it('subscribes what is in both lists by different URLs', async () => {
+    await post({ feedUrl: a });
+    const before = await clock();
+    await client.change({ add: [a], remove: ['http://podcast.example/a'] });
+    expect(await clock()).toEqual(before);
+  });
+
+  it('says what is meant by a URL: the present one, a former one, or one that differs in scheme and slashes', async () => {
+    const guid = randomUUID();
+    await post({ feedUrl: a, guid });
+    await patch(guid, { newFeedUrl: b });
+    const other = 'http://podcast.example/b/';
+    const { add } = await client.change({ add: [a, b, other] });
+    expect(add).toEqual([a, b, other].map(() => ({ feedUrl: b, guid })));
+    const { timestamp } = await client.list(0);
+    await client.change({ remove: [other] });
+    // Also by the URL that only this client had.
+    expect((await client.list(timestamp)).remove.toSorted()).toEqual([a, b, other].toSorted());
+  });
+
+  it('says what is meant by a URL that came back without its percent-encoding', async () => {
+    const [encoded, sent] = [feed('x%3Ay%20z?q=%C3%A4'), feed('x:y%20z?q=%C3%A4')];
+    await post({ feedUrl: encoded });
+    const before = await clock();
+    const meant = feedOf(encoded);
+    expect(await client.change({ add: [sent] })).toMatchObject({ add: [meant] });
+    expect(await client.change({ know: [feed('x:y%20z?q=ä')] })).toMatchObject({ know: [meant] });
+    expect(await world.feeds.find({ userId, feedUrls: [feed('x:y%20z?q=ä'), feed('x')] })).toEqual({
+      feeds: [meant, null],
+    });
+    expect(await clock()).toEqual(before);
+    expect(await client.change({ remove: [sent] })).toMatchObject({ remove: [meant] });
+    expect(await client.list(0)).toMatchObject({ add: [] });
+  });
+
+  it('looks for what came back without its percent-encoding among URLs of at most 1,024 bytes, former ones as well', async () => {
+    const [encoded, plain] = ['%3A', ':'].map((colon) => (length: number) => {
+      const start = feed(`x${colon}`);
+      return start + 'y'.repeat(length - start.length);
+    }) as [(length: number) => string, (length: number) => string];
+    const guid = randomUUID();
+    await post({ feedUrl: encoded(1_024) }, { feedUrl: encoded(1_025) }, { feedUrl: encoded(900), guid });
+    await patch(guid, { newFeedUrl: a });
+    // Two characters less than what it is encoded as.
+    expect(await world.feeds.find({ userId, feedUrls: [plain(1_022), plain(1_023), plain(898)] })).toMatchObject({
+      feeds: [{ feedUrl: encoded(1_024) }, null, { feedUrl: a }],
+    });
+  });
+
+  it('says what is meant by a URL that came with a percent-encoding that it never had', async () => {
+    await post({ feedUrl: feed('x:y') });
+    expect(await client.change({ add: [feed('x%3Ay')] })).toMatchObject({ add: [feedOf(feed('x:y'))] });
+  });
+
+  it('takes a URL for itself where two others have it without percent-encoding', async () => {
+    await post({ feedUrl: feed('x%3ay') }, { feedUrl: feed('x%3Ay') });
+    expect(await client.change({ add: [feed('x:y')] })).toMatchObject({ add: [feedOf(feed('x:y'))] });
+  });
+
+  it('makes known what there is not, which is not subscribed, and takes episodes', async () => {
+    expect(await client.change({ know: [a] })).toMatchObject({ know: [feedOf(a)] });
+    const { rows } = await world.owner.query(
+      'SELECT is_subscribed, flipped, is_subscribed_at FROM subscription.subscriptions WHERE user_id = $1',
+      [userId],
+    );
+    expect(rows).toEqual([{ is_subscribed: false, flipped: null, is_subscribed_at: new Date(0) }]);
+    expect(await client.change({ add: [a] })).toMatchObject({ add: [feedOf(a)] });
+    expect(await client.list(0)).toMatchObject({ add: [a] });
+  });
+
+  it('does not make known what was deleted, and brings it back where it is added', async () => {
+    await post({ feedUrl: a });
+    await bury(a);
+    expect(await client.change({ know: [a], remove: [a] })).toMatchObject({ know: [null], remove: [null] });
+    expect(await world.feeds.find({ userId, feedUrls: [a] })).toEqual({ feeds: [null] });
+    expect(await client.change({ add: [a] })).toMatchObject({ add: [feedOf(a)] });
+    expect(await client.list(0)).toMatchObject({ add: [a] });
+  });
+
+  it('leaves a deletion that is pending to be carried out where a client sends its list again', async () => {
+    await post({ feedUrl: a });
+    await requestDeletion(a);
+    await client.change({ add: [a, b] });
+    const { rows } = await world.owner.query(
+      'SELECT deletion_id FROM subscription.subscriptions WHERE user_id = $1 AND feed_url = $2',
+      [userId, a],
+    );
+    expect(rows).toEqual([{ deletion_id: '1' }]);
+  });
+
+  it('leaves out what can not be used, and what is beyond the quota', async () => {
+    expect(await client.change({ add: ['podcast.example', a], know: ['ftp://x'], remove: [''] })).toMatchObject({
+      add: [null, feedOf(a)],
+      know: [null],
+      remove: [null],
+    });
+    const many = Array.from({ length: 1_300 }, (_, n) => feed(n));
+    const { add } = await client.change({ add: many });
+    expect(add.map((one) => one !== null)).toEqual(many.map((_, n) => n < 1_199));
+    expect((await client.change({ know: [b] })).know).toEqual([null]);
+  });
+});

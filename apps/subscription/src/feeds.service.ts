@@ -1,0 +1,157 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { changeFeeds, countFeeds, Feed, findFeeds, listFeeds, ReplyOf, RequestOf } from '#contracts';
+import { Database, readClock, tell, tellUploader, toldInSession, unlessRefused } from '#database';
+import type { CallContext } from '#transport';
+import { applyFeeds, findFeed, type MeantFeeds, toFeed } from './feeds.rule.js';
+import * as store from './feeds.store.js';
+import { KnownSubscriptions } from './known-subscriptions.js';
+import { type Changes, isNothing } from './subscription.changes.js';
+import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
+import { type SubscriptionRow, urlKey } from './subscription.row.js';
+import { type Found, saveChanges } from './subscription.store.js';
+
+type Rows = readonly (SubscriptionRow | undefined)[];
+type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;
+
+/** Subscriptions as clients of the gpodder API know them: by feed URLs, and by what was added and removed since. */
+@Injectable()
+export class FeedService {
+  constructor(
+    private readonly database: Database,
+    @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
+  ) {}
+
+  /** One page of what was subscribed and unsubscribed. @throws Failure `unauthorized` for a refused user. */
+  async list(request: RequestOf<typeof listFeeds>, context: CallContext): Promise<ReplyOf<typeof listFeeds>> {
+    const { userId, reader, passing = false, further } = request;
+    if (further) return { timestamp: Math.max(1, further.since), ...(await this.page(userId, further)) };
+    const read = { userId, list: 'subscriptions', reader, remembers: reader !== undefined && !passing } as const;
+    const { timestamp, since, initial, unchanged } = await tell(this.database, read, context);
+    if (unchanged) return { timestamp, add: [], remove: [] };
+    return { timestamp, ...(await this.page(userId, { after: 0, since, first: initial })) };
+  }
+
+  /** Subscribes and unsubscribes, in one write; where there is nothing to change there is none. */
+  async change(request: RequestOf<typeof changeFeeds>, context: CallContext): Promise<ReplyOf<typeof changeFeeds>> {
+    const { userId, sessionId, add, remove, know, whole } = request;
+    const urls = [...new Set([...add, ...remove, ...know])];
+    const bind = (of: readonly string[]) => store.namedByUrl(userId, of, add.length + know.length, this.quotas);
+    const { requestId, fingerprint } = context;
+    const write = {
+      userId,
+      requestId,
+      fingerprint,
+      smallAnswer: false,
+      advances: false,
+      changes: ['subscriptions'] as const,
+      reads: bind(urls),
+      remainingMs: () => context.remainingMs(),
+    };
+    const { meant, timestamp } = await this.database.write(write, async (transaction) => {
+      const { query, found, stamp: before } = transaction;
+      const { loaded, entryOf } = await store.readOn(query, userId, urls, { found, bind });
+      const asked = { add: add.map(entryOf), remove: remove.map(entryOf), know: know.map(entryOf) };
+      const apply = (stamp: string): { meant: MeantFeeds; changes: Changes } => {
+        const known = new KnownSubscriptions(loaded, stamp, context.arrivedMs);
+        return { meant: applyFeeds(known, asked), changes: known.changes() };
+      };
+      const trial = apply(before);
+      const others = whole && !transaction.repeated && (await hasOthers(query, userId, trial.meant));
+      if (transaction.repeated || (isNothing(trial.changes) && !others)) return { meant: trial.meant };
+      const stamp = await transaction.advance();
+      const applied = apply(stamp);
+      if (!isNothing(applied.changes))
+        await saveChanges({ ...transaction, stamp }, userId, applied.changes, this.quotas);
+      if (others) transaction.last(store.unsubscribeOthers, [userId, added(applied.meant), stamp, loaded.now]);
+      // By another URL of what it removed the client may have it once more, and is to be told that this is gone, too.
+      const again = await keepsUrls(query, userId, applied.meant, remove);
+      return { meant: applied.meant, timestamp: await tellUploader(transaction, request, before, again) };
+    });
+    const told = timestamp ?? (await toldInSession(this.database, userId, 'subscriptions', sessionId));
+    const feedsOf = await this.toFeeds(userId, [...meant.add, ...meant.remove, ...meant.know]);
+    return { timestamp: told, add: feedsOf(meant.add), remove: feedsOf(meant.remove), know: feedsOf(meant.know) };
+  }
+
+  /** Finds the subscriptions that URLs mean. @throws Failure `unauthorized` for a refused user. */
+  async find({ userId, feedUrls }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
+    const query: store.Query = (...bound) => this.database.read(...bound);
+    const bind = (urls: readonly string[]) => store.namedByUrl(userId, urls, 0, this.quotas);
+    const [load, values] = bind(feedUrls);
+    const [[clock], found] = await Promise.all([
+      query<{ refused: number | null }>(readClock, [userId]),
+      query<Found>(load, values),
+    ]);
+    unlessRefused(clock);
+    const { loaded, entryOf } = await store.readOn(query, userId, feedUrls, { found, bind });
+    const known = new KnownSubscriptions(loaded, '', 0);
+    const rows = feedUrls.map((url) => findFeed(known, entryOf(url)));
+    return { feeds: (await this.toFeeds(userId, rows))(rows) };
+  }
+
+  /** How many are subscribed. @throws Failure `unauthorized` for a refused user. */
+  async count({ userId }: RequestOf<typeof countFeeds>): Promise<ReplyOf<typeof countFeeds>> {
+    type Counted = { refused: number | null; subscribed: number };
+    const [counted] = await this.database.read<Counted>(store.countSubscribed, [userId]);
+    return { subscribed: unlessRefused(counted).subscribed };
+  }
+
+  /** Makes what answers some rows, in their order. @param all those of which there are answers. */
+  private async toFeeds(userId: string, all: Rows): Promise<(rows: Rows) => (Feed | null)[]> {
+    const first = await store.readFirstGuids((...bound) => this.database.read(...bound), userId, all);
+    return (rows) => rows.map((row) => toFeed(row, first));
+  }
+
+  private async page(
+    userId: string,
+    { after, since, first, key = '' }: Further,
+  ): Promise<Omit<ReplyOf<typeof listFeeds>, 'timestamp'>> {
+    type Row = {
+      refused: number | null;
+      id: number | null;
+      isSubscribed: boolean;
+      url: string | null;
+      key: string | null;
+    };
+    // Who has nothing yet is told of nothing that is gone.
+    const from = since === 0 ? 'infinity' : new Date(since * 1_000).toISOString();
+    const list = first || since === 0 ? store.subscribed : store.flipped;
+    const rows = await this.database.read<Row>(list, [
+      userId,
+      after,
+      store.pageUrls + 1,
+      from,
+      Buffer.from(key, 'hex'),
+    ]);
+    unlessRefused(rows[0]);
+    const shown = rows.slice(0, store.pageUrls);
+    const last = rows.length > shown.length ? shown.at(-1) : undefined;
+    const urlsOf = (isSubscribed: boolean) =>
+      shown.flatMap((row) => (row.url !== null && row.isSubscribed === isSubscribed ? [row.url] : []));
+    return {
+      add: urlsOf(true),
+      remove: urlsOf(false),
+      ...(last?.id != null && { next: { after: last.id, since, first, ...(last.key && { key: last.key }) } }),
+    };
+  }
+}
+
+/** Whether what is removed has other URLs than those by which it is. */
+async function keepsUrls(
+  query: store.Query,
+  userId: string,
+  meant: MeantFeeds,
+  urls: readonly string[],
+): Promise<boolean> {
+  const ids = [...new Set(meant.remove.flatMap((row) => (row ? [row.id] : [])))];
+  if (ids.length === 0) return false;
+  const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
+  return (await query(store.hasOtherUrls, [userId, ids, keys])).length > 0;
+}
+
+/** What stays subscribed where the list is a whole one. */
+const added = ({ add }: MeantFeeds) => add.flatMap((row) => (row ? [row.id] : []));
+
+/** Whether something is subscribed that is not in the list. */
+async function hasOthers(query: store.Query, userId: string, meant: MeantFeeds): Promise<boolean> {
+  return (await query(store.hasOthers, [userId, added(meant)])).length > 0;
+}

@@ -1,0 +1,191 @@
+import { type Bound, clockOfUser, statement, type Statement } from '#database';
+import { type DecodableUrl, decoded, matchDecoded } from './feeds.rule.js';
+import { KnownSubscriptions, type Loaded } from './known-subscriptions.js';
+import { judgeEntry, type JudgedEntry, meaningOf, type UsableEntry } from './subscribe.rule.js';
+import type { SubscriptionQuotas } from './subscription.config.js';
+import { type Found, named, toLoaded } from './subscription.store.js';
+import { type SubscriptionRow, urlKey } from './subscription.row.js';
+
+/** The most URLs of one answer; each has 4,096 bytes at most. */
+export const pageUrls = 500;
+/**
+ * The most URLs of each kind with percent-encoding that are looked through for one that was sent without. Those of more
+ * than 1,024 bytes are left out: whoever sends what nobody knows makes this be read.
+ */
+export const mostEncoded = 500;
+const isEncoded = (url: string) => `strpos(${url}, '%') > 0 AND octet_length(${url}) <= 1024`;
+
+/**
+ * The URLs of a page of subscriptions p: of one that is subscribed its present one, of any other all that it has, as a
+ * client knows one of them. A row without URL where there is none. The present one comes first, with an empty key; then
+ * the others by their SHA-256.
+ */
+const withUrls = `
+   SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", u.url, encode(u.key, 'hex') AS key
+   FROM ${clockOfUser} c LEFT JOIN p ON true LEFT JOIN LATERAL (
+     SELECT p.feed_url AS url, ''::bytea AS key WHERE p.id > $2 AND (p.is_subscribed OR EXISTS (
+       SELECT FROM subscription.feed_urls n
+       WHERE n.user_id = $1 AND n.url_sha256 = sync.sha256(p.feed_url) AND n.subscription_id = p.id
+     ))
+     UNION ALL
+     (SELECT f.url, f.url_sha256 FROM subscription.feed_urls f
+     WHERE NOT p.is_subscribed AND f.user_id = $1 AND f.subscription_id = p.id AND f.url <> p.feed_url
+       AND (p.id > $2 OR f.url_sha256 > $5)
+     ORDER BY f.url_sha256 LIMIT $3)
+   ) u ON true
+   ORDER BY p.id, u.key LIMIT $3`;
+
+/**
+ * $1 user, $2 the row in which the page before ended, $3 URLs at most, $4 since, $5 the key of that row's URL in which it
+ * ended: what was subscribed or unsubscribed.
+ */
+export const flipped = statement(
+  'subscription.flipped_feeds',
+  // Nothing flips without a change. Of all matches nothing but ids is sorted.
+  `WITH p AS MATERIALIZED (
+     SELECT s.id, s.is_subscribed, s.feed_url FROM subscription.subscriptions s
+     WHERE s.user_id = $1 AND s.changed > $4 AND s.flipped > $4 AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL
+     ORDER BY s.id LIMIT $3
+   )${withUrls}`,
+);
+
+/** The same, and all that are subscribed. */
+export const subscribed = statement(
+  'subscription.subscribed_feeds',
+  `WITH p AS MATERIALIZED (
+     SELECT s.id, s.is_subscribed, s.feed_url FROM subscription.subscriptions s
+     WHERE s.user_id = $1 AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL AND (s.is_subscribed OR s.flipped > $4)
+     ORDER BY s.id LIMIT $3
+   )${withUrls}`,
+);
+
+/** $1 user: how many are subscribed. */
+export const countSubscribed = statement(
+  'subscription.count_feeds',
+  `SELECT c.refused, (
+     SELECT count(*) FROM subscription.subscriptions s WHERE s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
+   )::integer AS subscribed FROM ${clockOfUser} c`,
+);
+
+/** $1 user, $2 subscriptions: the guid that each had first, where it had another one than its present one. */
+export const firstGuids = statement(
+  'subscription.first_guids',
+  `SELECT of.id, found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
+     SELECT f.guid FROM subscription.former_guids f
+     WHERE f.user_id = $1 AND f.subscription_id = of.id ORDER BY f.replaced LIMIT 1
+   ) found`,
+);
+
+/** Those that a whole list of subscriptions leaves out. `<> ALL` could compare each with each. */
+const leftOut =
+  's.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL AND s.id NOT IN (SELECT unnest($2::bigint[]))';
+
+/** $1 user, $2 subscriptions: whether any other is subscribed. */
+export const hasOthers = statement(
+  'subscription.has_others',
+  // In the order of an index, so that no other user's rows are read on the way to the first one.
+  `SELECT s.id FROM subscription.subscriptions s WHERE ${leftOut} ORDER BY s.id LIMIT 1`,
+);
+
+/** $1 user, $2 subscriptions, $3 the SHA-256 of URLs: whether any of them has another URL. */
+export const hasOtherUrls = statement(
+  'subscription.has_other_urls',
+  `SELECT found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
+     SELECT f.url_sha256 FROM subscription.feed_urls f
+     WHERE f.user_id = $1 AND f.subscription_id = of.id AND f.url_sha256 NOT IN (SELECT unnest($3::bytea[])) LIMIT 1
+   ) found LIMIT 1`,
+);
+
+/**
+ * $1 user, $2 subscriptions, $3 stamp, $4 time: unsubscribes all others, as `KnownSubscriptions.setSubscribed` does one.
+ * They may be as many as a user may have, so they are not read.
+ */
+export const unsubscribeOthers = statement(
+  'subscription.unsubscribe_others',
+  `UPDATE subscription.subscriptions s SET is_subscribed = false, subscription_changed = $3, flipped = $3, changed = $3,
+     is_subscribed_at = CASE WHEN s.deletion_id IS NULL THEN greatest(s.is_subscribed_at, $4) ELSE s.is_subscribed_at END
+   WHERE ${leftOut}`,
+);
+
+/** $1 user, $2 keys of URLs that were decoded, $3 URLs at most: those that have the keys, and those that can be decoded. */
+export const decodable = statement(
+  'subscription.decodable_urls',
+  // One look-up for each key and for each URL, however many Postgres expects.
+  `SELECT NULL AS url, encode(sent.key, 'hex') AS key, found.* FROM unnest($2::bytea[]) sent (key) CROSS JOIN LATERAL (
+     SELECT s.id AS "subscriptionId", s.deleted IS NULL AS live
+     FROM subscription.feed_urls f JOIN subscription.subscriptions s ON s.user_id = $1 AND s.id = f.subscription_id
+     WHERE f.user_id = $1 AND f.url_sha256 = sent.key OFFSET 0
+   ) found
+   UNION ALL
+   (SELECT s.feed_url, '', s.id, s.deleted IS NULL FROM subscription.subscriptions s
+     WHERE s.user_id = $1 AND s.merged_into IS NULL AND ${isEncoded('s.feed_url')} ORDER BY s.id LIMIT $3)
+   UNION ALL
+   SELECT f.url, '', found.* FROM (
+     SELECT f.url, f.subscription_id FROM subscription.feed_urls f
+     WHERE f.user_id = $1 AND ${isEncoded('f.url')} ORDER BY f.url_sha256 LIMIT $3
+   ) f CROSS JOIN LATERAL (
+     SELECT s.id, s.deleted IS NULL FROM subscription.subscriptions s WHERE s.user_id = $1 AND s.id = f.subscription_id OFFSET 0
+   ) found`,
+);
+
+/** Runs a statement: {@link Database.read} or a transaction's. */
+export type Query = <Row extends object>(query: Statement, values: readonly unknown[]) => Promise<Row[]>;
+
+/** What URLs mean needs to be read first: their rows, names and what remains of the quotas. */
+export function namedByUrl(
+  userId: string,
+  urls: readonly string[],
+  newRows: number,
+  quotas: SubscriptionQuotas,
+): Bound<Found> {
+  const usable = urls.map((feedUrl) => judgeEntry({ feedUrl })).filter((entry) => entry.fault === undefined);
+  return named(userId, {
+    guids: usable.map((entry) => entry.derivedGuid),
+    urls: usable.map((entry) => entry.feedUrl),
+    newRows,
+    quotas,
+  });
+}
+
+/** What was read, with an entry for each URL; one that was sent without its percent-encoding is as it is stored. */
+export interface ReadFeeds {
+  loaded: Loaded;
+  entryOf(url: string): JudgedEntry;
+}
+
+/** Reads on, where URLs mean nothing as they are. */
+export async function readOn(
+  query: Query,
+  userId: string,
+  urls: readonly string[],
+  { found, bind }: { found: readonly Found[]; bind(urls: readonly string[]): Bound<Found> },
+): Promise<ReadFeeds> {
+  const loaded = toLoaded(found);
+  const entries = new Map(urls.map((feedUrl) => [feedUrl, judgeEntry({ feedUrl })]));
+  const read = { loaded, entryOf: (url: string) => entries.get(url) as JudgedEntry };
+  const known = new KnownSubscriptions(loaded, '', 0);
+  const isUnknown = (entry: JudgedEntry): entry is UsableEntry => !entry.fault && !meaningOf(known, entry).row;
+  const unknown = [...entries].filter(([, entry]) => isUnknown(entry)).map(([url]) => url);
+  if (unknown.length === 0) return read;
+  const asked = new Map<string, string[]>();
+  for (const url of unknown) asked.set(urlKey(decoded(url)), [...(asked.get(urlKey(decoded(url))) ?? []), url]);
+  const keys = [...asked.keys()].map((key) => Buffer.from(key, 'hex'));
+  const matches = await query<DecodableUrl>(decodable, [userId, keys, mostEncoded]);
+  const matched = matchDecoded(asked, matches, urlKey);
+  if (matched.size === 0) return read;
+  for (const [sent, feedUrl] of matched) entries.set(sent, judgeEntry({ feedUrl }));
+  const [load, values] = bind([...urls, ...matched.values()]);
+  return { ...read, loaded: toLoaded(await query<Found>(load, values)) };
+}
+
+/** The guids that subscriptions had first, by their ids, where the guid of one has ever changed. */
+export async function readFirstGuids(
+  query: Query,
+  userId: string,
+  rows: readonly (SubscriptionRow | undefined)[],
+): Promise<ReadonlyMap<number, string>> {
+  const ids = [...new Set(rows.flatMap((row) => (row && row.guidChanged !== null ? [row.id] : [])))];
+  if (ids.length === 0) return new Map();
+  const found = await query<{ id: number; guid: string }>(firstGuids, [userId, ids]);
+  return new Map(found.map(({ id, guid }) => [id, guid]));
+}

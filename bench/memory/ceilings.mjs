@@ -1,0 +1,15 @@
+/** The most memory that each process of `npm start` may have when nobody uses it, in MB. */
+export const ceilings = {
+  standalone: 60,
+  postgres: 110,
+  'redis-server': 20,
+  gateway: 90,
+  gpodder: 80,
+  subscription: 80,
+  episode: 80,
+  'deletion-worker': 90,
+  account: 120,
+};
+
+/** What all of them may have together. */
+export const mostOfAll = 550;

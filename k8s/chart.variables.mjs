@@ -1,0 +1,48 @@
+/**
+ * The variables of each app that an operator may set by `env` in the chart's values, as JSON Schema. Left out is what
+ * the images set and what follows from other values of the chart. Of a secret only its file may be named.
+ */
+import { fileURLToPath } from 'node:url';
+
+const program = (path) => fileURLToPath(new URL(`../dist/apps/${path}`, import.meta.url));
+
+/** What the images set, and what the chart sets from other values. */
+const managed = new RegExp(
+  `^(${[
+    'NODE_ENV|HOST|OPS_HOST|OPS_PORT|VERSION',
+    'PORT|DRAIN_SECONDS|LOG_LEVEL|DATABASE_URL|DATABASE_POOL_SIZE|OTEL_.*|(SUBSCRIPTION|EPISODE|DELETION|DUMP|ACCOUNT)_DATABASE_URL',
+    '(QUEUE_|EVENTS_)?REDIS_.*|EVENTS',
+    'SECRETS_KEY|SESSION_KEY|KEYS_DIRECTORY',
+  ].join('|')})$`,
+);
+const secret = /(PASSWORD|SECRET|TOKEN|SMTP_URL)$/;
+
+/** By app, and `common` what all of them read. */
+export async function variablesOf() {
+  const configs = {
+    gateway: (await import(program('gateway/src/gateway.config.js'))).gatewayConfig,
+    gpodder: (await import(program('gpodder/src/gpodder.config.js'))).gpodderConfig,
+    subscription: (await import(program('subscription/src/subscription.config.js'))).subscriptionConfig,
+    episode: (await import(program('episode/src/episode.config.js'))).episodeConfig,
+    'deletion-worker': (await import(program('deletion-worker/src/deletion-worker.config.js'))).deletionWorkerConfig,
+    account: (await import(program('account/src/account.config.js'))).accountConfig,
+    migrate: (await import(program('migrate/src/migrate.config.js'))).migrateConfig,
+  };
+  const { LOG_LEVEL } = configs.migrate.shape;
+  const own = Object.entries(configs).map(([app, { shape }]) => [app, properties(shape)]);
+  return {
+    common: { LOG_LEVEL: { enum: LOG_LEVEL.unwrap().options, description: LOG_LEVEL.description } },
+    ...Object.fromEntries(own),
+  };
+}
+
+function properties(shape) {
+  const free = Object.entries(shape).filter(([name]) => !managed.test(name));
+  return Object.fromEntries(
+    free.map(([name, { description }]) =>
+      secret.test(name)
+        ? [`${name}_FILE`, { type: 'string', pattern: '^/run/secrets/podcast-sync/', description }]
+        : [name, { type: 'string', description }],
+    ),
+  );
+}

@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { v5 as uuidv5 } from 'uuid';
+import { describe, expect, it } from 'vitest';
+import { podcastGuid } from './podcast-guid.js';
+
+describe('podcastGuid', () => {
+  it.each([
+    ['https://podnews.net/rss', '9b024349-ccf0-5f69-a609-6b82873eab3c'],
+    ['https://mp3s.nashownotes.com/pc20rss.xml', '917393e3-1b1e-5cef-ace4-edaa54e1f810'],
+    ['http://example.com:8080/', 'd228e652-28a7-59fb-beb8-c6bf5c833c85'],
+    ['https://exämple.org/ä', '80a6e0ae-f761-535a-ab9a-19ec5a2e03f4'],
+  ])('is UUIDv5 of the URL in the namespace of podcast guids: %s', (url, guid) => {
+    expect(podcastGuid(url)).toBe(guid);
+  });
+
+  it.each([
+    'http://podnews.net/rss',
+    'HTTPS://podnews.net/rss',
+    'https://podnews.net/rss/',
+    'https://podnews.net/rss//',
+  ])('is the same with any scheme and any number of trailing slashes: %s', (url) =>
+    expect(podcastGuid(url)).toBe('9b024349-ccf0-5f69-a609-6b82873eab3c'),
+  );
+
+  it('tells apart what differs in anything else: case, query, a port, a slash inside', () => {
+    const urls = [
+      'https://a.example/x',
+      'https://a.example/X',
+      'https://a.example/x?',
+      'https://a.example:443/x',
+      'https://a.example//x',
+    ];
+    expect(new Set(urls.map(podcastGuid)).size).toBe(urls.length);
+  });
+
+  it('is linear in its input: a million slashes and an x cost no more than ten times a million letters', () => {
+    const timeOf = (url: string) => {
+      const begun = performance.now();
+      podcastGuid(url);
+      return performance.now() - begun;
+    };
+    const letters = `https://a.example/${'a'.repeat(1_000_000)}x`;
+    const usual = Math.max(timeOf(letters), timeOf(letters), 5);
+    expect(timeOf(`https://a.example${'/'.repeat(1_000_000)}x`)).toBeLessThan(10 * usual);
+    expect(timeOf(`https://a.example${'/'.repeat(1_000_000)}`)).toBeLessThan(10 * usual);
+  });
+
+  it('is the UUIDv5 of the package uuid, for any URL', () => {
+    const namespace = 'ead4c236-bf58-58c6-a2c6-a6b28d128cb6';
+    fc.assert(
+      fc.property(fc.webPath(), fc.string({ unit: 'grapheme' }), (path, text) => {
+        const name = `podcast.example${path}${text}x`;
+        expect(podcastGuid(`https://${name}`)).toBe(uuidv5(name, namespace));
+      }),
+    );
+  });
+
+  it('ignores exactly one scheme and all trailing slashes of any URL', () => {
+    const rest = fc.webUrl().map((url) => url.replace(/^\w+:\/\//, '').replace(/\/+$/, ''));
+    fc.assert(
+      fc.property(rest, fc.constantFrom('http', 'https', 'HTTP'), fc.nat(3), (name, scheme, slashes) => {
+        expect(podcastGuid(`${scheme}://${name}${'/'.repeat(slashes)}`)).toBe(podcastGuid(`https://${name}`));
+      }),
+    );
+  });
+});

@@ -1,0 +1,50 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A person. The id is the user's id everywhere else. */
+@Entity({ schema: 'account', name: 'accounts' })
+@Index('accounts_name_key', { synchronize: false })
+@Index('accounts_subject_key', ['issuer', 'subject'], { unique: true })
+@Check('accounts_name', `name ~ '^[A-Za-z0-9_.-]{1,64}$'`)
+@Check('accounts_subject', `(issuer IS NULL) = (subject IS NULL)`)
+export class AccountEntity {
+  @PrimaryColumn({ type: 'uuid' })
+  id!: string;
+
+  /** As it was chosen; unique without case. Null until somebody who comes from a provider chooses one. */
+  @Column({ type: 'text', nullable: true })
+  name!: string | null;
+
+  /** Of whom another provider signs in. */
+  @Column({ type: 'text', nullable: true })
+  issuer!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  subject!: string | null;
+
+  /** PHC text of argon2id; null for those without a password. */
+  @Column({ type: 'text', nullable: true })
+  password!: string | null;
+
+  /** Sealed. */
+  @Column({ name: 'totp_secret', type: 'bytea', nullable: true })
+  totpSecret!: Buffer | null;
+
+  @Column({ name: 'totp_confirmed_at', type: 'timestamp with time zone', nullable: true })
+  totpConfirmedAt!: Date | null;
+
+  /** The last accepted step, so that a code counts once. */
+  @Column({ name: 'totp_step', type: 'bigint', nullable: true })
+  totpStep!: number | null;
+
+  @Column({ type: 'text', nullable: true })
+  email!: string | null;
+
+  @Column({ name: 'email_verified_at', type: 'timestamp with time zone', nullable: true })
+  emailVerifiedAt!: Date | null;
+
+  @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ name: 'disabled_at', type: 'timestamp with time zone', nullable: true })
+  disabledAt!: Date | null;
+}

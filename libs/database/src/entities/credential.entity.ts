@@ -1,0 +1,37 @@
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { AccountEntity } from './account.entity.js';
+
+/** An app password. */
+@Entity({ schema: 'account', name: 'credentials' })
+@Index('credentials_hash_key', ['hash'], { unique: true })
+@Index('credentials_account', ['accountId'])
+export class CredentialEntity {
+  @PrimaryColumn({ type: 'uuid' })
+  id!: string;
+
+  @Column({ name: 'account_id', type: 'uuid' })
+  accountId!: string;
+
+  @Column({ type: 'bytea' })
+  hash!: Buffer;
+
+  @Column({ type: 'text' })
+  label!: string;
+
+  @Column({ type: 'text', array: true })
+  scopes!: string[];
+
+  @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
+  createdAt!: Date;
+
+  /** Written at most once a day. */
+  @Column({ name: 'last_used_on', type: 'date', nullable: true })
+  lastUsedOn!: string | null;
+
+  @Column({ name: 'expires_at', type: 'timestamp with time zone', nullable: true })
+  expiresAt!: Date | null;
+
+  @ManyToOne(() => AccountEntity, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'credentials_account_fkey' })
+  account?: Relation<AccountEntity>;
+}

@@ -1,0 +1,28 @@
+import { Check, Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { AccountEntity } from './account.entity.js';
+
+/** A device, as a client of the gpodder API names it. */
+@Entity({ schema: 'account', name: 'devices' })
+@Check('devices_type', `type IN ('desktop', 'laptop', 'mobile', 'server', 'other')`)
+export class DeviceEntity {
+  @PrimaryColumn({ name: 'account_id', type: 'uuid' })
+  accountId!: string;
+
+  /** The client chose it; letter case counts. */
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ type: 'text' })
+  caption!: string;
+
+  @Column({ type: 'text' })
+  type!: 'desktop' | 'laptop' | 'mobile' | 'server' | 'other';
+
+  /** Written at most once a day. */
+  @Column({ name: 'last_used_at', type: 'timestamp with time zone', default: () => 'now()' })
+  lastUsedAt!: Date;
+
+  @ManyToOne(() => AccountEntity, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'devices_account_fkey' })
+  account?: Relation<AccountEntity>;
+}

@@ -1,0 +1,30 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** What a link in a mail, a message or a terminal stands for; it works once. */
+@Entity({ schema: 'account', name: 'links' })
+@Index('links_account', ['accountId'])
+@Index('links_expiry', ['expiresAt'])
+@Check('links_kind', `kind IN ('first', 'invite', 'reset', 'verify')`)
+export class LinkEntity {
+  @PrimaryColumn({ type: 'bytea' })
+  hash!: Buffer;
+
+  @Column({ type: 'text' })
+  kind!: 'first' | 'invite' | 'reset' | 'verify';
+
+  /** Whose password is reset, whose address is verified, or whose id the new account takes over. */
+  @Column({ name: 'account_id', type: 'uuid', nullable: true })
+  accountId!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  name!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  email!: string | null;
+
+  @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ name: 'expires_at', type: 'timestamp with time zone' })
+  expiresAt!: Date;
+}

@@ -1,0 +1,49 @@
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { AccountEntity } from './account.entity.js';
+
+/** A login flow of Nextcloud (v2), from its start until the app has its answer. */
+@Entity({ schema: 'account', name: 'logins' })
+@Index('logins_login_key', ['loginHash'], { unique: true })
+@Index('logins_account', ['accountId'])
+@Index('logins_expiry', ['expiresAt'])
+export class LoginEntity {
+  @PrimaryColumn({ name: 'poll_hash', type: 'bytea' })
+  pollHash!: Buffer;
+
+  @Column({ name: 'login_hash', type: 'bytea' })
+  loginHash!: Buffer;
+
+  @Column({ name: 'user_agent', type: 'text' })
+  userAgent!: string;
+
+  @Column({ type: 'text' })
+  address!: string;
+
+  /** Which address that counts as for limits. */
+  @Column({ type: 'text' })
+  network!: string;
+
+  @Column({ type: 'text' })
+  server!: string;
+
+  @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ name: 'expires_at', type: 'timestamp with time zone' })
+  expiresAt!: Date;
+
+  /** Who allowed it. */
+  @Column({ name: 'account_id', type: 'uuid', nullable: true })
+  accountId!: string | null;
+
+  /** The app password that a poll made of that: a repeat replaces it for a while. */
+  @Column({ name: 'credential_id', type: 'uuid', nullable: true })
+  credentialId!: string | null;
+
+  @Column({ name: 'answered_at', type: 'timestamp with time zone', nullable: true })
+  answeredAt!: Date | null;
+
+  @ManyToOne(() => AccountEntity, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'logins_account_fkey' })
+  account?: Relation<AccountEntity>;
+}

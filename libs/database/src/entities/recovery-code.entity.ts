@@ -1,0 +1,19 @@
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { AccountEntity } from './account.entity.js';
+
+/** One of the codes that a person keeps for when the password or the second factor is lost. */
+@Entity({ schema: 'account', name: 'recovery_codes' })
+export class RecoveryCodeEntity {
+  @PrimaryColumn({ name: 'account_id', type: 'uuid' })
+  accountId!: string;
+
+  @PrimaryColumn({ type: 'bytea' })
+  hash!: Buffer;
+
+  @Column({ name: 'used_at', type: 'timestamp with time zone', nullable: true })
+  usedAt!: Date | null;
+
+  @ManyToOne(() => AccountEntity, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'recovery_codes_account_fkey' })
+  account?: Relation<AccountEntity>;
+}

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { freshUser } from '#testing';
+import { type DatabaseWorld, openDatabase } from '../testing/database.world.js';
+import { raiseClock } from './database.js';
+import { listing, listPage } from './listing.js';
+
+let world: DatabaseWorld;
+let userId: string;
+beforeAll(async () => {
+  world = await openDatabase('episode');
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  userId = freshUser();
+});
+
+const refuse = (why: 1 | null) => world.owner.query('SELECT sync.refuse_user($1, $2)', [userId, why]);
+const write = (requestId = randomUUID()) =>
+  world.database.write(
+    { userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 10_000 },
+    async ({ stamp }) => stamp,
+  );
+const list = listing('test.refused', { row: 's', columns: 's.id', matching: 'episode.states s' });
+const page = (knownClock?: string) =>
+  listPage(
+    world.database,
+    list,
+    { userId, perPage: 10, position: { from: 'page', page: 1 }, ...(knownClock !== undefined && { knownClock }) },
+    (row) => row,
+  );
+const clock = async () => {
+  const { rows } = await world.owner.query('SELECT stamp, refused FROM sync.user_clock WHERE user_id = $1', [userId]);
+  return rows[0] as { stamp: Date; refused: number | null } | undefined;
+};
+const unauthorized = { code: 'unauthorized' };
+
+describe('a user who is refused', () => {
+  it('can write nothing, not even what was written before and comes again', async () => {
+    const requestId = randomUUID();
+    const stamp = await write(requestId);
+    await refuse(1);
+    await expect(write(requestId)).rejects.toMatchObject(unauthorized);
+    await expect(write()).rejects.toMatchObject(unauthorized);
+    expect(await clock()).toEqual({ stamp: new Date(stamp), refused: 1 });
+  });
+
+  it('can write nothing who never wrote before', async () => {
+    await refuse(1);
+    await expect(write()).rejects.toMatchObject(unauthorized);
+  });
+
+  it('can read nothing, nor learn that nothing has changed', async () => {
+    const stamp = await write();
+    expect(await page(stamp)).toEqual({ unchanged: true, clock: stamp });
+    await refuse(1);
+    await expect(page()).rejects.toMatchObject(unauthorized);
+    await expect(page(stamp)).rejects.toMatchObject(unauthorized);
+  });
+
+  it('is loaded nothing: the clock stays where it is', async () => {
+    await refuse(1);
+    const raised = world.database.change(raiseClock, [userId, '2026-01-01']);
+    await expect(raised).rejects.toMatchObject(unauthorized);
+    expect(await clock()).toEqual({ stamp: new Date(0), refused: 1 });
+  });
+
+  it('is refused with no statement more than a user who is not', async () => {
+    await write();
+    const count = async (run: () => Promise<unknown>) => {
+      const before = world.statements();
+      await run().catch(() => undefined);
+      return world.statements() - before;
+    };
+    const read = await count(page);
+    await refuse(1);
+    expect(await count(page)).toBe(read);
+  });
+
+  it('who is admitted again reads and writes as before', async () => {
+    const before = await write();
+    await refuse(1);
+    await refuse(null);
+    expect(await write()).not.toBe(before);
+    expect(await page()).toMatchObject({ unchanged: false });
+  });
+
+  it('for an erasure can not be admitted again', async () => {
+    await write();
+    for (const erasing of [2, 3]) {
+      await world.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [userId, erasing]);
+      await refuse(null);
+      await refuse(1);
+      expect(await clock()).toMatchObject({ refused: erasing });
+    }
+  });
+});
+
+describe('who is refused', () => {
+  it('is said by functions alone, and for an erasure by none that others may call', async () => {
+    await write();
+    const outright = world.database.dataSource.query('UPDATE sync.user_clock SET refused = NULL WHERE user_id = $1', [
+      userId,
+    ]);
+    await expect(outright).rejects.toMatchObject({ code: '42501' });
+    await expect(world.owner.query('SELECT sync.refuse_user($1, 3::smallint)', [userId])).rejects.toThrow(
+      'only an erasure says 3',
+    );
+  });
+
+  it('is known once a write that runs has ended, and not before', async () => {
+    let refused: Promise<unknown> | undefined;
+    let isRefused = false;
+    await world.database.write(
+      { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => 10_000 },
+      async ({ query }) => {
+        refused = refuse(1).then(() => (isRefused = true));
+        // It waits for the clock of this write, whose statements go on.
+        await query({ name: 'test.one', text: 'SELECT pg_sleep(0)' }, []);
+        expect(isRefused).toBe(false);
+      },
+    );
+    await refused;
+    await expect(write()).rejects.toMatchObject(unauthorized);
+  });
+});

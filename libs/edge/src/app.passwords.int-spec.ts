@@ -1,0 +1,231 @@
+import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import type { INestMicroservice } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import {
+  appPasswordHash,
+  connectRedis,
+  createLog,
+  makeAppPassword,
+  redisConfig,
+  Revocations,
+  RevocationWriter,
+} from '#runtime';
+import { eventually, startRedisServer, type TestServer } from '#testing';
+import { StreamClient } from '#transport';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type CredentialBook, startCredentialService } from '../testing/credential.service.js';
+import { type AppPasswordBounds, AppPasswords, type Credential } from './app.passwords.js';
+import { RateLimited } from './rate.limits.js';
+
+const log = createLog('test', 'silent');
+const bounds: AppPasswordBounds = {
+  knownMs: 600_000,
+  known: 100,
+  unknownMs: 600_000,
+  unknown: 100,
+  asked: 40,
+  strange: 30,
+  strangeOfNetwork: 20,
+  wrong: 50,
+  networks: 100,
+};
+const [here, there] = ['192.0.2.1', '198.51.100.1'];
+
+let server: TestServer;
+let service: INestMicroservice;
+let book: CredentialBook;
+let redis: Redis;
+let client: StreamClient;
+let revocations: Revocations;
+let writer: RevocationWriter;
+
+beforeAll(async () => {
+  server = await startRedisServer();
+  const config = redisConfig.parse({ REDIS_URL: server.url });
+  const connect = () => connectRedis(config);
+  ({ app: service, book } = await startCredentialService(server.url));
+  redis = connect() as Redis;
+  client = new StreamClient({ connect, log, services: ['account'] });
+  revocations = new Revocations(config, log);
+  await Promise.all([client.connect(), revocations.opened()]);
+  await eventually(() => redis.ping());
+  writer = new RevocationWriter(redis);
+});
+beforeEach(() => {
+  book.asked.length = 0;
+});
+afterEach(() => {
+  delete book.wait;
+});
+afterAll(async () => {
+  redis.disconnect();
+  await Promise.all([client.close(), revocations.close(), service.close()]);
+  await server.dispose();
+});
+
+const passwords = (others: Partial<AppPasswordBounds> = {}) =>
+  new AppPasswords(client, revocations, { ...bounds, ...others });
+
+/** An app password that the account service knows. */
+function known(others: Partial<Credential> = {}): { hash: string; credential: Credential } {
+  const { hash } = makeAppPassword();
+  const credential = { credentialId: randomUUID(), userId: randomUUID(), name: 'ann', scopes: [], ...others };
+  book.credentials.set(hash, credential);
+  return { hash, credential };
+}
+const unknown = () => makeAppPassword().hash;
+
+describe('an app password', () => {
+  it('is whose the account service says, which is asked once and by a hash', async () => {
+    const [checked, { hash, credential }] = [passwords(), known()];
+    expect(await checked.check(hash, here)).toEqual(credential);
+    expect(await checked.check(hash, there)).toEqual(credential);
+    expect(book.asked).toEqual([hash]);
+    expect(appPasswordHash(hash)).toBeUndefined();
+  });
+
+  it('is asked for once by requests that come together', async () => {
+    const [checked, { hash, credential }] = [passwords(), known()];
+    const answers = await Promise.all(Array.from({ length: 100 }, () => checked.check(hash, here)));
+    expect(answers).toEqual(Array.from({ length: 100 }, () => credential));
+    expect(book.asked).toEqual([hash]);
+  });
+
+  it('is asked for again when the answer is old', async () => {
+    const [checked, { hash }] = [passwords({ knownMs: 200 }), known()];
+    await eventually(async () => {
+      await checked.check(hash, here);
+      expect(book.asked.length).toBeGreaterThan(1);
+    });
+  });
+
+  it('is none from its expiry on, however young the answer is', async () => {
+    const { hash } = known({ expiresAt: new Date(Date.now() - 1).toISOString() });
+    expect(await passwords().check(hash, here)).toBeUndefined();
+  });
+
+  it('is none where there is none, and that is not asked again', async () => {
+    const [checked, hash] = [passwords(), unknown()];
+    expect([await checked.check(hash, here), await checked.check(hash, here)]).toEqual([undefined, undefined]);
+    expect(book.asked).toEqual([hash]);
+  });
+
+  it('is asked for again soon where there was none', async () => {
+    const [checked, hash] = [passwords({ unknownMs: 0 }), unknown()];
+    await checked.check(hash, here);
+    await checked.check(hash, here);
+    expect(book.asked).toEqual([hash, hash]);
+  });
+
+  it('is unavailable where nobody can tell, and one that is remembered is not', async () => {
+    const [{ hash: before }, { hash: after }] = [known(), known()];
+    const checked = passwords();
+    await checked.check(before, here);
+    const closed = new StreamClient({ connect: () => redis, log });
+    const alone = new AppPasswords(closed, revocations, bounds);
+    await expect(alone.check(after, here)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await checked.check(before, here)).toBeDefined();
+  });
+});
+
+describe('a revocation', () => {
+  it('of an app password ends it at its next check', async () => {
+    const [checked, { hash, credential }] = [passwords(), known()];
+    await checked.check(hash, here);
+    book.credentials.delete(hash);
+    await writer.revoke([{ kind: 'credential', id: credential.credentialId }]);
+    await eventually(async () => expect(await checked.check(hash, here)).toBeUndefined());
+  });
+
+  it('of a user has all of theirs asked for again, and those that are left are accepted', async () => {
+    const userId = randomUUID();
+    const [checked, gone, left] = [passwords(), known({ userId }), known({ userId })];
+    await Promise.all([gone, left].map(({ hash }) => checked.check(hash, here)));
+    book.credentials.delete(gone.hash);
+    await writer.revoke([{ kind: 'user', id: userId }]);
+    await eventually(async () => expect(await checked.check(gone.hash, here)).toBeUndefined());
+    expect(await checked.check(left.hash, here)).toEqual(left.credential);
+  });
+
+  it('that comes while the question is under way is not overtaken by its answer', async () => {
+    const [checked, { hash, credential }] = [passwords(), known()];
+    let answer!: (value?: unknown) => void;
+    book.wait = new Promise((resolve) => (answer = resolve));
+    const under = checked.check(hash, here);
+    await eventually(() => expect(book.asked).toEqual([hash]));
+    book.credentials.delete(hash);
+    await writer.revoke([{ kind: 'credential', id: credential.credentialId }]);
+    await eventually(() =>
+      expect(revocations.refuses({ userId: '', credentialId: credential.credentialId })).toBe(true),
+    );
+    answer();
+    expect(await under).toBeUndefined();
+  });
+});
+
+describe('a stranger who tries many', () => {
+  /** What became of checks: how many were none, told to wait, or refused for now. */
+  async function outcomes(checked: AppPasswords, count: number, address: string) {
+    const counts: Record<string, number> = {};
+    const tries = Array.from({ length: count }, () =>
+      checked.check(unknown(), address).then(
+        () => 'none',
+        (error: unknown) => (error instanceof RateLimited ? 'wait' : (error as { code: string }).code),
+      ),
+    );
+    for (const outcome of await Promise.all(tries)) counts[outcome] = (counts[outcome] ?? 0) + 1;
+    return counts;
+  }
+
+  it('has few questions at a time, of a network and in all', async () => {
+    const checked = passwords();
+    expect(await outcomes(checked, 100, here)).toEqual({ none: 20, unavailable: 80 });
+    expect(book.asked).toHaveLength(20);
+    const [first, second] = await Promise.all([outcomes(checked, 100, here), outcomes(checked, 100, there)]);
+    expect([first, second]).toEqual([
+      { none: 20, unavailable: 80 },
+      { none: 10, unavailable: 90 },
+    ]);
+  });
+
+  it('is told to wait after a number in a minute, without a question, and others are not', async () => {
+    const checked = passwords({ strangeOfNetwork: 1 });
+    for (let count = 0; count < 50; count++) await checked.check(unknown(), here);
+    expect(await outcomes(checked, 100, here)).toEqual({ wait: 100 });
+    expect(book.asked).toHaveLength(50);
+    expect(await outcomes(checked, 1, there)).toEqual({ none: 1 });
+    expect(await outcomes(checked, 1, `2001:db8::1`)).toEqual({ none: 1 });
+  });
+
+  it('keeps out nobody whose app password was known here before', async () => {
+    const [checked, { hash, credential }] = [passwords({ strangeOfNetwork: 1 }), known()];
+    await checked.check(hash, here);
+    for (let count = 0; count < 50; count++) await checked.check(unknown(), here);
+    expect(await outcomes(checked, 1, here)).toEqual({ wait: 1 });
+    // Has it asked for again: the gateway no longer believes what it remembers.
+    await writer.revoke([{ kind: 'user', id: credential.userId }]);
+    await eventually(() => expect(revocations.refuses({ userId: credential.userId, issuedAt: 0 })).toBe(true));
+    expect(await checked.check(hash, here)).toEqual(credential);
+    expect(book.asked.filter((asked) => asked === hash)).toHaveLength(2);
+  });
+
+  it('fills no memory, whatever they try and from wherever', async () => {
+    const checked = passwords({ known: 3, unknown: 5, networks: 4 });
+    for (let count = 0; count < 20; count++) await checked.check(unknown(), `192.0.2.${count}`);
+    for (let count = 0; count < 20; count++) await checked.check(known().hash, here);
+    expect(checked.remembered).toEqual({ known: 3, unknown: 5, networks: 4 });
+  });
+
+  it('drops nobody who is known: those are counted apart, and the least recently used goes first', async () => {
+    const [checked, first, second] = [passwords({ known: 2, unknown: 2 }), known(), known()];
+    for (const { hash } of [first, second, first]) await checked.check(hash, here);
+    for (let count = 0; count < 10; count++) await checked.check(unknown(), here);
+    await checked.check(known().hash, here);
+    book.asked.length = 0;
+    await checked.check(first.hash, here);
+    expect(book.asked).toEqual([]);
+    await checked.check(second.hash, here);
+    expect(book.asked).toEqual([second.hash]);
+  });
+});

@@ -1,0 +1,254 @@
+import 'reflect-metadata';
+import type { AddressInfo } from 'node:net';
+import { APP_FILTER, NestFactory } from '@nestjs/core';
+import {
+  type ArgumentsHost,
+  Body,
+  Catch,
+  Controller,
+  type ExceptionFilter,
+  Get,
+  Module,
+  Param,
+  Post,
+  Req,
+  Res,
+} from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { pino } from 'pino';
+import { register } from 'prom-client';
+import { eventually } from '#testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createEdge, type EdgeOptions } from './create.edge.js';
+import { edgeConfig } from './edge.config.js';
+import { answerFor, send } from './errors.js';
+import { HeldBytes } from './held.bytes.js';
+import { listen } from './listen.js';
+
+@Controller()
+class PageController {
+  @Post('form')
+  form(@Body() body: Record<string, string>) {
+    return { proto: Object.getPrototypeOf(body) as unknown, ...body };
+  }
+
+  @Get('cookie')
+  cookie(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    void reply.setCookie('session', 'new', { httpOnly: true, sameSite: 'lax', path: '/' });
+    return request.cookies;
+  }
+
+  @Get('texts/:bytes')
+  text(@Param('bytes') bytes: string) {
+    // Of two bytes each.
+    return { text: 'ä'.repeat(Number(bytes) / 2) };
+  }
+
+  @Get('links/:secret')
+  link(@Param('secret') secret: string) {
+    return { length: secret.length };
+  }
+}
+
+const invalid = { status: 422, message: 'Check what you entered' };
+const failures = {
+  invalid,
+  unauthorized: invalid,
+  not_found: invalid,
+  gone: invalid,
+  unavailable: invalid,
+  internal: invalid,
+};
+
+@Catch()
+class Filter implements ExceptionFilter {
+  catch(error: unknown, host: ArgumentsHost): void {
+    send(host.switchToHttp().getResponse(), answerFor(error, options.log, failures));
+  }
+}
+
+@Module({ controllers: [PageController], providers: [{ provide: APP_FILTER, useClass: Filter }] })
+class PageModule {}
+
+const secret = 'zY3_secret-of-a-link-that-nobody-may-read01';
+const held = new HeldBytes(4_194_304, 100);
+let logged: Record<string, unknown>[] = [];
+let app: NestFastifyApplication;
+let base: string;
+/** What the listener of Node waits for. */
+let waiting: Promise<void> | undefined;
+
+/** An edge process with pages and a listener of Node, as the account app is one. */
+const options: EdgeOptions = {
+  config: edgeConfig.parse({ PORT: '0', MAX_BODY_BYTES: '4096' }),
+  log: pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line) as object as never) }),
+  admit: (request, reply) => {
+    if (request.headers['x-refuse']) return send(reply, { status: 429, message: 'Too many requests' });
+    request.hold = held.forRequest(request.ip, request.end!);
+    return undefined;
+  },
+  refuse: (_, reply) => send(reply, { status: 400, message: 'Bad request' }),
+  headers: () => ({ 'content-security-policy': "default-src 'none'" }),
+  bodies: ['form'],
+  cookies: true,
+  handOver: ({ url }) =>
+    url.startsWith('/issuer/')
+      ? (request, response) => {
+          let body = '';
+          request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+          request.on('end', () => {
+            response.setHeader('cache-control', 'no-store');
+            void Promise.resolve(waiting).then(() => response.end(`read ${body}`));
+          });
+        }
+      : undefined,
+};
+
+beforeAll(async () => {
+  // Metrics are of a process, of which several servers of tests are one.
+  register.clear();
+  app = await NestFactory.create<NestFastifyApplication>(PageModule, await createEdge(options), {
+    logger: false,
+    bodyParser: false,
+  });
+  base = `http://127.0.0.1:${await listen(app, options.config)}`;
+});
+beforeEach(() => {
+  logged = [];
+  waiting = undefined;
+});
+afterAll(async () => {
+  await app.close();
+  register.clear();
+});
+
+const form = (body: string, headers: Record<string, string> = {}) =>
+  fetch(`${base}/form`, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+  });
+
+describe('a form', () => {
+  it('is read as texts, the last of each name, in an object that inherits nothing', async () => {
+    const answer = await form('name=ann&code=1+2%263&name=%C3%A4&__proto__=x&empty=');
+    const expected = { proto: null, name: 'ä', code: '1 2&3', empty: '' };
+    expect(await answer.json()).toMatchObject(expected);
+  });
+
+  it.each([
+    ['is too large beyond the limit', 'a'.repeat(5_000), 413],
+    ['has no more fields than a page has', '&a=1'.repeat(100), 422],
+  ])('%s', async (_, body, status) => {
+    expect((await form(body)).status).toBe(status);
+  });
+
+  it.each(['application/json', 'text/plain', 'multipart/form-data; boundary=a'])(
+    'is not of another type: %s',
+    async (type) => expect((await form('{}', { 'content-type': type })).status).toBe(422),
+  );
+
+  it('holds nothing once it was answered', async () => {
+    await form('a=1');
+    await eventually(() => expect(held.held).toBe(0));
+  });
+
+  it('is not read before its request is admitted', async () => {
+    expect((await form('a'.repeat(5_000), { 'x-refuse': 'yes' })).status).toBe(429);
+  });
+});
+
+it('cookies are read and set', async () => {
+  const answer = await fetch(`${base}/cookie`, { headers: { cookie: 'session=old; other=%20' } });
+  expect(await answer.json()).toEqual({ session: 'old', other: ' ' });
+  expect(answer.headers.getSetCookie()).toEqual(['session=new; Path=/; HttpOnly; SameSite=Lax']);
+});
+
+describe('a request that is handed over', () => {
+  const ask = (headers: Record<string, string> = {}) =>
+    fetch(`${base}/issuer/token`, { method: 'POST', body: '{"a":1}', headers });
+
+  it('has its body left to the listener, whatever type it is', async () => {
+    expect(await (await ask({ 'content-type': 'application/json' })).text()).toBe('read {"a":1}');
+  });
+
+  it('is answered with the headers of the edge, and those that the listener sets', async () => {
+    const { headers } = await ask({ 'x-request-id': 'r1' });
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'x-request-id': 'r1',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'content-security-policy': "default-src 'none'",
+      'cache-control': 'no-store',
+    });
+  });
+
+  it('is admitted first', async () => {
+    expect((await ask({ 'x-refuse': 'yes' })).status).toBe(429);
+  });
+
+  it('is logged and counted by its path without ids', async () => {
+    await (await fetch(`${base}/issuer/auth/${secret}?code=1`)).text();
+    await eventually(() => expect(logged).toContainEqual(expect.objectContaining({ path: '/issuer/auth/***' })));
+    expect(await register.metrics()).toContain('route="/issuer/auth/***"');
+  });
+});
+
+it.each([
+  [524_000, 'gzip'],
+  [525_000, null],
+])('an answer is compressed up to 512 KiB, in bytes and not in characters: %i', async (bytes, coding) => {
+  const answer = await fetch(`${base}/texts/${bytes}`, { headers: { 'accept-encoding': 'gzip' } });
+  expect(answer.headers.get('content-encoding')).toBe(coding);
+  expect(Buffer.byteLength(await answer.text())).toBe(bytes + '{"text":""}'.length);
+});
+
+describe('a secret in a path', () => {
+  it.each([
+    ['of a route that says so', `/links/${secret}`, '/links/:secret'],
+    ['of no route', `/links/${secret}/more`, '/links/***/more'],
+    ['in the query', `/links/a?secret=${secret}`, '/links/:secret'],
+  ])('%s is not logged', async (_, path, expected) => {
+    await (await fetch(`${base}${path}`)).text();
+    await eventually(() => expect(logged).toContainEqual(expect.objectContaining({ path: expected })));
+    expect(JSON.stringify(logged)).not.toContain(secret);
+    expect(await register.metrics()).not.toContain(secret);
+  });
+});
+
+it('a path that can not be decoded is refused by the process, with the headers of the edge', async () => {
+  const answer = await fetch(`${base}/links/%ff`);
+  expect([answer.status, answer.headers.get('x-content-type-options')]).toEqual([400, 'nosniff']);
+});
+
+it('is stopped in order: what was handed over is answered, and its connection ends', async () => {
+  register.clear();
+  let go!: () => void;
+  waiting = new Promise((resolve) => (go = resolve));
+  let handed = 0;
+  const one = await NestFactory.create<NestFastifyApplication>(
+    PageModule,
+    await createEdge({
+      ...options,
+      handOver: (request) => {
+        handed += 1;
+        return options.handOver?.(request);
+      },
+    }),
+    { logger: false, bodyParser: false },
+  );
+  const url = `http://127.0.0.1:${await listen(one, options.config)}/issuer/token`;
+  const asked = fetch(url, { method: 'POST', body: 'a' });
+  await eventually(() => expect(handed).toBe(1));
+  const closed = one.close();
+  await eventually(() => expect(one.getHttpServer().listening).toBe(false));
+  go();
+  const answer = await asked;
+  expect([await answer.text(), answer.headers.get('connection')]).toEqual(['read a', 'close']);
+  await closed;
+});
+
+it('listens where it is told', () => {
+  expect((app.getHttpServer().address() as AddressInfo).address).toBe('127.0.0.1');
+});

@@ -1,0 +1,53 @@
+import { commaList } from '#runtime';
+import { z } from 'zod';
+
+const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+
+/** `requests/seconds`, e.g. 600/60. */
+export const rateLimit = z
+  .string()
+  .regex(/^[1-9]\d{0,8}\/[1-9]\d{0,5}$/, 'must look like 600/60: requests/seconds')
+  .transform((limit) => limit.split('/').map(Number) as [number, number])
+  .transform(([quota, seconds]) => ({ quota, seconds }))
+  .optional();
+export type RateLimit = z.output<typeof rateLimit>;
+
+/** An address, or all that share so many leading bits. */
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'must be addresses or address/bits' });
+
+/** A URL without the slashes at its end. */
+function withoutSlashes(url: string): string {
+  return url.endsWith('/') ? withoutSlashes(url.slice(0, -1)) : url;
+}
+
+/** What every edge process has in its configuration; it may say its own defaults. */
+export const edgeConfig = z.object({
+  HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
+  PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),
+  PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform(withoutSlashes)
+    .optional()
+    .describe('Base of the links in pages. Not set: as the request was addressed.'),
+  TRUSTED_PROXIES: commaList
+    .pipe(z.array(network))
+    .optional()
+    .describe(
+      'Proxies whose `X-Forwarded-*` headers say who asks and by which URL: `address,address/bits,…`. Not set: none.',
+    ),
+  RATE_LIMIT_PER_ADDRESS: rateLimit.describe(
+    'Requests from one address (of IPv6, one /64), as `requests/seconds`. Not set: no limit.',
+  ),
+  MAX_CONNECTIONS: integer(1, 1_000_000).default(10_000).describe('Connections at the same time; others are closed.'),
+  MAX_HEADER_BYTES: integer(4_096, 1_048_576).default(16_384).describe('Bytes in the head of a request.'),
+  MAX_BODY_BYTES: integer(1_024, 67_108_864).default(2_097_152).describe('Bytes in one request body.'),
+  MAX_HELD_BYTES: integer(4_194_304, 17_179_869_184)
+    .default(67_108_864)
+    .describe(
+      'Bytes of bodies that wait and answers that leave, of all users; one user has a quarter. Bodies weigh threefold.',
+    ),
+  DRAIN_SECONDS: integer(0, 60)
+    .default(0)
+    .describe('How long a stopping process still serves, unready, until balancers have learnt of it.'),
+});
+export type EdgeConfig = z.output<typeof edgeConfig>;

@@ -1,0 +1,94 @@
+import { randomInt } from 'node:crypto';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Failure, type FailureCode } from '#contracts';
+import type { Log } from '#runtime';
+import type { FastifyReply } from 'fastify';
+import { RateLimited } from './rate.limits.js';
+
+/** An error answer: a status, a text for people, and headers that help (docs/interface.md, "Errors"). */
+export interface ErrorAnswer {
+  status: number;
+  message: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** Status and message of every failure of a call: each edge process has its own. */
+export type FailureAnswers = Readonly<Record<FailureCode, ErrorAnswer>>;
+
+/** Faults of HTTP itself, by their status. */
+export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> & Readonly<Record<number, ErrorAnswer>> = {
+  400: { status: 400, message: 'Bad request' },
+  404: { status: 404, message: 'Resource not found' },
+  408: { status: 408, message: 'Request timed out' },
+  413: { status: 413, message: 'Request is too large' },
+  414: { status: 414, message: 'Request header is too large' },
+  429: { status: 429, message: 'Too many requests' },
+  431: { status: 431, message: 'Request header is too large' },
+  503: { status: 503, message: 'Service unavailable' },
+};
+type HttpFault = 400 | 404 | 408 | 413 | 414 | 429 | 431 | 503;
+
+/** The body of an error answer; `code` is a string. */
+export function errorBody({ status, message }: ErrorAnswer): { code: string; message: string } {
+  return { code: String(status), message };
+}
+
+/** The error answer to whatever was thrown while a request was handled. Logs it where the server is at fault. */
+export function answerFor(error: unknown, log: Log, failures: FailureAnswers): ErrorAnswer {
+  if (error instanceof Failure) {
+    if (failures[error.code].status >= 500)
+      log[error.code === 'unavailable' ? 'debug' : 'error']({ err: error }, error.code);
+    return failures[error.code];
+  }
+  if (error instanceof RateLimited)
+    return { ...httpAnswers[429], headers: { 'retry-after': String(error.retryAfter) } };
+  const { statusCode, status = statusCode } = error as { statusCode?: number; status?: number };
+  const known = httpAnswers[status ?? 500];
+  if (known && status !== 400) return known;
+  // What Fastify and Nest call a bad request or an unsupported media type is input that could not be validated.
+  if (status !== undefined && status >= 400 && status < 500) return failures.invalid;
+  log.error({ err: error }, 'a request failed on a fault of ours');
+  return failures.internal;
+}
+
+/** The largest `Retry-After`, in seconds. */
+const longestRetry = 5;
+
+/** Sets status and headers of an error. `Retry-After` is random, so that refused clients do not all come back at once. */
+export function beginError(reply: FastifyReply, { status, headers }: ErrorAnswer): FastifyReply {
+  if (status === 503) void reply.header('retry-after', String(randomInt(1, longestRetry + 1)));
+  return reply.code(status).headers(headers ?? {});
+}
+
+/** Sends an error answer as JSON. */
+export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
+  return beginError(reply, answer).type('application/json; charset=utf-8').send(errorBody(answer));
+}
+
+const brokenHttp: Readonly<Record<string, 408 | 431>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
+
+/** Gives `Expect` and `CONNECT`, which Node answers by itself or not at all, the body of every error. */
+export function answerExpectAndConnect(server: Server): void {
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const answer = httpAnswers[400];
+    const headers = { 'content-type': 'application/json; charset=utf-8', connection: 'close' };
+    response.writeHead(answer.status, headers).end(JSON.stringify(errorBody(answer)));
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => answerBrokenHttp(new Error('CONNECT'), socket));
+}
+
+/** Answers what can't be parsed as HTTP with an error, and closes the connection. */
+export function answerBrokenHttp(
+  error: Error & { code?: string },
+  socket: Socket & { _httpMessage?: ServerResponse },
+): void {
+  // Nothing can be sent on a lost connection, nor in the middle of an answer that has begun.
+  if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent) return void socket.destroy();
+  const answer = httpAnswers[brokenHttp[error.code ?? ''] ?? 400];
+  const body = JSON.stringify(errorBody(answer));
+  socket.end(
+    `HTTP/1.1 ${answer.status} ${answer.message}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,19 @@
+export { AppPasswords, type AppPasswordBounds, type Credential } from './app.passwords.js';
+export { createEdge, type EdgeOptions, patience, type Patience } from './create.edge.js';
+export { edgeConfig, type EdgeConfig, rateLimit, type RateLimit } from './edge.config.js';
+export {
+  answerFor,
+  beginError,
+  type ErrorAnswer,
+  errorBody,
+  type FailureAnswers,
+  httpAnswers,
+  send,
+} from './errors.js';
+export { type Hold, HeldBytes } from './held.bytes.js';
+export { dropBody, readJson, waitToParse } from './json.body.js';
+export { linkBase } from './link.base.js';
+export { listen } from './listen.js';
+export { networkOf, RateLimited, RateLimits } from './rate.limits.js';
+export { RequestEnd } from './request.end.js';
+export { type CallLimits, type LimitedCall, UserLimiter, waitingPerUser } from './user.limiter.js';

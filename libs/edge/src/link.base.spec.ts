@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { linkBase } from './link.base.js';
+
+const request = (host?: string) => ({ protocol: 'http' as const, host: host ?? '', headers: { host } });
+
+describe('the base of links', () => {
+  it('is the public URL where one is configured', () => {
+    const config = { PUBLIC_URL: 'https://sync.example/api', HOST: '127.0.0.1', PORT: 3000 };
+    expect(linkBase(request('a.example'), config)).toBe('https://sync.example/api');
+  });
+
+  it('is else the host that the request names', () => {
+    expect(linkBase(request('a.example:8080'), { HOST: '::', PORT: 3000 })).toBe('http://a.example:8080');
+  });
+
+  it.each([
+    ['127.0.0.1', 'http://127.0.0.1:3000'],
+    ['::', 'http://[::]:3000'],
+    ['::1', 'http://[::1]:3000'],
+  ])('is a URL also where the request names none and HOST is %s', (HOST, base) => {
+    expect(linkBase(request(), { HOST, PORT: 3000 })).toBe(base);
+    expect(URL.canParse(base)).toBe(true);
+    expect(linkBase(request('a b'), { HOST, PORT: 3000 })).toBe(base);
+  });
+});

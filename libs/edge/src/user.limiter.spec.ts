@@ -1,0 +1,253 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Failure } from '#contracts';
+import { RequestEnd } from './request.end.js';
+import { type CallLimits, UserLimiter } from './user.limiter.js';
+
+/** A limiter whose calls end on demand. */
+class World {
+  readonly limiter: UserLimiter;
+  /** Calls in the order in which they started. */
+  readonly started: string[] = [];
+  /** The budget that each had left when it started, in milliseconds. */
+  readonly remaining: number[] = [];
+  private readonly ends = new Map<string, () => void>();
+
+  constructor(limits: Partial<CallLimits> = {}) {
+    this.limiter = new UserLimiter({ running: 2, runningBytes: 100, waiting: 3, waitingInAll: 100, ...limits });
+  }
+
+  /** Makes a call; returns how it ended: `done`, or the failure's code. */
+  call(name: string, { userId = 'ann', bytes = 1, budgetMs = 5_000, caller = new RequestEnd() } = {}): Promise<string> {
+    const run = async (remainingMs: number) => {
+      this.started.push(name);
+      this.remaining.push(remainingMs);
+      await new Promise<void>((resolve) => this.ends.set(name, resolve));
+      return 'done';
+    };
+    return this.limiter.run({ userId, bytes, budgetMs, end: caller }, run).catch((error: Failure) => error.code);
+  }
+
+  async end(name: string): Promise<void> {
+    this.ends.get(name)?.();
+    this.ends.delete(name);
+    await vi.advanceTimersByTimeAsync(0);
+  }
+
+  get running(): string[] {
+    return [...this.ends.keys()];
+  }
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+describe('calls of one user', () => {
+  it('run a few at a time, the others in the order in which they came', async () => {
+    const world = new World();
+    const all = ['a', 'b', 'c', 'd'].map((name) => world.call(name));
+    expect(world.started).toEqual(['a', 'b']);
+    await world.end('b');
+    expect(world.started).toEqual(['a', 'b', 'c']);
+    for (const name of ['a', 'c', 'd']) await world.end(name);
+    expect(world.started).toEqual(['a', 'b', 'c', 'd']);
+    expect(await Promise.all(all)).toEqual(['done', 'done', 'done', 'done']);
+  });
+
+  it('leave room for another when they fail', async () => {
+    const { limiter } = new World({ running: 1 });
+    const call = { userId: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() };
+    const failing = limiter.run(call, () => Promise.reject(new Failure('not_found')));
+    const next = limiter.run(call, () => Promise.resolve('done'));
+    await expect(failing).rejects.toMatchObject({ code: 'not_found' });
+    expect(await next).toBe('done');
+  });
+
+  it('do not stand in the way of another user', () => {
+    const world = new World({ running: 1 });
+    void world.call('a');
+    void world.call('b');
+    void world.call('c', { userId: 'bob' });
+    expect(world.started).toEqual(['a', 'c']);
+  });
+});
+
+describe('calls that carry much', () => {
+  it('run while their bytes leave room, and one by itself whatever it carries', async () => {
+    const world = new World({ running: 9, runningBytes: 10 });
+    void world.call('a', { bytes: 99 });
+    void world.call('b', { bytes: 6 });
+    void world.call('c', { bytes: 4 });
+    expect(world.started).toEqual(['a']);
+    await world.end('a');
+    expect(world.started).toEqual(['a', 'b', 'c']);
+  });
+
+  it('are not overtaken by smaller ones', async () => {
+    const world = new World({ running: 9, runningBytes: 10 });
+    for (const [name, bytes] of [
+      ['a', 6],
+      ['b', 6],
+      ['c', 1],
+    ] as const)
+      void world.call(name, { bytes });
+    expect(world.started).toEqual(['a']);
+    await world.end('a');
+    expect(world.started).toEqual(['a', 'b', 'c']);
+  });
+
+  it('hold up nobody once they have given up', async () => {
+    const world = new World({ running: 9, runningBytes: 10 });
+    const caller = new RequestEnd();
+    void world.call('a', { bytes: 6 });
+    const gone = world.call('b', { bytes: 6, caller });
+    void world.call('c', { bytes: 1 });
+    caller.reach();
+    expect(await gone).toBe('unavailable');
+    await vi.advanceTimersByTimeAsync(0);
+    expect(world.started).toEqual(['a', 'c']);
+  });
+});
+
+describe('a call that has to wait', () => {
+  it('is refused at once where too many of its user wait', async () => {
+    const world = new World();
+    for (const name of ['a', 'b', 'c', 'd', 'e']) void world.call(name);
+    expect(await world.call('f')).toBe('unavailable');
+    expect(world.limiter.waiting).toBe(3);
+  });
+
+  it('is refused at once where too many of all users wait', async () => {
+    const world = new World({ running: 1, waitingInAll: 1 });
+    for (const name of ['a', 'b']) void world.call(name);
+    void world.call('c', { userId: 'bob' });
+    expect(await world.call('d', { userId: 'bob' })).toBe('unavailable');
+  });
+
+  it('never starts once its time is up', async () => {
+    const world = new World({ running: 1 });
+    void world.call('a', { budgetMs: 60_000 });
+    const late = world.call('b', { budgetMs: 1_000 });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await late).toBe('unavailable');
+    await world.end('a');
+    expect(world.started).toEqual(['a']);
+    expect(world.limiter.users).toBe(0);
+  });
+
+  it('never starts when it could before its timer ends, in a process that was held up', async () => {
+    const { limiter } = new World({ running: 1 });
+    const request = new RequestEnd();
+    let end = () => {};
+    const first = limiter.run(
+      { userId: 'ann', bytes: 1, budgetMs: 5_000, end: request },
+      () => new Promise<void>((done) => (end = done)),
+    );
+    const run = vi.fn<() => Promise<void>>();
+    const late = limiter.run({ userId: 'ann', bytes: 1, budgetMs: 1_000, end: request }, run);
+    late.catch(() => {});
+    vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
+    end();
+    await first;
+    await expect(late).rejects.toMatchObject({ code: 'unavailable' });
+    expect(run).not.toHaveBeenCalled();
+    expect(limiter.users).toBe(0);
+  });
+
+  it('has only what is left of its budget when it starts', async () => {
+    const world = new World({ running: 1 });
+    void world.call('a');
+    void world.call('b');
+    await vi.advanceTimersByTimeAsync(1_200);
+    await world.end('a');
+    expect(world.remaining).toEqual([5_000, 3_800]);
+  });
+
+  it('leaves the line with its caller, and makes room there', async () => {
+    const world = new World({ running: 1, waiting: 1 });
+    const caller = new RequestEnd();
+    void world.call('a');
+    const gone = world.call('b', { caller });
+    caller.reach();
+    void world.call('c');
+    await world.end('a');
+    expect(await gone).toBe('unavailable');
+    expect(world.started).toEqual(['a', 'c']);
+  });
+
+  it('hands on no place that came in the moment in which its caller left', async () => {
+    const world = new World({ running: 1 });
+    const caller = new RequestEnd();
+    void world.call('a');
+    void world.call('b', { caller });
+    void world.call('c');
+    caller.reach();
+    await world.end('a');
+    await world.end('c');
+    expect(world.limiter.users).toBe(0);
+  });
+});
+
+describe('whatever happens in whatever order', () => {
+  const step = fc.oneof(
+    fc.record({
+      kind: fc.constant('call' as const),
+      user: fc.nat(2),
+      bytes: fc.nat(8),
+      budgetMs: fc.integer({ min: 1, max: 300 }),
+    }),
+    fc.record({ kind: fc.constant('end' as const), which: fc.nat(20) }),
+    fc.record({ kind: fc.constant('leave' as const), which: fc.nat(20) }),
+    fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 1, max: 200 }) }),
+  );
+  const limits = fc.record({
+    running: fc.integer({ min: 1, max: 3 }),
+    runningBytes: fc.nat(12),
+    waiting: fc.nat(4),
+    waitingInAll: fc.nat(6),
+  });
+
+  it('the limits and the order hold, every call ends, and nothing is left', () =>
+    fc.assert(
+      fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (most, steps) => {
+        const world = new World(most);
+        const callers: RequestEnd[] = [];
+        const calls: Promise<string>[] = [];
+        const bytes = new Map<string, number>();
+        const userOf = (name: string) => name.split('.')[0] as string;
+        for (const action of steps) {
+          if (action.kind === 'call') {
+            const caller = new RequestEnd();
+            const name = `${action.user}.${calls.length}`;
+            bytes.set(name, action.bytes);
+            calls.push(world.call(name, { ...action, userId: userOf(name), caller }));
+            callers.push(caller);
+          }
+          if (action.kind === 'end') await world.end(world.running[action.which % world.running.length] ?? '');
+          if (action.kind === 'leave') callers[action.which % callers.length]?.reach();
+          if (action.kind === 'pass') await vi.advanceTimersByTimeAsync(action.ms);
+          for (const user of ['0', '1', '2']) {
+            const running = world.running.filter((name) => userOf(name) === user);
+            const sum = running.reduce((all, name) => all + (bytes.get(name) ?? 0), 0);
+            expect(running.length).toBeLessThanOrEqual(most.running);
+            expect(running.length <= 1 || sum <= most.runningBytes).toBe(true);
+          }
+          expect(world.limiter.waiting).toBeLessThanOrEqual(Math.min(most.waitingInAll, 3 * most.waiting));
+        }
+        while (world.running.length > 0) await world.end(world.running[0] as string);
+        await vi.advanceTimersByTimeAsync(300);
+        const ends = await Promise.all(calls);
+        expect(ends.filter((end) => end === 'done')).toHaveLength(world.started.length);
+        expect(world.remaining.every((ms) => ms > 0)).toBe(true);
+        for (const user of ['0', '1', '2']) {
+          const order = world.started.filter((name) => userOf(name) === user).map((name) => Number(name.split('.')[1]));
+          expect(order).toEqual(order.toSorted((a, b) => a - b));
+        }
+        expect([world.limiter.users, world.limiter.waiting]).toEqual([0, 0]);
+      }),
+      { numRuns: 200 },
+    ));
+});

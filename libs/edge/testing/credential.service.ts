@@ -1,0 +1,58 @@
+import { Controller, Inject, type INestMicroservice, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Payload } from '@nestjs/microservices';
+import { checkCredential, checkSession, type ReplyOf, type RequestOf } from '#contracts';
+import { connectRedis, createLog, redisConfig } from '#runtime';
+import { Handle, StreamServer } from '#transport';
+import type { Credential } from '../src/app.passwords.js';
+
+/** What the service knows and was asked. */
+export interface CredentialBook {
+  readonly credentials: Map<string, Credential>;
+  /** By the id of the app password. */
+  readonly sessions: Map<string, Credential>;
+  /** The hashes and the sessions that were asked for, in order. */
+  readonly asked: string[];
+  /** Resolves when questions may be answered. */
+  wait?: Promise<unknown>;
+}
+const bookToken = Symbol('credentials');
+
+@Controller()
+class CredentialController {
+  constructor(@Inject(bookToken) private readonly book: CredentialBook) {}
+
+  @Handle(checkCredential)
+  async check(@Payload() { hash }: RequestOf<typeof checkCredential>): Promise<ReplyOf<typeof checkCredential>> {
+    this.book.asked.push(hash);
+    const credential = this.book.credentials.get(hash) ?? null;
+    await this.book.wait;
+    return { credential };
+  }
+
+  @Handle(checkSession)
+  async checkSession(@Payload() { sessionId, credentialId }: RequestOf<typeof checkSession>) {
+    this.book.asked.push(sessionId);
+    await this.book.wait;
+    return { credential: this.book.sessions.get(credentialId) ?? null };
+  }
+}
+
+/** A replica of the service `account` that answers for app passwords and sessions alone, from a book. */
+export async function startCredentialService(
+  redisUrl: string,
+): Promise<{ app: INestMicroservice; book: CredentialBook }> {
+  const book: CredentialBook = { credentials: new Map(), sessions: new Map(), asked: [] };
+  const strategy = new StreamServer({
+    service: 'account',
+    connect: () => connectRedis(redisConfig.parse({ REDIS_URL: redisUrl })),
+    log: createLog('test', 'silent'),
+    maxInFlight: 1_000,
+    timings: { drainGraceMs: 0, blockMs: 50, drainMs: 100 },
+  });
+  @Module({ controllers: [CredentialController], providers: [{ provide: bookToken, useValue: book }] })
+  class CredentialModule {}
+  const app = await NestFactory.createMicroservice(CredentialModule, { strategy, logger: false });
+  await app.listen();
+  return { app, book };
+}

@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { appPasswordHash, makeAppPassword } from './app-password.js';
+
+describe('an app password', () => {
+  it('has 32 characters and says what it is', () => {
+    expect(makeAppPassword().secret).toMatch(/^pst_[\w-]{28}$/);
+  });
+
+  it('is known by its SHA-256', () => {
+    const { secret, hash } = makeAppPassword();
+    expect(hash).toBe(createHash('sha256').update(secret).digest('base64url'));
+    expect(appPasswordHash(secret)).toBe(hash);
+  });
+
+  it('is never the same twice', () => {
+    expect(new Set(Array.from({ length: 1_000 }, () => makeAppPassword().secret)).size).toBe(1_000);
+  });
+
+  it('is none with another letter in any place', () => {
+    const { secret } = makeAppPassword();
+    for (let at = 0; at < secret.length; at++) {
+      const other = secret[at] === 'x' ? 'y' : 'x';
+      expect(appPasswordHash(secret.slice(0, at) + other + secret.slice(at + 1))).toBeUndefined();
+    }
+  });
+
+  it.each([
+    '',
+    'pst_',
+    `${makeAppPassword().secret}\n`,
+    ` ${makeAppPassword().secret}`,
+    makeAppPassword().secret.slice(1),
+  ])('is not %j', (text) => expect(appPasswordHash(text)).toBeUndefined());
+
+  it('is no text that somebody made up', () => {
+    fc.assert(fc.property(fc.string({ maxLength: 64 }), (text) => appPasswordHash(`pst_${text}`) === undefined));
+  });
+});

@@ -1,0 +1,41 @@
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { dataUserSchema, type DataUser } from '#contracts';
+import { type IdentityConfig, issuerAliases, userId } from './user-id.js';
+
+/** A user whom somebody named. */
+export interface NamedUser {
+  readonly id: string;
+  /** As they were named: an id can't be turned back into issuer and subject. */
+  readonly name: Readonly<DataUser>;
+}
+
+/** A line of a file with users names none. */
+export class UnknownUserLine extends Error {}
+
+/** The users that a file names, a line each (docs/data.md). @throws UnknownUserLine with the number of a line. */
+export async function* usersIn(input: Readable, path: string, config: IdentityConfig): AsyncGenerator<NamedUser> {
+  let number = 0;
+  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+    number += 1;
+    if (line.trim() === '') continue;
+    const name = userOf(line);
+    if (!name) throw new UnknownUserLine(`line ${number} of ${path} is neither {"issuer","subject"} nor {"id"}`);
+    yield { id: idOf(name, config), name };
+  }
+}
+
+/** The id of a user who is named by it, or by issuer and subject. */
+export function idOf(name: Readonly<DataUser>, config: IdentityConfig): string {
+  if ('id' in name) return name.id;
+  const issuer = issuerAliases(config.AUTH_ISSUER_ALIASES).get(name.issuer) ?? name.issuer;
+  return userId(issuer, name.subject, config.AUTH_OWN_ISSUER);
+}
+
+function userOf(line: string): DataUser | undefined {
+  try {
+    return dataUserSchema.safeParse(JSON.parse(line)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { eventually, startRedisServer, TcpProxy, type TestServer } from '#testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createLog } from './log.js';
+import { connectRedis, redisConfig } from './redis.connection.js';
+import { revocationStreams, Revocations, RevocationWriter } from './revocations.js';
+
+const log = createLog('test', 'silent');
+let server: TestServer;
+let redis: Redis;
+let writer: RevocationWriter;
+const followers: Revocations[] = [];
+
+const connected = async () => {
+  const connection = connectRedis(redisConfig.parse({ REDIS_URL: server.url })) as Redis;
+  await eventually(() => expect(connection.status).toBe('ready'));
+  return connection;
+};
+
+/** A process that follows, having read what there is. */
+async function follower(url = server.url): Promise<Revocations> {
+  const one = new Revocations(redisConfig.parse({ REDIS_URL: url }), log);
+  followers.push(one);
+  await one.opened();
+  return one;
+}
+
+/** Seconds of Redis' time, as an issuer writes them into a token. */
+const seconds = async () => Number((await redis.time())[0]);
+
+beforeAll(async () => {
+  server = await startRedisServer();
+});
+beforeEach(async () => {
+  redis = await connected();
+  await redis.flushall();
+  writer = new RevocationWriter(redis);
+});
+afterEach(async () => {
+  await Promise.all(followers.splice(0).map((one) => one.close()));
+  redis.disconnect();
+});
+afterAll(() => server.dispose());
+
+describe('a revocation', () => {
+  it.each(['grant', 'session', 'gpodder_session'] as const)(
+    'of a %s refuses the tokens of it, and no others of its user',
+    async (kind) => {
+      const [here, userId, gid] = [await follower(), randomUUID(), randomUUID()];
+      await writer.revoke([{ kind, id: gid }]);
+      await eventually(() => expect(here.refuses({ userId, gid, issuedAt: 0 })).toBe(true));
+      expect(here.refuses({ userId, gid: randomUUID(), issuedAt: 0 })).toBe(false);
+      expect(here.refuses({ userId, issuedAt: 0 })).toBe(false);
+    },
+  );
+
+  it('of a user refuses tokens that were issued until then, and no later ones', async () => {
+    const [here, userId] = [await follower(), randomUUID()];
+    const issuedAt = await seconds();
+    await writer.revoke([{ kind: 'user', id: userId }]);
+    await eventually(() => expect(here.refuses({ userId, issuedAt })).toBe(true));
+    expect(here.refuses({ userId })).toBe(true);
+    expect(here.refuses({ userId, issuedAt: issuedAt + 600 })).toBe(false);
+    expect(here.refuses({ userId: randomUUID(), issuedAt })).toBe(false);
+  });
+
+  it('of a user refuses an app password that was asked for before, and none that is asked for again', async () => {
+    const [here, userId, credentialId] = [await follower(), randomUUID(), randomUUID()];
+    const askedAt = performance.now();
+    await writer.revoke([{ kind: 'user', id: userId }]);
+    await eventually(() => expect(here.refuses({ userId, credentialId, askedAt })).toBe(true));
+    expect(here.refuses({ userId, credentialId, askedAt: performance.now() + 1 })).toBe(false);
+  });
+
+  it('of an app password refuses it whenever it was asked for', async () => {
+    const [here, userId, credentialId] = [await follower(), randomUUID(), randomUUID()];
+    await writer.revoke([{ kind: 'credential', id: credentialId }]);
+    const accepted = { userId, credentialId, askedAt: Number.MAX_VALUE };
+    await eventually(() => expect(here.refuses(accepted)).toBe(true));
+    expect(here.refuses({ ...accepted, credentialId: randomUUID() })).toBe(false);
+  });
+
+  it('reaches everybody who follows, and who starts afterwards knows it at once', async () => {
+    const [first, second, userId, gid] = [await follower(), await follower(), randomUUID(), randomUUID()];
+    await writer.revoke([{ kind: 'grant', id: gid }]);
+    await eventually(() => expect([first, second].every((one) => one.refuses({ userId, gid }))).toBe(true));
+    expect((await follower()).refuses({ userId, gid })).toBe(true);
+  });
+
+  it('is one of any number in a call', async () => {
+    const here = await follower();
+    const ids = Array.from({ length: 1_201 }, () => randomUUID());
+    await writer.revoke(ids.map((id) => ({ kind: 'grant', id })));
+    await eventually(() => expect(ids.every((gid) => here.refuses({ userId: 'ann', gid }))).toBe(true));
+    expect((await follower()).size).toBe(1_201);
+  });
+
+  it('is remembered once, however often it is made', async () => {
+    const [here, userId] = [await follower(), randomUUID()];
+    await writer.revoke([{ kind: 'user', id: userId }]);
+    await eventually(() => expect(here.size).toBe(1));
+    await writer.revoke([{ kind: 'user', id: userId }]);
+    expect((await follower()).size).toBe(1);
+  });
+
+  it('fails where Redis is away, so that its caller knows', async () => {
+    redis.disconnect();
+    await expect(writer.revoke([{ kind: 'grant', id: 'a' }])).rejects.toThrow(/Connection is closed|writeable/);
+  });
+});
+
+describe('a follower that lost its connection', () => {
+  it('knows what was revoked meanwhile', async () => {
+    const proxy = await TcpProxy.to(server.url);
+    const here = await follower(proxy.url);
+    proxy.refuse();
+    const gid = randomUUID();
+    await writer.revoke([{ kind: 'grant', id: gid }]);
+    expect(here.refuses({ userId: 'ann', gid })).toBe(false);
+    proxy.accept();
+    await eventually(() => expect(here.refuses({ userId: 'ann', gid })).toBe(true));
+    proxy.close();
+  });
+
+  it('keeps what it knew, also where Redis comes back empty, and hears of what comes', async () => {
+    const here = await follower();
+    const [before, after] = [randomUUID(), randomUUID()];
+    await writer.revoke([{ kind: 'grant', id: before }]);
+    await eventually(() => expect(here.size).toBe(1));
+    await server.kill();
+    await server.start();
+    redis.disconnect();
+    redis = await connected();
+    await new RevocationWriter(redis).revoke([{ kind: 'grant', id: after }]);
+    await eventually(() => expect(here.refuses({ userId: 'ann', gid: after })).toBe(true));
+    expect(here.refuses({ userId: 'ann', gid: before })).toBe(true);
+  });
+
+  it('does not refuse what was asked for since it first heard of a revocation, though it reads it again', async () => {
+    const proxy = await TcpProxy.to(server.url);
+    const [here, userId, marker] = [await follower(proxy.url), randomUUID(), randomUUID()];
+    await writer.revoke([{ kind: 'user', id: userId }]);
+    await eventually(() => expect(here.size).toBe(1));
+    const askedAt = performance.now();
+    proxy.cut();
+    await writer.revoke([{ kind: 'grant', id: marker }]);
+    await eventually(() => expect(here.refuses({ userId: '', gid: marker })).toBe(true));
+    expect(here.refuses({ userId, credentialId: randomUUID(), askedAt })).toBe(false);
+    proxy.close();
+  });
+});
+
+describe('a stream of revocations', () => {
+  it('keeps eleven minutes', async () => {
+    const old = (await seconds()) * 1_000 - 12 * 60_000;
+    await redis.xadd(revocationStreams.tokens, `${old}-0`, 'kind', 'grant', 'id', 'old');
+    expect((await follower()).refuses({ userId: 'ann', gid: 'old' })).toBe(false);
+    await writer.revoke([{ kind: 'grant', id: 'new' }]);
+    expect(await redis.xlen(revocationStreams.tokens)).toBe(1);
+  });
+
+  it('keeps 100,000 at most, the newest', async () => {
+    await redis.eval(
+      `for index = 1, 100000 do redis.call('XADD', KEYS[1], '*', 'kind', 'grant', 'id', index) end`,
+      1,
+      revocationStreams.tokens,
+    );
+    await writer.revoke([{ kind: 'grant', id: 'new' }]);
+    expect(await redis.xlen(revocationStreams.tokens)).toBe(100_000);
+    const here = await follower();
+    await eventually(() => expect(here.refuses({ userId: 'ann', gid: 'new' })).toBe(true));
+    expect(here.refuses({ userId: 'ann', gid: '1' })).toBe(false);
+    expect(here.size).toBeLessThanOrEqual(100_000);
+  });
+});
+
+it('any number of app passwords and their sessions that are revoked pushes no other revocation out', async () => {
+  const [gid, userId] = [randomUUID(), randomUUID()];
+  await writer.revoke([
+    { kind: 'grant', id: gid },
+    { kind: 'user', id: userId },
+  ]);
+  await redis.eval(
+    `for index = 1, 100000 do redis.call('XADD', KEYS[1], '*', 'kind', 'credential', 'id', index) end`,
+    1,
+    revocationStreams.credentials,
+  );
+  await writer.revoke([
+    { kind: 'gpodder_session', id: 'last' },
+    { kind: 'credential', id: 'last' },
+  ]);
+  const lengths = Object.values(revocationStreams).map((stream) => redis.xlen(stream));
+  expect(await Promise.all(lengths)).toEqual([2, 100_000]);
+  const here = await follower();
+  await eventually(() => expect(here.refuses({ userId: '', credentialId: 'last' })).toBe(true), { timeout: 90_000 });
+  expect(here.refuses({ userId: '', gid: 'last' })).toBe(true);
+  expect(here.refuses({ userId: '', gid })).toBe(true);
+  expect(here.refuses({ userId, issuedAt: 0 })).toBe(true);
+  expect(here.size).toBe(100_002);
+});
+
+it('a start without Redis goes on', async () => {
+  const away = await TcpProxy.to(server.url);
+  away.refuse();
+  expect((await follower(away.url)).refuses({ userId: 'ann' })).toBe(false);
+  away.close();
+});

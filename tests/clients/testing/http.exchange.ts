@@ -1,0 +1,58 @@
+import { Agent, request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
+
+/** A request of a client: nothing is sent beside what stands here, but `Host`, `Connection` and the body's length. */
+export interface ClientRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** An answer as a client sees it. */
+export interface ClientAnswer {
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The value of `sessionid` where the answer sets one; empty where it expires it. */
+  readonly session?: string | undefined;
+  readonly text: string;
+}
+
+const agent = new Agent({ keepAlive: true });
+
+/** Of Kasts and AntennaPod; the others wait longer. */
+const silenceLimitMs = 30_000;
+
+/** Sends a request as a client does, and follows nothing. @throws Error where a client would wait no longer. */
+export async function exchange({ method, url, headers = {}, body }: ClientRequest): Promise<ClientAnswer> {
+  const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
+  const sent = request(url, { method, agent, headers: { ...headers, ...length } });
+  sent.setTimeout(silenceLimitMs, () => sent.destroy(new Error('no byte for 30 s')));
+  return new Promise((resolve, reject) => {
+    sent.once('error', reject);
+    sent.once('response', (answer) => {
+      const kept = (bytes: Buffer): ClientAnswer => {
+        const unpacked = answer.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
+        const [cookie = ''] = answer.headers['set-cookie'] ?? [];
+        return {
+          status: answer.statusCode ?? 0,
+          headers: { ...answer.headers, 'set-cookie': answer.headers['set-cookie']?.join('\n') } as Record<
+            string,
+            string
+          >,
+          session: /^sessionid=([^;]*)/.exec(cookie)?.[1],
+          text: unpacked.toString('utf8'),
+        };
+      };
+      buffer(answer).then(kept).then(resolve, reject);
+    });
+    sent.end(body);
+  });
+}
+
+/** The header of HTTP Basic (RFC 7617). */
+export function basic(name: string, password: string): string {
+  return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+}

@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface, type Interface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** Debian's, which its packages install into; whatever other Python comes first in PATH has none of them. */
+const python = '/usr/bin/python3';
+
+/** The characters of a trace that tell what went wrong. */
+const traceLength = 600;
+
+/** What a call of a client ended with. */
+interface Outcome {
+  readonly result?: unknown;
+  /** The name of what it raised. */
+  readonly raised?: string;
+  readonly trace?: string;
+}
+
+/** A client that is written in Python, as a process of its own which keeps what such a client keeps: one call at a time. */
+export class PythonClient {
+  private errors = '';
+  private readonly lines: Interface;
+  private readonly waiting: ((line: string) => void)[] = [];
+
+  private constructor(private readonly child: ChildProcess) {
+    this.lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+    this.lines.on('line', (line) => this.waiting.shift()?.(line));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.errors += text));
+    child.once('close', () => {
+      for (const tell of this.waiting) tell(JSON.stringify({ raised: 'Ended', trace: this.errors }));
+    });
+  }
+
+  /** @param driver a program beside this file. @param args what it needs to begin. */
+  static start(driver: string, args: object, environment: Readonly<Record<string, string>> = {}): PythonClient {
+    const program = fileURLToPath(new URL(driver, import.meta.url));
+    const env = { PATH: process.env['PATH'], LANG: 'C.UTF-8', PYTHONDONTWRITEBYTECODE: '1', ...environment };
+    return new PythonClient(spawn(python, [program, JSON.stringify(args)], { env, stdio: 'pipe' }));
+  }
+
+  /** Calls it. @throws Error where the client raised. */
+  async call<Result = unknown>(name: string, ...args: readonly unknown[]): Promise<Result> {
+    const { result, raised, trace } = await this.exchange(name, args);
+    if (raised !== undefined) throw new Error(`${name} raised ${raised}\n${trace?.slice(-traceLength)}`);
+    return result as Result;
+  }
+
+  /** Calls it. @returns the name of what it raised; undefined where it did not. */
+  async raises(name: string, ...args: readonly unknown[]): Promise<string | undefined> {
+    return (await this.exchange(name, args)).raised;
+  }
+
+  async close(): Promise<void> {
+    if (this.child.exitCode !== null) return;
+    const closed = new Promise((resolve) => this.child.once('close', resolve));
+    this.child.stdin?.end();
+    await closed;
+  }
+
+  private exchange(name: string, args: readonly unknown[]): Promise<Outcome> {
+    const answer = new Promise<string>((resolve) => this.waiting.push(resolve));
+    this.child.stdin?.write(`${JSON.stringify([name, args])}\n`);
+    return answer.then((line) => JSON.parse(line) as Outcome);
+  }
+}

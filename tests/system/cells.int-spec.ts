@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TokenIssuer } from '#embedded';
+import { type AppProcess, AppStack, Device, eventually, freshUser } from '#testing';
+import { userId } from '#runtime';
+import { tracesOf } from '../../apps/deletion-worker/testing/erased.user.js';
+import { Ingress } from './testing/ingress.js';
+import { Listener } from './testing/listener.js';
+import { dump, erase, load } from './testing/operator.programs.js';
+import { listed } from './testing/random.history.js';
+
+// docs/operations.md, "Moving users to another cell".
+
+/** A cell: a system with a Postgres and a Redis of its own. */
+interface Cell {
+  readonly stack: AppStack;
+  readonly gateway: AppProcess;
+}
+
+const listeners = 6;
+/** Writes that are acknowledged before, between and after the steps of the procedure. */
+const some = 40;
+
+let folder: string;
+let cells: [from: Cell, to: Cell];
+const ingress = new Ingress();
+let baseUrl: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'cells-'));
+  const open = async () => {
+    const stack = await AppStack.open();
+    const [gateway] = await stack.start(['gateway', 'subscription', 'episode', 'deletion-worker']);
+    return { stack, gateway: gateway as AppProcess };
+  };
+  [cells, baseUrl] = await Promise.all([Promise.all([open(), open()]), ingress.open()]);
+}, 120_000);
+
+afterAll(async () => {
+  ingress.close();
+  await Promise.all((cells ?? []).map(({ stack }) => stack.close()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const deviceIn = ({ stack, gateway }: Cell, user: string) => stack.device(gateway, user);
+
+/** A user who is known by the token of the first cell. */
+async function newUser(): Promise<Device> {
+  const device = await deviceIn(cells[0], freshUser());
+  ingress.send(device.token, device);
+  return new Device(baseUrl, device.token, device.user);
+}
+
+async function noneIsPending({ stack }: Cell): Promise<void> {
+  const client = new pg.Client({ connectionString: stack.postgres.url });
+  await client.connect();
+  const pending = "SELECT FROM deletion.deletions WHERE status = 'PENDING'";
+  await eventually(async () => assert.equal((await client.query(pending)).rowCount, 0), { timeout: 60_000 });
+  await client.end();
+}
+
+/** The tables of a cell that name users in any row. */
+async function leftOf({ stack }: Cell, users: readonly string[]): Promise<string[]> {
+  const client = new pg.Client({ connectionString: stack.postgres.url });
+  await client.connect();
+  const ids = users.map((user) => userId(TokenIssuer.issuer, user, TokenIssuer.issuer));
+  const found = await tracesOf(client, ids);
+  await client.end();
+  return Object.keys(found);
+}
+
+/** A file with users as their tokens name them. */
+function named(users: readonly Device[]): string {
+  const file = join(folder, `users-${freshUser()}`);
+  const lines = users.map(({ user }) => JSON.stringify({ issuer: TokenIssuer.issuer, subject: user }));
+  writeFileSync(file, lines.join('\n'));
+  return file;
+}
+
+const dumped = async (cell: Cell, users: string) => {
+  const file = join(folder, `${freshUser()}.ndjson`);
+  await dump(cell.stack, file, '--users', users);
+  return file;
+};
+const textOf = (file: string) => readFileSync(file, 'utf8');
+const withoutClocks = (file: string) => textOf(file).replace(/,"clock":"[^"]*"/g, '');
+
+describe('users who are moved to another cell while they listen', () => {
+  it('lose nothing that was acknowledged, and their devices miss nothing', async () => {
+    const [from, to] = cells;
+    const all = await Promise.all(Array.from({ length: listeners }, async () => new Listener(await newUser())));
+    const goOn = async () => {
+      const reached = all.map(({ acknowledged }) => acknowledged + some);
+      await eventually(
+        () => all.forEach(({ acknowledged }, place) => assert(acknowledged >= (reached[place] as number))),
+        { timeout: 120_000 },
+      );
+    };
+    for (const listener of all) listener.begin();
+    await goOn();
+
+    ingress.freeze();
+    await eventually(() => assert.equal(ingress.writing, 0));
+    await noneIsPending(from);
+    const users = named(all.map(({ device }) => device));
+    const before = await dumped(from, users);
+    await load(to.stack, before);
+    expect(withoutClocks(await dumped(to, users))).toBe(withoutClocks(before));
+    expect(textOf(await dumped(from, users))).toBe(textOf(before));
+    for (const { device } of all) ingress.send(device.token, await deviceIn(to, device.user));
+
+    await goOn();
+    await Promise.all(all.map((listener) => listener.end()));
+    for (const listener of all) await listener.check();
+
+    // The old cell forgets them, and refuses who still comes there.
+    await erase(from.stack, '--users', users);
+    const [{ device }] = all as [Listener];
+    expect(await deviceIn(from, device.user).then((old) => old.send('GET', '/subscriptions'))).toMatchObject({
+      status: 401,
+    });
+    expect(
+      await leftOf(
+        from,
+        all.map(({ device: { user } }) => user),
+      ),
+    ).toEqual(['deletion.erasures', 'sync.user_clock']);
+  }, 300_000);
+});
+
+describe('a write that came to the old cell after the dump', () => {
+  it('is brought by another dump and load, which undoes nothing that is later in the new one', async () => {
+    const [from, to] = cells;
+    const [here, there] = await (async () => {
+      const device = await deviceIn(from, freshUser());
+      return [device, await deviceIn(to, device.user)] as const;
+    })();
+    const subscribe = (device: Device, feed: string) =>
+      device.send('POST', '/subscriptions', {
+        body: { subscriptions: [{ feed_url: `https://feeds.example/${feed}` }] },
+      });
+    const guid = String(((await subscribe(here, 'one')).body['success'] as { guid: string }[])[0]?.guid);
+    const listen = (device: Device, episode: string, value: number, minute: number) =>
+      device.send('POST', '/episodes', {
+        body: {
+          episodes: [
+            {
+              podcast_guid: guid,
+              episode_guid: episode,
+              playback_position: { value, timestamp: `2025-01-01T00:0${minute}:00Z` },
+            },
+          ],
+        },
+      });
+    for (const episode of ['late', 'later']) await listen(here, episode, 1, 1);
+    const users = named([here]);
+    await load(to.stack, await dumped(from, users));
+    await listen(here, 'late', 2, 2);
+    await listen(here, 'later', 2, 2);
+    await listen(there, 'later', 3, 3);
+    await subscribe(here, 'two');
+    const sync = (await there.send('GET', '/episodes')).headers.get('sync-timestamp') ?? '';
+    await load(to.stack, await dumped(from, users));
+    const positions = (await listed(there, 'episodes')).map((episode) => [
+      episode['episode_guid'],
+      (episode['playback_position'] as { value: number }).value,
+    ]);
+    expect(Object.fromEntries(positions)).toEqual({ late: 2, later: 3 });
+    expect(await listed(there, 'subscriptions')).toHaveLength(2);
+    expect((await listed(there, 'episodes', sync)).map((episode) => episode['episode_guid'])).toEqual(['late']);
+  });
+});

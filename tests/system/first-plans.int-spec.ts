@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createDatabase, type TestDatabase } from '#testing';
+import { listAll } from '../../apps/episode/src/action.list.js';
+
+/** Episodes of the user, and of those a page has; the pages of 8 KiB that each row of it may cost. */
+const [episodes, onPage, buffersOfRow] = [5_000, 250, 24];
+
+let database: TestDatabase;
+let client: pg.Client;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+});
+
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** A service keeps the plans of its first minutes until Postgres has counted the rows, and a new system fills in between. */
+it('a page of all actions reads its own rows alone by a plan that was made before there was any row', async () => {
+  const user = randomUUID();
+  const page = `EXECUTE page ('${user}', 0, 0, ${onPage})`;
+  await client.query(`SET plan_cache_mode = force_generic_plan; PREPARE page AS ${listAll.text}; ${page}`);
+  await client.query(
+    `WITH podcast AS (
+       INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
+       VALUES ($1, 'https://podcast.example', $1, true, now(), now(), now()) RETURNING id
+     ), made AS (
+       INSERT INTO episode.episodes (user_id, subscription_id, sync_id, episode_guid, title, enclosure_url, episode_url, publish_date)
+       SELECT $1, podcast.id, gen_random_uuid(), n, repeat('t', 200), '', '', now() FROM podcast, generate_series(1, $2) n RETURNING id, sync_id
+     )
+     INSERT INTO episode.states (user_id, id, sync_id, changed) SELECT $1, id, sync_id, now() FROM made`,
+    [user, episodes],
+  );
+  const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
+    `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${page}`,
+  );
+  const plan = rows[0]?.['QUERY PLAN'][0].Plan;
+  console.log(`${plan?.['Shared Hit Blocks']} pages of 8 KiB read for ${onPage} rows`);
+  expect(plan?.['Actual Rows']).toBe(onPage);
+  expect(plan?.['Shared Hit Blocks']).toBeLessThanOrEqual((onPage + 1) * buffersOfRow);
+});

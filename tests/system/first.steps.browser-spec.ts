@@ -1,0 +1,95 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually, LaunchedSystem, readmeCalls, repository, withoutStamps } from '#testing';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { launchBrowser } from '../../apps/account/testing/account.browser.js';
+
+const password = 'a sentence of somebody new';
+
+let root: string;
+let system: LaunchedSystem;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'first-steps-'));
+  // Reachable for the user that Postgres runs as when root runs the tests.
+  chmodSync(root, 0o711);
+  [browser, system] = await Promise.all([launchBrowser(), LaunchedSystem.start({ data: join(root, 'data') })]);
+  page = await (await browser.newContext({ javaScriptEnabled: false, locale: 'en-GB' })).newPage();
+});
+afterAll(async () => {
+  await browser?.close();
+  await system?.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** A command of the README as it stands there, at this server. */
+function typed(command: string, variables: Readonly<Record<string, string>> = {}): ChildProcess {
+  const env = { ...process.env, BASE: system.baseUrl, ...variables };
+  return spawn('bash', ['-c', command], { cwd: repository, env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+function outputOf(stream: ChildProcess['stdout']): () => string {
+  let text = '';
+  stream?.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  return () => text;
+}
+
+describe('the first steps of somebody new', () => {
+  const readme = readmeCalls();
+  let token: string;
+
+  it('an account is made by the link that npm start prints', async () => {
+    const link = /^ {2}(http:\/\/\S+\/links\/\S+)$/m.exec(system.output)?.[1] ?? '';
+    await page.goto(link);
+    await page.getByLabel('Name').fill('ann');
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.locator('main form button').click();
+    await page.waitForURL(`${system.accountUrl}/`);
+    await page.goto(link);
+    expect(await page.locator('input[type=password]').count()).toBe(0);
+  });
+
+  it('a device code that the command line shows is approved in the browser', async () => {
+    const login = typed(`${readme.token} && echo "$TOKEN"`);
+    const [shown, printed] = [outputOf(login.stderr), outputOf(login.stdout)];
+    const linkShown = /(http:\/\/\S+\/device\S*)/;
+    await eventually(() => expect(shown()).toMatch(linkShown), { timeout: 60_000 });
+    const ended = once(login, 'close');
+    await page.goto(linkShown.exec(shown())?.[1] ?? '');
+    await page.locator('main form button').last().click();
+    await page.locator('[value=allow]').click();
+    expect(await ended).toEqual([0, null]);
+    token = printed().trim();
+    expect(token).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
+  });
+
+  it("the README's five calls print what it shows", () => {
+    expect(readme.calls).toHaveLength(5);
+    for (const { command, output } of readme.calls) {
+      const script = `BASE='${system.baseUrl}'; TOKEN='${token}'; ${readme.define}; ${command}`;
+      const answer = execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trimEnd();
+      expect(withoutStamps(answer)).toBe(withoutStamps(output));
+    }
+  });
+
+  it('what is ended on the page is refused at once', async () => {
+    const status = async () => {
+      const headers = { authorization: `Bearer ${token}` };
+      return (await fetch(`${system.baseUrl}/subscriptions`, { headers })).status;
+    };
+    expect(await status()).toBe(200);
+    await page.goto(`${system.accountUrl}/`);
+    const asked = performance.now();
+    await page.locator('form[action="/apps/end"] button').click();
+    await eventually(async () => expect(await status()).toBe(401), { timeout: 10_000 });
+    console.log(`refused ${Math.round(performance.now() - asked)} ms after the click`);
+    await page.goto(`${system.accountUrl}/`);
+    expect(await page.locator('form[action="/apps/end"]').count()).toBe(0);
+  });
+});

@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AppStack, type AppProcess, eventually, freshUser } from '#testing';
+import { fileOf, LoadProgram, partOf } from './testing/load.program.js';
+
+const [users, episodes] = [200, 240];
+
+let stack: AppStack;
+let gateway: AppProcess;
+let loader: LoadProgram;
+/** What the lists of each user are after a load that nothing disturbs. */
+let undisturbed: unknown[];
+
+beforeAll(async () => {
+  stack = await AppStack.open({ durablePostgres: true });
+  [gateway] = (await stack.start(['gateway', 'subscription'])) as [AppProcess];
+  loader = new LoadProgram(stack.redis.url);
+  const [service] = await stack.start(['episode']);
+  const names = newUsers();
+  await loader.load(dataOf(names));
+  undisturbed = await listsOf(names);
+  await service?.stop();
+});
+afterAll(async () => {
+  loader.close();
+  await stack.close();
+});
+
+const newUsers = () => Array.from({ length: users }, freshUser);
+
+/** The same data for each of some users; two lines in ten are of an episode that another line was about. */
+function dataOf(names: readonly string[]): string {
+  const guid = '00000000-0000-4000-8000-00000000000a';
+  const at = (n: number) => new Date(Date.UTC(2025, 0, 1, 0, n)).toISOString();
+  const entries = Array.from({ length: episodes }, (_, n) => ({
+    podcast_guid: guid,
+    sync_id: `5c000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+    episode_guid: `episode ${n % 10 === 9 ? n - 1 : n}`,
+    title: `Title ${n}`,
+    enclosure_url: `https://media.example/${n}.mp3`,
+    playback_position: { value: n, timestamp: at(n) },
+  }));
+  const feeds = [{ feed_url: 'https://feeds.example/a', guid, timestamp: at(0) }];
+  return fileOf(...names.flatMap((name) => partOf(name, feeds, entries)));
+}
+
+async function listsOf(names: readonly string[]): Promise<unknown[]> {
+  const lists: unknown[] = [];
+  for (const name of names) {
+    const device = await stack.device(gateway, name);
+    const { body } = await device.send('GET', '/episodes?per_page=250');
+    const subscriptions = (await device.send('GET', '/subscriptions')).body.subscriptions as Record<string, unknown>[];
+    const unstamped = subscriptions.map((row) => ({ ...row, subscription_changed: 'stamped' }));
+    lists.push([body.total, body.episodes, unstamped]);
+  }
+  return lists;
+}
+
+/** Waits until a load is under way: some users are loaded, and not all. */
+const underWay = (file: string) =>
+  eventually(async () => {
+    expect(Number((JSON.parse(readFileSync(`${file}.progress`, 'utf8')) as { offset: number }).offset)).toBeGreaterThan(
+      0,
+    );
+  });
+
+describe('a load ends with what it would have without faults', () => {
+  it('which is all of its episodes', () => {
+    expect(undisturbed.map((lists) => (lists as [number])[0])).toEqual(Array(users).fill((episodes * 9) / 10));
+  });
+
+  it('of the loader itself, killed in the middle and started again: it goes on where it was', async () => {
+    const [service] = await stack.start(['episode']);
+    const names = newUsers();
+    const file = loader.write(dataOf(names));
+    const { ended, kill } = loader.begin(file, ['--parallel', '1']);
+    await underWay(file);
+    kill();
+    expect((await ended).code).toBeNull();
+    const again = await loader.run(file);
+    expect(again).toMatchObject({ code: 0, said: expect.stringContaining('going on behind line'), refused: [] });
+    expect(await listsOf(names)).toEqual(undisturbed);
+    await service?.stop();
+  });
+
+  it('of the loader, stopped in order: it says where it goes on', async () => {
+    const [service] = await stack.start(['episode']);
+    const names = newUsers();
+    const file = loader.write(dataOf(names));
+    const { ended, stop } = loader.begin(file, ['--parallel', '1']);
+    await underWay(file);
+    stop();
+    expect(await ended).toMatchObject({ code: 1, said: expect.stringContaining('started again it goes on') });
+    expect(await loader.run(file)).toMatchObject({ code: 0, refused: [] });
+    expect(await listsOf(names)).toEqual(undisturbed);
+    await service?.stop();
+  });
+
+  it('of a service that is away at first and killed in the middle: nothing is refused', async () => {
+    const names = newUsers();
+    const file = loader.write(dataOf(names));
+    const { ended } = loader.begin(file);
+    const [killed] = await stack.start(['episode']);
+    await underWay(file);
+    await killed?.kill();
+    const [service] = await stack.start(['episode']);
+    expect(await ended).toMatchObject({ code: 0, refused: [] });
+    expect(await listsOf(names)).toEqual(undisturbed);
+    await service?.stop();
+  });
+
+  it('of Postgres, killed in the middle: nothing is refused, nothing lost', async () => {
+    const [service] = await stack.start(['episode']);
+    const names = newUsers();
+    const file = loader.write(dataOf(names));
+    const { ended } = loader.begin(file);
+    await underWay(file);
+    await stack.postgresServer.kill();
+    await stack.postgresServer.start();
+    expect(await ended).toMatchObject({ code: 0, refused: [] });
+    await eventually(async () => expect(await listsOf(names)).toEqual(undisturbed), { timeout: 60_000 });
+    await service?.stop();
+  });
+
+  it('of two at the same time with the same file: what both wrote is there once', async () => {
+    const [service] = await stack.start(['episode']);
+    const names = newUsers();
+    const file = loader.write(dataOf(names));
+    const [first, second] = [loader.begin(file), loader.begin(file)];
+    expect([await first.ended, await second.ended]).toMatchObject([
+      { code: 0, refused: [] },
+      { code: 0, refused: [] },
+    ]);
+    expect(await listsOf(names)).toEqual(undisturbed);
+    await service?.stop();
+  });
+});

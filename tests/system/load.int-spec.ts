@@ -1,0 +1,421 @@
+import { randomUUID } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mostLineBytes } from '#contracts';
+import { TokenIssuer } from '#embedded';
+import { userId } from '#runtime';
+import { AppStack, type AppProcess, type Device, freshUser } from '#testing';
+import { fileOf, LoadProgram, partOf } from './testing/load.program.js';
+
+let stack: AppStack;
+let gateway: AppProcess;
+let unbounded: AppProcess;
+let loader: LoadProgram;
+
+beforeAll(async () => {
+  stack = await AppStack.open();
+  [gateway, unbounded] = (await stack.start(['gateway', 'episode', 'subscription', 'deletion-worker'])) as [
+    AppProcess,
+    AppProcess,
+  ];
+  loader = new LoadProgram(stack.redis.url);
+});
+afterAll(async () => {
+  loader.close();
+  await stack.close();
+});
+
+const at = (minute: number) => new Date(Date.UTC(2025, 0, 1, 0, minute)).toISOString();
+const podcast = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+const feed = (n: number, more: object = {}) => ({
+  feed_url: `https://feeds.example/${n}`,
+  guid: podcast(n),
+  timestamp: at(n),
+  ...more,
+});
+const episode = (n: number, more: object = {}) => ({
+  podcast_guid: podcast(1),
+  sync_id: `5c000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+  episode_guid: `episode ${n}`,
+  title: `Title ${n}`,
+  enclosure_url: `https://media.example/${n}.mp3`,
+  playback_position: { value: n, timestamp: at(n) },
+  ...more,
+});
+
+const device = (user: string) => stack.device(gateway, user);
+async function items(of: Device, list: 'subscriptions' | 'episodes', query = ''): Promise<Record<string, unknown>[]> {
+  const { status, body } = await of.send('GET', `/${list}?per_page=250${query}`);
+  expect(status).toBe(200);
+  return body[list] as Record<string, unknown>[];
+}
+const lists = async (of: Device) => [await items(of, 'subscriptions'), await items(of, 'episodes')];
+/** Lists without what the server stamps. */
+const unstamped = (rows: Record<string, unknown>[]) => rows.map((row) => ({ ...row, subscription_changed: 'stamped' }));
+const clock = async (of: Device) => (await of.send('GET', '/episodes')).headers.get('sync-timestamp') as string;
+
+describe('a load', () => {
+  it('writes what uploads of the same entries write', async () => {
+    const [loaded, uploaded] = [freshUser(), freshUser()];
+    const feeds = [feed(1), feed(2), { feed_url: 'http://feeds.example/3' }, { feed_url: 'https://feeds.example/3/' }];
+    const episodes = [
+      ...[1, 2, 3].map((n) => episode(n)),
+      // The same episode by its guid, by its enclosure, and two that turn out to be one.
+      episode(1, {
+        sync_id: undefined,
+        playback_position: { value: 99, timestamp: at(0) },
+        played_status: { value: true, timestamp: at(9) },
+      }),
+      episode(4, { episode_guid: undefined, sync_id: undefined }),
+      episode(5, { enclosure_url: undefined }),
+      episode(5, { enclosure_url: 'https://media.example/4.mp3' }),
+      episode(6, { podcast_guid: podcast(2), duration: 90.5, publish_date: at(7) }),
+    ];
+    expect(await loader.load(fileOf(...partOf(loaded, feeds, episodes)))).toMatchObject({ code: 0, refused: [] });
+    const by = await device(uploaded);
+    const timed = feeds.map((entry) => ({ timestamp: '1970-01-01T00:00:00Z', ...entry }));
+    expect((await by.send('POST', '/subscriptions', { body: { subscriptions: timed } })).body.failure).toEqual([]);
+    expect((await by.send('POST', '/episodes', { body: { episodes } })).body.failure).toEqual([]);
+    const [expected, found] = [await lists(by), await lists(await device(loaded))];
+    expect(unstamped(found[0] as [])).toEqual(unstamped(expected[0] as []));
+    const known = new Set(episodes.map(({ sync_id }) => sync_id));
+    // A sync_id that nobody sent is made at random.
+    const named = (rows: Record<string, unknown>[]) =>
+      rows.map((row) => ({ ...row, sync_id: known.has(row.sync_id as string) ? row.sync_id : 'made' }));
+    expect(named(found[1] as [])).toEqual(named(expected[1] as []));
+  });
+
+  it('again changes nothing, and no device has anything to fetch', async () => {
+    const user = freshUser();
+    const file = fileOf(
+      ...partOf(
+        user,
+        [
+          feed(1, { named_by: { feed_urls: ['https://former.example/1'] } }),
+          feed(2, { is_subscribed: false }),
+          feed(3, { deleted: true }),
+          feed(4, { merged_into: podcast(1) }),
+          feed(5, { timestamp: undefined }),
+        ],
+        [episode(1), episode(2, { sync_id: undefined })],
+      ),
+    );
+    await loader.load(file);
+    const of = await device(user);
+    const [first, since] = [await lists(of), await clock(of)];
+    const etag = async () => (await of.send('GET', '/subscriptions')).headers.get('etag');
+    const before = await etag();
+    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
+    expect(await lists(of)).toEqual(first);
+    // Nor is there anything to tell anybody: the clock stands where it stood.
+    expect([await clock(of), await etag()]).toEqual([since, before]);
+    expect(await items(of, 'episodes', `&since=${since}`)).toEqual([]);
+    expect(await items(of, 'subscriptions', `&since=${since}`)).toEqual([]);
+  });
+
+  it('lets the newest of each state stand, whichever way it came', async () => {
+    const user = freshUser();
+    const of = await device(user);
+    await of.send('POST', '/subscriptions', { body: { subscriptions: [feed(1), feed(2)] } });
+    await of.send('PATCH', `/subscriptions/${podcast(2)}`, { body: { is_subscribed: false, timestamp: at(50) } });
+    const live = episode(1, { playback_position: { value: 7, timestamp: at(30) } });
+    await of.send('POST', '/episodes', { body: { episodes: [live] } });
+    const states = {
+      playback_position: { value: 1, timestamp: at(20) },
+      played_status: { value: true, timestamp: at(20) },
+    };
+    await loader.load(
+      fileOf(...partOf(user, [feed(1, { is_subscribed: false, timestamp: at(40) }), feed(2)], [episode(1, states)])),
+    );
+    expect(await items(of, 'episodes')).toMatchObject([
+      { playback_position: { value: 7 }, played_status: { value: true, timestamp: at(20).slice(0, 16) } },
+    ]);
+    expect(await items(of, 'subscriptions')).toMatchObject([{ is_subscribed: false }, { is_subscribed: false }]);
+  });
+
+  it('takes a user of several chunks, whatever else is in the file', async () => {
+    const users = [freshUser(), freshUser()];
+    const episodes = Array.from({ length: 2_300 }, (_, n) => episode(n));
+    const parts = users.flatMap((user) => partOf(user, [feed(1)], episodes));
+    expect(await loader.load(fileOf({ podcast_sync: { format: 1 } }, ...parts))).toMatchObject({
+      code: 0,
+      refused: [],
+    });
+    for (const user of users) expect((await (await device(user)).send('GET', '/episodes')).body.total).toBe(2_300);
+  });
+
+  it('finds episodes by what describes them where a file has no sync_ids, however many are alike', async () => {
+    const user = freshUser();
+    const long = 'x'.repeat(1_500);
+    const entries = Array.from({ length: 1_200 }, (_, n) => ({
+      ...episode(n, { sync_id: undefined, episode_guid: n % 2 ? undefined : `episode ${n}` }),
+      publish_date: at(n % 3),
+      episode_url: `https://podcast.example/${n}/${long}`,
+    }));
+    const file = fileOf(...partOf(user, [feed(1)], entries));
+    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
+    const of = await device(user);
+    const since = await clock(of);
+    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
+    expect((await of.send('GET', '/episodes')).body.total).toBe(1_200);
+    expect(await items(of, 'episodes', `&since=${since}`)).toEqual([]);
+  });
+
+  it('gives no user more than the quotas, and says which lines are too many', async () => {
+    const user = freshUser();
+    const entries = Array.from({ length: 60 }, (_, n) => episode(n));
+    const [bounded] = await stack.start(['episode'], { QUOTA_EPISODE_STATES: '50' });
+    await unbounded.stop();
+    const { code, refused } = await loader.load(fileOf(...partOf(user, [feed(1)], entries)));
+    expect([code, refused.map(({ line, code: why }) => [line, why])]).toEqual([
+      3,
+      Array.from({ length: 10 }, (_, n) => [53 + n, 'limit_reached']),
+    ]);
+    expect((await (await device(user)).send('GET', '/episodes')).body.total).toBe(50);
+    [unbounded] = (await stack.start(['episode'])) as [AppProcess];
+    await bounded?.stop();
+  });
+
+  it('takes gzip, and the standard input', async () => {
+    const [zipped, piped] = [freshUser(), freshUser()];
+    const part = (user: string) => gzipSync(fileOf(...partOf(user, [feed(1)], [episode(1)])));
+    expect(await loader.load(part(zipped))).toMatchObject({ code: 0 });
+    expect(await loader.begin('-', [], part(piped)).ended).toMatchObject({ code: 0 });
+    for (const user of [zipped, piped]) expect(await items(await device(user), 'episodes')).toHaveLength(1);
+  });
+
+  it('keeps other sync_ids as names of an episode, and those of others where they are', async () => {
+    const user = freshUser();
+    const [further, taken] = [randomUUID(), episode(2).sync_id];
+    const entries = [episode(1, { further_sync_ids: [further, taken] }), episode(2)];
+    await loader.load(fileOf(...partOf(user, [feed(1)], entries)));
+    const of = await device(user);
+    const name = async (sync_id: string) => {
+      const { body } = await of.send('POST', '/episodes', {
+        body: { episodes: [{ podcast_guid: podcast(1), sync_id }] },
+      });
+      return (body.success as { title: string }[])[0]?.title;
+    };
+    expect(await name(further)).toBe('Title 1');
+    expect(await name(taken)).toBe('Title 2');
+  });
+
+  it('shows subscriptions as the system that they come from did', async () => {
+    const user = freshUser();
+    const hash = 'a'.repeat(64);
+    const all = [
+      feed(1, { merged_into: podcast(3) }),
+      feed(2, { deleted: true, is_subscribed: false }),
+      feed(3, {
+        guid_changed: at(9),
+        former_guids: [
+          { guid: podcast(30), replaced: at(5) },
+          { guid: podcast(31), replaced: at(9) },
+        ],
+        named_by: {
+          guids: [{ guid: podcast(32), sent: true }],
+          feed_urls: ['https://feeds.example/old'],
+          feed_url_hashes: [hash],
+        },
+      }),
+      feed(4, { is_subscribed: false }),
+    ];
+    expect(await loader.load(fileOf(...partOf(user, all)))).toMatchObject({ code: 0, refused: [] });
+    const of = await device(user);
+    const rows = await items(of, 'subscriptions');
+    expect(rows).toMatchObject([
+      { guid: podcast(1), new_guid: podcast(3), feed_url: 'https://feeds.example/3', is_subscribed: true },
+      { guid: podcast(2), is_subscribed: false, deleted: expect.any(String) },
+      { guid: podcast(30), new_guid: podcast(3), guid_changed: at(9), is_subscribed: true },
+      { guid: podcast(4), is_subscribed: false },
+    ]);
+    expect(rows[3]).not.toHaveProperty('deleted');
+    const between = await items(of, 'subscriptions', `&since=${at(7)}`);
+    expect(between[2]).toMatchObject({ guid: podcast(31), new_guid: podcast(3) });
+    expect((await items(of, 'subscriptions', `&since=${at(10)}`))[2]).toMatchObject({ guid: podcast(3) });
+    for (const guid of [podcast(1), podcast(30), podcast(31), podcast(32)])
+      expect((await of.send('GET', `/subscriptions/${guid}`)).body).toMatchObject({ guid, new_guid: podcast(3) });
+    expect((await of.send('GET', `/subscriptions/${podcast(2)}`)).status).toBe(410);
+    const old = { body: { subscriptions: [{ feed_url: 'https://feeds.example/old' }] } };
+    expect((await of.send('POST', '/subscriptions', old)).body.success).toMatchObject([{ guid: podcast(3) }]);
+  });
+
+  it('never deletes: what was deleted elsewhere and is live here is unsubscribed, unless that is newer', async () => {
+    const user = freshUser();
+    const of = await device(user);
+    await of.send('POST', '/subscriptions', { body: { subscriptions: [feed(1), feed(2, { timestamp: at(30) })] } });
+    await loader.load(
+      fileOf(
+        ...partOf(
+          user,
+          [1, 2].map((n) => feed(n, { deleted: true, timestamp: at(20) })),
+        ),
+      ),
+    );
+    expect(await items(of, 'subscriptions')).toMatchObject([{ is_subscribed: false }, { is_subscribed: true }]);
+    expect((await items(of, 'subscriptions')).filter((row) => 'deleted' in row)).toEqual([]);
+  });
+
+  it('counts times ahead of the clock as now, and says how many', async () => {
+    const user = freshUser();
+    const ahead = '2099-01-01T00:00:00Z';
+    const file = fileOf(
+      ...partOf(
+        user,
+        [feed(1, { timestamp: ahead })],
+        [episode(1, { playback_position: { value: 1, timestamp: ahead } })],
+      ),
+    );
+    const { code, said } = await loader.load(file);
+    expect([code, said]).toEqual([0, expect.stringContaining('2 times ahead of the clock')]);
+    const of = await device(user);
+    const [position] = await items(of, 'episodes');
+    expect(position).not.toMatchObject({ playback_position: { timestamp: '2099-01-01T00:00' } });
+    const first = await lists(of);
+    await loader.load(file);
+    expect(await lists(of)).toEqual(first);
+  });
+});
+
+describe('of a file that is not as it should be', () => {
+  it('lines that can not be used are refused with number and code, and the rest is loaded', async () => {
+    const user = freshUser();
+    const unusable = [
+      episode(2, { podcast_guid: podcast(7) }),
+      episode(3, { sync_id: 'x' }),
+      episode(4, { enclosure_url: 'nowhere' }),
+    ];
+    const states = [
+      episode(5, { playback_position: { value: -1, timestamp: at(1) } }),
+      episode(6, { further_sync_ids: ['x'] }),
+    ];
+    const feeds = [
+      feed(1),
+      { ...feed(2), guid: 'x' },
+      { ...feed(3), feed_url: 'feeds.example' },
+      feed(4, { merged_into: podcast(9) }),
+    ];
+    const entries = [episode(1), ...unusable, ...states, { podcast_guid: podcast(1) }];
+    const { code, refused } = await loader.load(fileOf(...partOf(user, feeds, entries)));
+    expect(code).toBe(3);
+    expect(refused.map(({ line, code: why }) => [line, why]).sort(([a], [b]) => Number(a) - Number(b))).toEqual([
+      [3, 'invalid_guid'],
+      [4, 'invalid_url'],
+      [5, 'unknown_subscription'],
+      [7, 'unknown_subscription'],
+      [8, 'invalid_guid'],
+      [9, 'invalid_url'],
+      [10, 'invalid_value'],
+      [11, 'invalid_line'],
+      [12, 'missing_identifier'],
+    ]);
+    const [subscriptions, episodes] = await lists(await device(user));
+    expect([subscriptions, episodes]).toMatchObject([[{ guid: podcast(1) }], [{ title: 'Title 1' }]]);
+  });
+
+  it('a line that is no JSON, no UTF-8 or too long is refused, and counts as either kind', async () => {
+    const user = freshUser();
+    const [begin, subscription, known] = partOf(user, [feed(1)], [episode(1)]) as [object, object, object];
+    const parts = [
+      fileOf(begin, subscription, known, '{"episode":'),
+      Buffer.concat([Buffer.from('{"episode":{"title":"'), Buffer.from([0xff]), Buffer.from('"}}\n')]),
+      fileOf(`{"episode":{"title":"${'x'.repeat(mostLineBytes)}"}}`, { end: { subscriptions: 1, episodes: 4 } }),
+    ];
+    const { code, refused } = await loader.load(Buffer.concat(parts.map((part) => Buffer.from(part))));
+    expect([code, refused.map(({ line, code: why }) => [line, why])]).toEqual([
+      3,
+      [
+        [4, 'invalid_line'],
+        [5, 'invalid_line'],
+        [6, 'invalid_line'],
+      ],
+    ]);
+    expect(await items(await device(user), 'episodes')).toHaveLength(1);
+  });
+
+  it('a user without issuer, or without a right end, is not applied at all; the others are', async () => {
+    const [cut, wrong, good, unnamed, last] = Array.from({ length: 5 }, freshUser) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    const file = fileOf(
+      { episode: episode(1) },
+      ...partOf(cut, [feed(1)], [episode(1)]).slice(0, -1),
+      ...partOf(wrong, [feed(1)], [episode(1)], { subscriptions: 1, episodes: 2 }),
+      ...partOf(good, [feed(1)], [episode(1)]),
+      { user: { subject: unnamed } },
+      ...partOf(unnamed, [feed(1)], [episode(1)]).slice(1),
+      ...partOf(last, [feed(1)], [episode(1)]).slice(0, -1),
+    );
+    const { code, refused } = await loader.load(file);
+    expect([code, refused.map(({ line, code: why }) => [line, why])]).toEqual([
+      3,
+      [
+        [1, 'no_user'],
+        [2, 'incomplete'],
+        [5, 'incomplete'],
+        [13, 'invalid_user'],
+        [17, 'incomplete'],
+      ],
+    ]);
+    for (const user of [cut, wrong, unnamed, last]) expect(await lists(await device(user))).toEqual([[], []]);
+    expect(await items(await device(good), 'episodes')).toHaveLength(1);
+  });
+
+  it.each([
+    [1, 'is disabled'],
+    [2, 'is being erased'],
+    [3, 'was erased'],
+  ])('a user who is refused as %i, who %s, is refused once and gets nothing; the others are loaded', async (why) => {
+    const [before, refusedUser, after] = [freshUser(), freshUser(), freshUser()];
+    const id = userId(TokenIssuer.issuer, refusedUser, TokenIssuer.issuer);
+    const owner = new pg.Client({ connectionString: stack.postgres.url });
+    await owner.connect();
+    await owner.query(`INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', $2)`, [id, why]);
+    const [clocked, ...rest] = partOf(refusedUser, [feed(1), feed(2)], [episode(1)]) as [{ user: object }, ...object[]];
+    const file = fileOf(
+      ...partOf(before, [feed(1)], [episode(1)]),
+      ...partOf(refusedUser, [feed(1), feed(2)], [episode(1)]),
+      { user: { ...clocked.user, clock: at(0) } },
+      ...rest,
+      ...partOf(after, [feed(1)], [episode(1)]),
+    );
+    const { code, refused } = await loader.load(file);
+    const { rows } = await owner.query('SELECT FROM subscription.subscriptions WHERE user_id = $1', [id]);
+    await owner.end();
+    // Users are on their way side by side.
+    refused.sort((a, b) => a.line - b.line);
+    const lines = refused.map(({ line, code: reason, message }) => [line, reason, message]);
+    const message = 'the user is disabled, or was erased';
+    expect([code, lines]).toEqual([3, [5, 10].map((line) => [line, 'user_refused', message])]);
+    expect(rows).toHaveLength(0);
+    for (const user of [before, after]) expect(await items(await device(user), 'episodes')).toHaveLength(1);
+  });
+
+  it('of another form nothing is loaded', async () => {
+    const user = freshUser();
+    const { code, said } = await loader.load(fileOf({ podcast_sync: { format: 2 } }, ...partOf(user, [feed(1)])));
+    expect([code, said]).toEqual([1, expect.stringContaining('the file is of format 2; this build reads 1')]);
+    expect(await lists(await device(user))).toEqual([[], []]);
+  });
+
+  it('a gzip that breaks off is loaded up to there', async () => {
+    const [whole, broken] = [freshUser(), freshUser()];
+    const many = Array.from({ length: 900 }, (_, n) => episode(n, { title: randomUUID() }));
+    const zipped = gzipSync(fileOf(...partOf(whole, [feed(1)], [episode(1)]), ...partOf(broken, [feed(1)], many)));
+    const { code, said, refused } = await loader.load(zipped.subarray(0, zipped.length - 500));
+    expect([code, said]).toEqual([1, expect.stringContaining('the gzip is broken')]);
+    expect(refused).toMatchObject([{ line: 5, code: 'incomplete' }]);
+    expect(await items(await device(whole), 'episodes')).toHaveLength(1);
+    expect(await lists(await device(broken))).toEqual([[], []]);
+  });
+
+  it('what is not there, or not understood, ends with its own exit code', async () => {
+    expect(await loader.run('nowhere.ndjson')).toMatchObject({ code: 1, said: expect.stringContaining('ENOENT') });
+    expect(await loader.run('x', '--parallel', '0')).toMatchObject({ code: 2 });
+  });
+});

@@ -1,0 +1,210 @@
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { beginLogin } from '#contracts';
+import { call, StreamClient } from '#transport';
+import { createLog } from '#runtime';
+import { eventually, LaunchedSystem, repository } from '#testing';
+import { Redis } from 'ioredis';
+import * as client from 'openid-client';
+import { Secret, TOTP } from 'otpauth';
+import { SMTPServer } from 'smtp-server';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runAccounts } from '../../apps/account/src/operator/operator.js';
+import { authorization, redirectUri } from '../../apps/account/testing/app.client.js';
+import { Person, shownSecret } from './testing/person.js';
+
+let root: string;
+let system: LaunchedSystem;
+let redis: Redis;
+let monitor: Redis;
+let mailServer: SMTPServer;
+/** Mails that have arrived. */
+const mails: string[] = [];
+/** Every command that Redis was sent, as it was sent. */
+const commands: string[] = [];
+/** What nobody may find there, by what it is. */
+const secrets: Record<string, string[]> = {};
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'secrets-'));
+  // Reachable for the user that Postgres runs as when root runs the tests.
+  chmodSync(root, 0o711);
+  mailServer = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, _session, done) {
+      void text(stream).then((mail) => {
+        mails.push(mail);
+        done();
+      });
+    },
+  });
+  await new Promise<void>((resolve) => mailServer.listen(0, '127.0.0.1', resolve));
+  const { port } = mailServer.server.address() as AddressInfo;
+  const environment = { SMTP_URL: `smtp://127.0.0.1:${port}` };
+  system = await LaunchedSystem.start({ data: join(root, 'data'), environment });
+  redis = new Redis(readFileSync(join(root, 'data', 'redis-url'), 'utf8').trim());
+  monitor = await redis.monitor();
+  monitor.on('monitor', (_time: string, command: string[]) => commands.push(command.join(' ')));
+});
+afterAll(async () => {
+  for (const connection of [monitor, redis]) connection?.disconnect();
+  await system?.stop();
+  await new Promise<void>((resolve) => mailServer.close(() => resolve()));
+  rmSync(root, { recursive: true, force: true });
+});
+
+const password = 'a sentence that nobody guesses';
+const hashOf = (secret: string) => createHash('sha256').update(secret).digest('base64url');
+const status = async (token: string) =>
+  (await fetch(`${system.baseUrl}/subscriptions`, { headers: { authorization: `Bearer ${token}` } })).status;
+
+async function issuer<Answer = Record<string, string>>(path: string, form: Record<string, string>): Promise<Answer> {
+  const answer = await fetch(system.accountUrl + path, { method: 'POST', body: new URLSearchParams(form) });
+  return (await answer.json()) as Answer;
+}
+
+/** An account by the first link; a wrong password and the right one; a second factor with recovery codes. */
+async function signInAndSecure(person: Person): Promise<void> {
+  await person.submit(new URL(system.firstLink).pathname, { name: 'ann', password });
+  await person.submit('/sign-in', { name: 'ann', password: 'a wrong one, but long' }, [403]);
+  await person.submit('/sign-in', { name: 'ann', password });
+  const key = shownSecret(await person.read('/totp')).replaceAll(' ', '');
+  await person.submit('/totp', { code: new TOTP({ secret: Secret.fromBase32(key) }).generate() });
+  const page = await person.submit('/recovery-codes', {});
+  const codes = [...page.matchAll(/<li[^>]*>([^<]+)<\/li>/g)].map(([, code]) => (code ?? '').trim());
+  Object.assign(secrets, { password: [password], key: [key], cookies: person.cookies });
+  secrets['link'] = [new URL(system.firstLink).pathname.split('/').at(-1) ?? ''];
+  secrets['codes'] = codes.filter((code) => code.length >= 16).flatMap((code) => [code, code.replaceAll('-', '')]);
+}
+
+/** An address of the person, proven by the link of a mail to it. */
+async function proveAddress(person: Person): Promise<void> {
+  await person.submit('/email', { email: 'ann@example.com' });
+  const path = await eventually(() => {
+    const [, found] = /(\/links\/[\w-]{43})/.exec((mails[0] ?? '').replaceAll('=\r\n', '')) ?? [];
+    if (found === undefined) throw new Error('no mail has come');
+    return found;
+  });
+  await person.submit(path, {});
+  expect(await person.read('/')).toContain('ann@example.com');
+  secrets['link of a mail'] = [path.split('/').at(-1) ?? ''];
+  secrets['address'] = ['ann@example.com'];
+}
+
+/** An app password by the page, used at the gateway; a wrong one, too. */
+async function useAppPassword(person: Person): Promise<void> {
+  const made = shownSecret(
+    await person.submit('/app-passwords', { label: 'a phone', rights: 'all', expires: 'never' }),
+  );
+  expect([await status(made), await status(`${made.slice(0, -1)}_`)]).toEqual([200, 401]);
+  secrets['app password'] = [made];
+}
+
+/** A device code that the person allows, a refresh, and its end. */
+async function useDevice(person: Person): Promise<void> {
+  const app = { client_id: 'podcast-sync-cli' };
+  const device = await issuer('/device/auth', { ...app, scope: 'openid offline_access read:subscriptions' });
+  const { device_code = '', user_code = '' } = device;
+  await person.submit('/device', { user_code, decision: 'allow' });
+  const grant_type = 'urn:ietf:params:oauth:grant-type:device_code';
+  const first = await issuer('/token', { ...app, grant_type, device_code });
+  const { refresh_token = '' } = first;
+  const second = await issuer('/token', { ...app, grant_type: 'refresh_token', refresh_token });
+  expect([await status(first['access_token'] ?? ''), await status(second['access_token'] ?? '')]).toEqual([200, 200]);
+  const tokens = [first, second].flatMap((each) => [each['access_token'] ?? '', each['refresh_token'] ?? '']);
+  Object.assign(secrets, { 'device code': [device_code], 'user code': [user_code], tokens });
+}
+
+/** A login flow as a facade begins it, allowed and polled. */
+async function useLoginFlow(person: Person): Promise<void> {
+  const [poll, login] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')] as const;
+  const connect = () => redis.duplicate();
+  const services = new StreamClient({ connect, log: createLog('test', 'silent'), services: ['account'] });
+  await services.connect();
+  const request = { pollHash: hashOf(poll), loginHash: hashOf(login), userAgent: 'An app', address: '192.0.2.1' };
+  await call(services, beginLogin, { ...request, server: system.baseUrl }, { requestId: 'login-flow' });
+  await services.close();
+  await person.submit(`/login/v2/flow/${login}`, { decision: 'allow' });
+  const { appPassword = '' } = await issuer('/login/v2/poll', { token: poll });
+  expect(await status(appPassword)).toBe(200);
+  secrets['login flow'] = [poll, login, appPassword];
+}
+
+/** An app of one's own by code and PKCE, as the first one to register here. */
+async function useApp(person: Person): Promise<void> {
+  const insecure = { execute: [client.allowInsecureRequests] };
+  const metadata = { client_name: 'An app', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' };
+  const app = await client.dynamicClientRegistration(new URL(system.accountUrl), metadata, client.None(), insecure);
+  const { url, checks } = await authorization(app, { resource: system.baseUrl });
+  const asked = await person.follow(url.href);
+  const page = await person.submit(asked.pathname, { decision: 'allow' });
+  const onward = /(?:href|url)="?[^"]*?(\/auth\/[\w-]+)/i.exec(page)?.[1] ?? '';
+  const answer = await person.follow(onward);
+  const tokens = await client.authorizationCodeGrant(app, answer, checks);
+  expect(await status(tokens.access_token)).toBe(200);
+  secrets['code'] = [answer.searchParams.get('code') ?? '', checks.pkceCodeVerifier];
+  secrets['tokens of an app'] = [tokens.access_token, tokens.refresh_token ?? ''];
+}
+
+/** Links that an operator makes, for an invitation and a new password; and what `npm run token` prints. */
+async function useOperatorsLinks(): Promise<void> {
+  const data = (file: string) => join(root, 'data', file);
+  const environment = {
+    DATABASE_URL_FILE: data('account-database-url'),
+    REDIS_URL_FILE: data('redis-url'),
+    PUBLIC_URL_FILE: data('account-url'),
+  };
+  const made = async (...args: string[]) => {
+    const { stdout, stderr } = await runAccounts(args, environment);
+    expect(stderr).toBe('');
+    return new URL(stdout.trim()).pathname;
+  };
+  const person = new Person(system.accountUrl);
+  const invitation = await made('invite');
+  await person.submit(invitation, { name: 'ben', password: `${password} of ben` });
+  const reset = await made('reset', 'ben');
+  await person.submit(reset, { password: `${password} of ben, a new one` });
+  secrets['links'] = [invitation, reset].map((path) => path.split('/').at(-1) ?? '');
+  secrets['passwords of ben'] = [`${password} of ben`, `${password} of ben, a new one`];
+  const program = join(repository, 'dist', 'programs', 'token.js');
+  const printed = await promisify(execFile)(process.execPath, [program, 'ann', '--data', join(root, 'data')]);
+  expect(await status(printed.stdout.trim())).toBe(200);
+  secrets['npm run token'] = [printed.stdout.trim()];
+}
+
+it('no secret of people or apps crosses Redis in clear', async () => {
+  const person = new Person(system.accountUrl);
+  await signInAndSecure(person);
+  await proveAddress(person);
+  await useAppPassword(person);
+  await useDevice(person);
+  await useApp(person);
+  await useOperatorsLinks();
+  await useLoginFlow(person);
+  // All of it has been heard of once the last thing that is asked by its hash has.
+  const last = hashOf(secrets['login flow']?.[2] ?? '');
+  await eventually(() => expect(commands.some((command) => command.includes(last))).toBe(true));
+
+  const all = Object.entries(secrets);
+  expect(all.map(([what, values]) => [what, values.length > 0 && values.every((value) => value.length >= 8)])).toEqual(
+    all.map(([what]) => [what, true]),
+  );
+  const said = commands.join('\n');
+  const forms = (value: string) =>
+    [
+      value,
+      encodeURIComponent(value),
+      Buffer.from(value).toString('base64'),
+      Buffer.from(value).toString('base64url'),
+      Buffer.from(value).toString('hex'),
+    ].map((form) => form.replace(/=+$/, ''));
+  const found = all.filter(([, values]) => values.some((value) => forms(value).some((form) => said.includes(form))));
+  expect(found.map(([what]) => what)).toEqual([]);
+});

@@ -1,0 +1,60 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import type { Device } from '#testing';
+
+/** Where the requests of a user go: a cell, with or without those that write. */
+interface Way {
+  cell: Device;
+  isFrozen: boolean;
+}
+
+/** In front of two cells: sends each user to theirs. Users are told apart by their tokens, and have one for each cell. */
+export class Ingress {
+  private readonly ways = new Map<string, Way>();
+  private readonly server: Server = createServer((incoming, outgoing) => {
+    this.forward(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  /** Writes that a cell has not answered yet. */
+  writing = 0;
+
+  async open(): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+
+  /** @param token by which the user is known here. @param cell the user's device there. */
+  send(token: string, cell: Device): void {
+    this.ways.set(`Bearer ${token}`, { cell, isFrozen: false });
+  }
+
+  /** From now on those that write are answered with 503. */
+  freeze(): void {
+    for (const way of this.ways.values()) way.isFrozen = true;
+  }
+
+  private async forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { method = '', url = '', headers } = incoming;
+    const body = await buffer(incoming);
+    const way = this.ways.get(headers.authorization ?? '') as Way;
+    const writes = method !== 'GET';
+    if (writes && way.isFrozen) return void outgoing.writeHead(503, { 'retry-after': '1' }).end('{}');
+    if (writes) this.writing += 1;
+    try {
+      const answer = await way.cell.send(method, url, {
+        ...(body.length > 0 && { body: JSON.parse(body.toString()) as unknown }),
+        ...(headers['idempotency-key'] && { key: String(headers['idempotency-key']) }),
+      });
+      const syncTimestamp = answer.headers.get('sync-timestamp');
+      outgoing.writeHead(answer.status, { ...(syncTimestamp && { 'sync-timestamp': syncTimestamp }) });
+      outgoing.end(JSON.stringify(answer.body));
+    } finally {
+      if (writes) this.writing -= 1;
+    }
+  }
+}

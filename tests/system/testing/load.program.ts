@@ -1,0 +1,105 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TokenIssuer } from '#embedded';
+import { repository } from '#testing';
+
+/** A line that was refused, as its file has it. */
+export interface RefusedLine {
+  line: number;
+  code: string;
+  message: string;
+}
+
+/** The lines of a user's part, the end with the right counts. */
+export function partOf(
+  user: string,
+  subscriptions: readonly object[],
+  episodes: readonly object[] = [],
+  end: object = { subscriptions: subscriptions.length, episodes: episodes.length },
+): object[] {
+  return [
+    { user: { issuer: TokenIssuer.issuer, subject: user } },
+    ...subscriptions.map((subscription) => ({ subscription })),
+    ...episodes.map((episode) => ({ episode })),
+    { end },
+  ];
+}
+
+/** Lines of a file; a string stands as it is. */
+export function fileOf(...lines: readonly (object | string)[]): string {
+  return lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+}
+
+/** A run of the loader that has ended. */
+export interface Ended {
+  readonly code: number | null;
+  /** What it said. */
+  readonly said: string;
+  readonly refused: RefusedLine[];
+}
+
+/** The built loader, on files in a directory of its own. */
+export class LoadProgram {
+  readonly folder = mkdtempSync(join(tmpdir(), 'podcast-sync-load-test-'));
+  private child: ChildProcess | undefined;
+  private files = 0;
+
+  constructor(private readonly redisUrl: string) {}
+
+  /** Writes a file; its path. */
+  write(content: string | Buffer, name = `${(this.files += 1)}.ndjson`): string {
+    const path = join(this.folder, name);
+    writeFileSync(path, content);
+    return path;
+  }
+
+  /** Whether a file is in its directory. */
+  has(name: string): boolean {
+    return existsSync(join(this.folder, name));
+  }
+
+  /** Writes a file, loads it, and waits for the end. */
+  async load(content: string | Buffer, ...options: string[]): Promise<Ended> {
+    return this.run(this.write(content), ...options);
+  }
+
+  /** Loads a file that is there, `-` with what is to be on the standard input. */
+  run(path: string, ...options: string[]): Promise<Ended> {
+    return this.begin(path, options).ended;
+  }
+
+  /** Begins to load a file; `kill` ends it as a crash would. */
+  begin(path: string, options: readonly string[] = [], input?: Buffer) {
+    const program = join(repository, 'dist', 'programs', 'load.js');
+    const child = spawn(process.execPath, [program, ...options, path], {
+      cwd: this.folder,
+      env: { PATH: process.env.PATH, REDIS_URL: this.redisUrl },
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+    this.child = child;
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    const refusals = path === '-' ? join(this.folder, 'stdin.refused') : `${path}.refused`;
+    const ended = new Promise<Ended>((resolve) =>
+      child.once('close', (code) => resolve({ code, said, refused: refusedLines(refusals) })),
+    );
+    return { ended, kill: () => child.kill('SIGKILL'), stop: () => child.kill('SIGTERM') };
+  }
+
+  close(): void {
+    this.child?.kill('SIGKILL');
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function refusedLines(path: string): RefusedLine[] {
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  return lines.map((line) => JSON.parse(line) as RefusedLine);
+}

@@ -1,0 +1,34 @@
+import { BrowserVisit } from '../../../apps/account/testing/browser.visit.js';
+
+/** A person's browser at the pages of a system, which tells what is secret of what it sees. */
+export class Person {
+  private readonly browser: BrowserVisit;
+
+  constructor(private readonly origin: string) {
+    this.browser = new BrowserVisit({ origin, 'sec-fetch-site': 'same-origin' });
+  }
+
+  get cookies(): string[] {
+    return this.browser.cookies.map(({ value }) => value).filter((value) => value.length >= 20);
+  }
+
+  async read(path: string): Promise<string> {
+    return (await this.browser.go(new URL(path, this.origin))).text();
+  }
+
+  /** Where a page sends the browser on to. */
+  async follow(path: string): Promise<URL> {
+    const url = new URL(path, this.origin);
+    return BrowserVisit.target(await this.browser.go(url), url);
+  }
+
+  async submit(path: string, form: Record<string, string>, expected = [200, 303]): Promise<string> {
+    const url = new URL(path, this.origin);
+    const answer = await this.browser.go(url, { method: 'POST', body: new URLSearchParams(form) });
+    if (!expected.includes(answer.status)) throw new Error(`${path} was answered with ${answer.status}`);
+    return answer.text();
+  }
+}
+
+/** What a page shows once and never again. */
+export const shownSecret = (page: string) => /class="secret">([^<]+)</.exec(page)?.[1]?.trim() ?? '';
