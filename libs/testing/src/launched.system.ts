@@ -23,7 +23,8 @@ export interface LaunchOptions {
 /** This repository. */
 export const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
-const startLimitMs = 120_000;
+/** Below what a test may take, which would not show what it has said. */
+const startLimitMs = 100_000;
 
 /**
  * The whole built system as one person starts it, as a process of its own. It ends with the process that started it,
@@ -81,10 +82,14 @@ export class LaunchedSystem {
     const ready = once(system.child, 'message', { signal: AbortSignal.timeout(startLimitMs) }) as Promise<
       [{ facts: { baseUrl: string; accountUrl?: string; syncUrl?: string; firstLink?: string } }]
     >;
-    const message = await Promise.race([ready, system.ended.then(() => undefined)]).catch(() => undefined);
-    if (message === undefined) {
+    const since = performance.now();
+    const message = await Promise.race([ready, system.ended.then((code) => `ended with ${code}`)]).catch(
+      () => 'was not ready',
+    );
+    if (typeof message === 'string') {
+      const seconds = ((performance.now() - since) / 1000).toFixed(1);
       await system.stop();
-      throw new Error(`The system did not start.\n${system.output}`);
+      throw new Error(`The system did not start: it ${message} after ${seconds} s.\n${system.output}`);
     }
     const { baseUrl, accountUrl = '', syncUrl = '', firstLink = '' } = message[0].facts;
     Object.assign(system, { baseUrl, accountUrl, syncUrl, firstLink });
