@@ -31,7 +31,7 @@ const onServers = {
   globalSetup: [busy, 'libs/testing/src/servers.setup.ts'],
   testTimeout: 120_000,
   hookTimeout: 300_000,
-  maxWorkers: full ? 1 : 3,
+  maxWorkers: 3,
 };
 
 /** Three tiers (see docs/architecture.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only;
@@ -55,7 +55,19 @@ const projects: TestProjectConfiguration[] = [
       ...onServers,
       name: 'int',
       sequence: { groupOrder: 1 },
-      include: [...specs('int-spec'), ...(full ? ['{apps,libs,tests,bench}/**/*.full-spec.ts'] : [])],
+      include: specs('int-spec'),
+      // With full counts the tests themselves have more to do.
+      maxWorkers: full ? 2 : 3,
+    },
+  },
+  {
+    test: {
+      ...onServers,
+      name: 'full',
+      sequence: { groupOrder: 9 },
+      include: full ? ['{apps,libs,tests,bench}/**/*.full-spec.ts'] : [],
+      // They measure, or make faults with servers of their own: one has the machine for itself.
+      maxWorkers: 1,
     },
   },
   {

@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import axe from 'axe-core';
 import pg from 'pg';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { freePort } from '#embedded';
 import { type App, AppStack, freshUser } from '#testing';
 
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
@@ -24,16 +23,6 @@ const args = [
 const stepMs = 30_000;
 
 export const password = 'correct horse battery';
-
-/** A port that is free now: the origin has to be known before the app starts. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** A real browser, with nothing of anybody in it. A missing one is an error. */
 export const launchBrowser = (): Promise<Browser> => chromium.launch({ executablePath, args });

@@ -1,12 +1,10 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { fetchDebianProgram, type Program } from '#embedded';
+import { fetchDebianProgram, freePort, type Program } from '#embedded';
 import { createDatabase, eventually, freshUser, type TestDatabase } from '#testing';
 import { createDataSource } from './data-source.js';
 import { Database } from './database.js';
@@ -17,15 +15,6 @@ let directory: string;
 let pooler: ChildProcess;
 let pooled: Database;
 let direct: Database;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function open(url: string, behindPooler: boolean): Promise<Database> {
   const dataSource = createDataSource({ url, poolSize: 10, pooled: behindPooler, applicationName: 'pooler test' });

@@ -1,15 +1,27 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** A TCP port of 127.0.0.1 that nobody listens on at this moment. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/**
+ * Ports below those that systems give to outgoing connections (from 32,768 up on Linux, from 49,152 on macOS and Windows):
+ * one of those may be taken by any connection between the look and its use. So is the port 10,000 above each, which a node
+ * of a Redis Cluster listens on, too.
+ */
+const [first, last] = [12_000, 22_767];
+const tries = 100;
+
+/** A TCP port of 127.0.0.1 that nobody listens on at this moment, chosen at random. */
+export async function freePort(): Promise<number> {
+  for (let n = 0; n < tries; n += 1) {
+    const port = randomInt(first, last + 1);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no free port among ${tries} from ${first} to ${last}`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no free port')),
-      );
-    });
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 }

@@ -2,13 +2,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { generate } from 'selfsigned';
 import { inject } from 'vitest';
-import { redisBinary } from '#embedded';
+import { freePort, redisBinary } from '#embedded';
 import { eventually } from '#testing';
 
 interface Node {
@@ -184,17 +183,6 @@ export class RedisGroup {
     } finally {
       redis.disconnect();
     }
-  }
-}
-
-/** A port whose bus port (10,000 above) exists as well. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    server.close();
-    if (port < 55_000) return port;
   }
 }
 
