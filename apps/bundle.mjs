@@ -2,14 +2,15 @@
 // A program loads some two thousand small files from node_modules, which costs most of the time in which it starts; from
 // a few large files it starts in a third of that. What several programs load they share.
 // Beside them, packages.json: which packages are bundled in each program, for the bill of materials (apps/trace.mjs).
-import { rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const folder = 'dist/programs';
 
 const programs = {
   gateway: 'gateway/src/main',
+  'opml-thread': 'gateway/src/opml/opml.thread',
   gpodder: 'gpodder/src/main',
   import: 'gpodder/src/import/main',
   subscription: 'subscription/src/main',
@@ -58,9 +59,16 @@ function loads(name, found = new Set()) {
   return found;
 }
 
+/** The folder of the package that a file is of. What a package carries of another one without its manifest is its own. */
+function packageOf(file) {
+  const [root] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? [];
+  if (root === undefined || existsSync(join(root, 'package.json'))) return root;
+  return packageOf(dirname(root.slice(0, root.lastIndexOf('node_modules/'))));
+}
+
 const packagesOf = (name) => {
   const modules = [...loads(`${name}.js`)].flatMap((chunk) => chunks.get(chunk).moduleIds);
-  const roots = modules.map((module) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(relative('.', module))?.[0]);
+  const roots = modules.map((module) => packageOf(relative('.', module)));
   return [...new Set(roots.filter((root) => root !== undefined))].sort();
 };
 const packages = Object.fromEntries(Object.keys(programs).map((name) => [name, packagesOf(name)]));

@@ -23,26 +23,31 @@ const reference = [
   'favicon-16x16.png',
   'favicon-32x32.png',
 ];
+/** The files below a folder. */
+const filesIn = (place) =>
+  readdirSync(place, { recursive: true })
+    .map((name) => `${place}/${name}`)
+    .filter((path) => statSync(path).isFile());
 const unseen = {
-  gateway: reference.map((name) => `node_modules/swagger-ui-dist/${name}`),
-  'deletion-worker': [
-    'package.json',
-    ...readdirSync('node_modules/@bull-board/ui/dist', { recursive: true }).map((name) => `dist/${name}`),
-  ]
-    .map((name) => `node_modules/@bull-board/ui/${name}`)
-    .filter((path) => statSync(path).isFile()),
+  // The console, which it serves.
+  account: () => filesIn('dist/console'),
+  gateway: () => reference.map((name) => `node_modules/swagger-ui-dist/${name}`),
+  'deletion-worker': () => ['node_modules/@bull-board/ui/package.json', ...filesIn('node_modules/@bull-board/ui/dist')],
 };
 
-/** What operators run beside an app, in its container. */
-const tools = { 'deletion-worker': ['deletions', 'erase'], account: ['accounts'] }[program] ?? [];
+/** Programs beside an app, in its container: those that operators run, and that of its thread. */
+const tools =
+  { gateway: ['opml-thread'], 'deletion-worker': ['deletions', 'erase'], account: ['accounts'] }[program] ?? [];
 
 const { fileList } = await nodeFileTrace([entry, ...tools.map((tool) => `dist/programs/${tool}.js`)], {
   ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path),
 });
-const files = [...fileList, 'package.json', ...(unseen[program] ?? [])];
+const files = [...fileList, 'package.json', ...(unseen[program]?.() ?? [])];
 const weights = new Map();
 const bundled = JSON.parse(readFileSync('dist/programs/packages.json', 'utf8'));
 const packages = new Set([program, ...tools].flatMap((name) => bundled[name]));
+if (program === 'account')
+  for (const root of JSON.parse(readFileSync('dist/console.packages.json', 'utf8'))) packages.add(root);
 for (const file of new Set(files)) {
   mkdirSync(dirname(join(folder, file)), { recursive: true });
   cpSync(file, join(folder, file), { verbatimSymlinks: true });

@@ -48,6 +48,7 @@ describe('an answer to a web page', () => {
     expect(headers.get('access-control-allow-origin')).toBe(origin);
     expect(list(headers.get('access-control-expose-headers'))).toEqual(
       expect.arrayContaining([
+        'date',
         'etag',
         'ignored-parameters',
         'retry-after',

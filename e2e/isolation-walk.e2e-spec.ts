@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { Follower } from './follower.js';
 import { type Answer, expectError, send } from './http.js';
 import type { EpisodePage, SubscriptionPage } from './interface.js';
 import { episode, feed, newGuid } from './samples.js';
@@ -72,11 +73,27 @@ const walk: Record<string, (user: User) => Promise<void>> = {
     for (const guid of [loot.guid, loot.former]) expectError(await user.delete(`/subscriptions/${guid}`), 404);
   },
   'GET /deletions/{id}': async (user) => expectError(await user.get(`/deletions/${loot.deletion}`), 404),
+  'GET /changes': async (user) => {
+    const follower = await Follower.of(user, `/changes?since=${loot.cursors.episodes}`);
+    expect(follower.stamps).toEqual([(await user.subscriptions()).sync]);
+    follower.leave();
+  },
   'POST /subscriptions': async (user) => {
     const headers = { 'idempotency-key': loot.key };
     const subscriptions = [{ feed_url: feed(1), guid: loot.guid }];
     const { body } = await user.post('/subscriptions', { subscriptions }, headers);
     expect(body).toMatchObject({ success: [{ guid: loot.guid }], failure: [] });
+    expect([(await user.subscriptions()).total, (await user.episodes()).total]).toEqual([2, 1]);
+  },
+  'GET /subscriptions.opml': async (user) => {
+    const { text } = await user.get('/subscriptions.opml');
+    expect(text.match(/xmlUrl="[^"]*"/g)).toEqual(['xmlUrl="https://feeds.example/of-bob.xml"']);
+  },
+  'POST /subscriptions/opml': async (user) => {
+    const headers = { 'idempotency-key': loot.key, 'content-type': 'text/x-opml' };
+    const raw = `<opml><body><outline xmlUrl="${feed(1)}"/></body></opml>`;
+    const { body } = await user.send('POST', '/subscriptions/opml', { raw, headers });
+    expect(body).toMatchObject({ success: [{ feed_url: feed(1) }], failure: [] });
     expect([(await user.subscriptions()).total, (await user.episodes()).total]).toEqual([2, 1]);
   },
   'POST /episodes': async (user) => {

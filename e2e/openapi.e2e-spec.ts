@@ -70,9 +70,12 @@ describe('the OpenAPI document', () => {
     const operations = Object.entries(document.paths).map(([path, item]) => [path, Object.keys(item).sort()]);
     expect(Object.fromEntries(operations)).toEqual({
       '/subscriptions': ['get', 'post'],
+      '/subscriptions.opml': ['get'],
+      '/subscriptions/opml': ['post'],
       '/subscriptions/{guid}': ['delete', 'get', 'patch'],
       '/deletions/{id}': ['get'],
       '/episodes': ['get', 'post'],
+      '/changes': ['get'],
     });
   });
 
@@ -80,12 +83,15 @@ describe('the OpenAPI document', () => {
     const errors: [string, string, string[]][] = [
       ['/subscriptions', 'post', ['401', '405']],
       ['/subscriptions', 'get', ['304', '401']],
+      ['/subscriptions.opml', 'get', ['401']],
+      ['/subscriptions/opml', 'post', ['401', '405']],
       ['/subscriptions/{guid}', 'patch', ['401', '404', '405']],
       ['/subscriptions/{guid}', 'get', ['401', '404', '405', '410']],
       ['/subscriptions/{guid}', 'delete', ['401', '404', '405']],
       ['/deletions/{id}', 'get', ['401', '404', '405']],
       ['/episodes', 'get', ['304', '401']],
       ['/episodes', 'post', ['401', '405']],
+      ['/changes', 'get', ['401', '503']],
     ];
     for (const [path, method, statuses] of errors) {
       const operation = document.paths[path]?.[method];
@@ -136,9 +142,12 @@ describe('the OpenAPI document', () => {
   test('has only schemas that a validator can read', () => {
     for (const [path, item] of Object.entries(document.paths))
       for (const [method, { responses, requestBody }] of Object.entries(item)) {
-        if (requestBody) validator('paths', path, method, 'requestBody', ...json);
-        for (const [status, { content }] of Object.entries(responses))
-          if (content) validator('paths', path, method, 'responses', status, ...json);
+        const schema = (type: string) => ['content', type, 'schema'];
+        for (const type of Object.keys(requestBody?.content ?? {}))
+          validator('paths', path, method, 'requestBody', ...schema(type));
+        for (const [status, { content = {} }] of Object.entries(responses))
+          for (const type of Object.keys(content))
+            validator('paths', path, method, 'responses', status, ...schema(type));
       }
   });
 });

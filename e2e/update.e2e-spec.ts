@@ -199,6 +199,6 @@ describe('a guid in a path', () => {
   test('may be in any case and percent-encoded', async () => {
     const { ann, guid } = await userWithOne();
     expect((await ann.subscription(guid.toUpperCase())).guid).toBe(guid);
-    expect((await ann.subscription(guid.replaceAll('-', '%2D'))).guid).toBe(guid);
+    expect((await ann.get(`/subscriptions/${guid.replaceAll('-', '%2D')}`)).body).toMatchObject({ guid });
   });
 });

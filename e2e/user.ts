@@ -1,27 +1,34 @@
+import {
+  type Api,
+  createApi,
+  type Deletion,
+  type Episode,
+  type EpisodeEntry,
+  type SubscribeAnswer,
+  type Subscription,
+  type SubscriptionEntry,
+  type SubscriptionPatch,
+  type UpdateAnswer,
+  type UploadAnswer,
+} from '#client';
 import { assert } from 'vitest';
 import { eventually } from './eventually.js';
 import { type Answer, type Parts, send } from './http.js';
-import type {
-  Deletion,
-  DeletionAccepted,
-  Episode,
-  EpisodeEntry,
-  EpisodePage,
-  SubscribeAnswer,
-  Subscription,
-  SubscriptionPage,
-  UpdateAnswer,
-  UploadAnswer,
-} from './interface.js';
-import { token } from './stack.js';
+import type { EpisodePage, SubscriptionPage } from './interface.js';
+import { baseUrl, token } from './stack.js';
 
 type Query = Record<string, string | number>;
-type SubscribeEntry = { feed_url: string; guid?: string };
-type Patch = { new_feed_url?: string; new_guid?: string; is_subscribed?: boolean };
 
-/** A client of one user. The named operations expect success; the methods of HTTP expect nothing. */
+/**
+ * A client of one user. The named operations are the SDK's and expect success, at the first try; the methods of HTTP expect
+ * nothing.
+ */
 export class User {
-  private constructor(readonly credential: string) {}
+  readonly api: Api;
+
+  private constructor(readonly credential: string) {
+    this.api = createApi({ baseUrl, token: () => credential, retries: 0 });
+  }
 
   /** A user that no other test knows, unless a subject is given. */
   static async fresh(claims: Parameters<typeof token>[0] = {}): Promise<User> {
@@ -49,11 +56,11 @@ export class User {
   }
 
   /** Adds subscriptions and gives back their entries in `success`. */
-  async subscribe(...entries: (SubscribeEntry | string)[]): Promise<SubscribeAnswer['success']> {
+  async subscribe(...entries: (SubscriptionEntry | string)[]): Promise<SubscribeAnswer['success']> {
     const subscriptions = entries.map((entry) => (typeof entry === 'string' ? { feed_url: entry } : entry));
-    const { status, body } = await this.post<SubscribeAnswer>('/subscriptions', { subscriptions });
-    assert.deepEqual({ status, failure: body.failure }, { status: 200, failure: [] });
-    return body.success;
+    const { success, failure } = await this.api.addSubscriptions(subscriptions);
+    assert.deepEqual(failure, []);
+    return success;
   }
 
   /** Adds one subscription and gives back its guid. */
@@ -62,12 +69,12 @@ export class User {
     return made?.guid ?? '';
   }
 
-  async update(guid: string, patch: Patch): Promise<UpdateAnswer> {
-    return success(await this.patch<UpdateAnswer>(`/subscriptions/${guid}`, patch), 200);
+  update(guid: string, patch: SubscriptionPatch): Promise<UpdateAnswer> {
+    return this.api.updateSubscription(guid, patch);
   }
 
-  async subscription(guid: string): Promise<Subscription> {
-    return success(await this.get<Subscription>(`/subscriptions/${guid}`), 200);
+  subscription(guid: string): Promise<Subscription> {
+    return this.api.getSubscription(guid);
   }
 
   /** A page of the list, with its `Sync-Timestamp` as `sync`. */
@@ -81,9 +88,9 @@ export class User {
 
   /** Uploads entries that are all accepted, and gives them back as they stand. */
   async upload(...episodes: EpisodeEntry[]): Promise<UploadAnswer['success']> {
-    const { status, body } = await this.post<UploadAnswer>('/episodes', { episodes });
-    assert.deepEqual({ status, failure: body.failure }, { status: 200, failure: [] });
-    return body.success;
+    const { success, failure } = await this.api.uploadEpisodes(episodes);
+    assert.deepEqual(failure, []);
+    return success;
   }
 
   /** Uploads one entry that is accepted. */
@@ -94,20 +101,19 @@ export class User {
 
   /** Uploads one entry that is refused, and gives back its verdict. */
   async refused(entry: unknown): Promise<UploadAnswer['failure'][number]> {
-    const { status, body } = await this.post<UploadAnswer>('/episodes', { episodes: [entry] });
-    const verdicts = { status, success: body.success, failures: body.failure.length };
-    assert.deepEqual(verdicts, { status: 200, success: [], failures: 1 });
-    return body.failure[0] as UploadAnswer['failure'][number];
+    const { success, failure } = await this.api.uploadEpisodes([entry as EpisodeEntry]);
+    assert.deepEqual({ success, failures: failure.length }, { success: [], failures: 1 });
+    return failure[0] as UploadAnswer['failure'][number];
   }
 
   async requestDeletion(guid: string): Promise<number> {
-    return success(await this.delete<DeletionAccepted>(`/subscriptions/${guid}`), 202).deletion_id;
+    return (await this.api.deleteSubscription(guid)).deletion_id;
   }
 
   /** The deletion record once it is final. */
   ended(deletionId: number): Promise<Deletion> {
     return eventually(async () => {
-      const deletion = success(await this.get<Deletion>(`/deletions/${deletionId}`), 200);
+      const deletion = await this.api.getDeletion(deletionId);
       assert.notEqual(deletion.status, 'PENDING');
       return deletion;
     });
@@ -122,11 +128,7 @@ export class User {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) search.set(name, String(value));
     const answer = await this.get<Body>(`${path}?${search}`);
-    return { ...success(answer, 200), sync: answer.headers.get('sync-timestamp') ?? '' };
+    assert.deepEqual({ status: answer.status, body: answer.body }, { status: 200, body: answer.body });
+    return { ...answer.body, sync: answer.headers.get('sync-timestamp') ?? '' };
   }
-}
-
-function success<Body>(answer: Answer<Body>, status: number): Body {
-  assert.deepEqual({ status: answer.status, body: answer.body }, { status, body: answer.body });
-  return answer.body;
 }

@@ -218,6 +218,7 @@ describe('what follows from a value', () => {
     const told = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
     expect(told).toMatchObject({
       AUTH_SERVERS: 'https://account.example.org',
+      CORS_ORIGINS: 'https://account.example.org',
       AUTH_JWKS_URL: 'https://account.example.org=http://account/jwks',
       AUTH_OWN_ISSUER: 'urn:podcast-sync:standalone,https://account.example.org',
       AUTH_APP_PASSWORDS: 'on',

@@ -10,8 +10,18 @@ import { gpodderAttacks } from './gpodder.attacks.js';
 import { headAttacks } from './head.attacks.js';
 import { loadAttacks } from './load.attacks.js';
 import { Neighbour, type Polls } from './neighbour.js';
+import { opmlAttacks } from './opml.attacks.js';
+import { streamAttacks } from './stream.attacks.js';
 
-const attacks = [...bodyAttacks, ...headAttacks, ...connectionAttacks, ...loadAttacks, ...gpodderAttacks];
+const attacks = [
+  ...bodyAttacks,
+  ...headAttacks,
+  ...connectionAttacks,
+  ...loadAttacks,
+  ...opmlAttacks,
+  ...streamAttacks,
+  ...gpodderAttacks,
+];
 /** Those to run, by a part of their names. */
 const only = new RegExp(process.env.ATTACK ?? '');
 

@@ -1,12 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually, LaunchedSystem, readmeCalls, repository, withoutStamps } from '#testing';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchBrowser } from '../../apps/account/testing/account.browser.js';
+import { drawWhereItFails } from './testing/console.browser.js';
+import { feedsOf, opmlOf } from './testing/opml.js';
 
 const password = 'a sentence of somebody new';
 
@@ -91,5 +93,30 @@ describe('the first steps of somebody new', () => {
     console.log(`refused ${Math.round(performance.now() - asked)} ms after the click`);
     await page.goto(`${system.accountUrl}/`);
     expect(await page.locator('form[action="/apps/end"]').count()).toBe(0);
+  });
+
+  it('a list of 500 podcasts is imported in the console, seen there, and exported as it was', async () => {
+    const context = await browser.newContext({ locale: 'en-GB', baseURL: system.accountUrl });
+    const visitor = await context.newPage();
+    drawWhereItFails(visitor);
+    await visitor.goto('/console/data');
+    await visitor.getByLabel('Name').fill('ann');
+    await visitor.getByLabel('Password', { exact: true }).fill(password);
+    await visitor.locator('main form button').click();
+    const feeds = Array.from({ length: 500 }, (_, at) => `https://podcast-${at}.example/feed.xml?a=1&b=${at}`);
+    const buffer = Buffer.from(opmlOf(feeds));
+    await visitor.getByLabel('OPML file').setInputFiles({ name: 'my.opml', mimeType: 'text/x-opml', buffer });
+    await visitor.getByRole('button', { name: 'Import 500 podcasts' }).click();
+    await visitor.getByText('500 podcasts imported.').waitFor();
+    const download = visitor.waitForEvent('download');
+    await visitor.getByRole('button', { name: 'Download OPML' }).click();
+    const exported = feedsOf(readFileSync(await (await download).path(), 'utf8'));
+    // And the one of the README.
+    expect(exported.sort()).toEqual([...feeds, 'https://podnews.net/rss'].sort());
+    await visitor.getByRole('link', { name: 'Podcasts', exact: true }).click();
+    await visitor.getByText('501 podcasts', { exact: true }).waitFor();
+    await visitor.getByLabel('Search').fill('podcast-499.');
+    await visitor.getByRole('button', { name: 'Manage podcast-499.example' }).waitFor();
+    await context.close();
   });
 });

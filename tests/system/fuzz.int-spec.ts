@@ -1,4 +1,5 @@
 import { errorBody, httpAnswers } from '#edge';
+import { readOutlines } from '#opml';
 import { type AppProcess, AppStack, type Device } from '#testing';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -55,8 +56,10 @@ function fault(request: HostileRequest, answer: RawAnswer | undefined): string |
   if (request.head) return body === '' || status === 400 ? undefined : 'HEAD with a body';
   if (status === 204 || status === 304) return body === '' ? undefined : `${status} with a body`;
   if (status >= 400) return body === bodies.get(status) ? undefined : `the body of ${status} is ${body}`;
-  if (!headers.get('content-type')?.startsWith('application/json')) return `type ${headers.get('content-type')}`;
+  const type = headers.get('content-type') ?? '';
   if (headers.has('content-encoding')) return undefined;
+  if (type.startsWith('text/x-opml')) return readOutlines(body) ? undefined : `no OPML: ${body}`;
+  if (!type.startsWith('application/json')) return `type ${type}`;
   try {
     JSON.parse(body);
     return undefined;

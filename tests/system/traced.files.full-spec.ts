@@ -58,6 +58,18 @@ describe('the files of an image are all that it needs, of', () => {
     }
   });
 
+  it('the account app, with the console', async () => {
+    const files = trace('account');
+    const [account] = await stack.start(['account'], opsPort, files);
+    const base = `http://127.0.0.1:${String(account!.facts['port'])}`;
+    const document = await (await fetch(`${base}/console/`)).text();
+    const assets = [...document.matchAll(/\/console\/assets\/[\w.-]+/g)].map(([path]) => path);
+    expect(assets.length).toBeGreaterThan(2);
+    for (const path of assets) expect([path, await status(base + path)]).toEqual([path, 200]);
+    const { components } = JSON.parse(readFileSync(join(files, 'sbom.cdx.json'), 'utf8')) as Sbom;
+    expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(['preact', '@preact/signals']));
+  });
+
   it("the deletion worker, with the queue's board and the operators' command", async () => {
     const files = trace('deletion-worker');
     const password = 'a board for operators';

@@ -5,6 +5,7 @@ import type { Log } from '#runtime';
 import { StreamClient } from '#transport';
 import type { Cluster, Redis } from 'ioredis';
 import { type AccountConfig, CONFIG, LOG, REDIS } from './account.config.js';
+import { ConsoleModule } from './console/console.module.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
 import { GpodderModule } from './gpodder/gpodder.module.js';
 import { ERROR_PAGE } from './issuer/issuer.configuration.js';
@@ -53,6 +54,7 @@ export class AccountModule {
           dataSourceFactory: async () => foundation.database.dataSource,
         }),
         PeopleModule,
+        ConsoleModule,
         CredentialsModule,
         GpodderModule,
         IssuerModule,

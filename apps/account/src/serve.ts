@@ -10,6 +10,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AccountConfig } from './account.config.js';
 import { AccountModule } from './account.module.js';
+import { serveConsole } from './console/console.files.js';
 import { serverOptions } from './http/server.options.js';
 import { Issuer } from './issuer/issuer.js';
 import { PageFailures } from './pages/page.failure.js';
@@ -42,6 +43,7 @@ export async function serve(config: AccountConfig, log: Log, waitFor: WaitFor): 
   let issuer: Issuer | undefined;
   const adapter = await createEdge(serverOptions(config, log, limits, (request) => issuer?.listener(request)));
   const routes = new PageRoutes(adapter.getInstance());
+  await serveConsole(adapter.getInstance());
   const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: nestLogger(log),
     bodyParser: false,

@@ -71,6 +71,11 @@ export const gatewayConfig = z
     MAX_READS_PER_USER: integer(1, 100_000)
       .default(8)
       .describe('Reads of one user that run at the same time; of pages that could be large, fewer.'),
+    MAX_STREAMS: integer(0, 1_000_000)
+      .default(4_000)
+      .describe(
+        'Streams of changes at the same time, of about 30 kB of memory each; their connections are apart from `MAX_CONNECTIONS`.',
+      ),
   })
   .superRefine((config, context) => {
     for (const [path, message] of answersTooLarge(config)) context.addIssue({ code: 'custom', path: [path], message });
@@ -86,7 +91,7 @@ export type GatewayConfig = z.output<typeof gatewayConfig>;
 /** Bytes of the largest episode in an answer, escapes aside: its texts at their limits; names, times and statuses. */
 export const episodeBytes = 2 * textLimits.url + textLimits.episodeGuid + textLimits.title + 1_024;
 /** Bytes that the verdict on a subscription adds to its URL, which came with the request. */
-const subscribedBytes = 400;
+export const subscribedBytes = 400;
 
 /** Which limits could make an answer larger than it may be. */
 function answersTooLarge(

@@ -8,12 +8,19 @@ const reasons: Readonly<Record<number, string>> = Object.fromEntries(
   Object.values(failureAnswers).map(({ status, message }) => [status, message]),
 );
 
+/** What an operation answers: JSON of a schema, or a text of another type. */
+type Success = { status: number } & ({ schema: z.ZodType } | { type: string });
+
 /** Describes an operation of the interface: what it answers, and with which errors. */
-export function Operation(summary: string, success: { status: number; schema: z.ZodType }, errors: readonly number[]) {
+export function Operation(summary: string, success: Success, errors: readonly number[]) {
+  const content =
+    'schema' in success
+      ? { standardSchema: success.schema }
+      : { content: { [success.type]: { schema: { type: 'string' } } } };
   return applyDecorators(
     ApiBearerAuth(),
     ApiOperation({ summary }),
-    ApiResponse({ status: success.status, description: 'Success', standardSchema: success.schema }),
+    ApiResponse({ status: success.status, description: 'Success', ...content }),
     ...[401, ...errors, 503].map((status) =>
       ApiResponse({ status, description: reasons[status] ?? '', standardSchema: errorSchema }),
     ),
@@ -43,6 +50,19 @@ export function ListParameters() {
       status: 304,
       description: 'Nothing changed; with `ETag`, `Sync-Timestamp` and `Ignored-Parameters`.',
     }),
+  );
+}
+
+/** Describes the operation that is answered for as long as its client likes. */
+export function OpenStream(summary: string) {
+  const description = 'Server-Sent Events: `changed`, with the stamp of the clock as data, at once and after changes.';
+  return applyDecorators(
+    ApiBearerAuth(),
+    ApiOperation({ summary }),
+    ApiResponse({ status: 200, description, content: { 'text/event-stream': { schema: { type: 'string' } } } }),
+    ...[401, 503].map((status) =>
+      ApiResponse({ status, description: reasons[status] ?? '', standardSchema: errorSchema }),
+    ),
   );
 }
 

@@ -6,6 +6,7 @@ import { SwaggerModule } from '@nestjs/swagger';
 import { services } from '#contracts';
 import { AppPasswords, createEdge, HeldBytes, listen, type Patience, RateLimits, waitingPerUser } from '#edge';
 import {
+  ClockListener,
   connectRedis,
   type Log,
   nestLogger,
@@ -14,9 +15,11 @@ import {
   traceCalls,
   watchClient,
   watchHeldBytes,
+  watchStreams,
 } from '#runtime';
 import { StreamClient } from '#transport';
 import { Authenticator } from './auth/authenticator.js';
+import { ChangeStreams, type StreamBounds } from './changes/change.streams.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
 import { Admission } from './http/admission.js';
@@ -36,9 +39,13 @@ function requestsPerUser(config: GatewayConfig): number {
  * Starts the gateway. It serves until it is stopped; without Redis it answers 503 to everybody. It is unready until it
  * has reached Redis once, and ready from then on: whatever is away, no other gateway could do better than answer 503.
  *
- * @param patience with clients; other than the usual one in tests alone.
+ * @param pace how long clients may take, and how streams go; other than the usual in tests alone.
  */
-export async function serve(config: GatewayConfig, log: Log, patience?: Patience): Promise<Running> {
+export async function serve(
+  config: GatewayConfig,
+  log: Log,
+  pace: { patience?: Patience; streams?: StreamBounds } = {},
+): Promise<Running> {
   const connect = () => connectRedis(config);
   const hasAccounts = config.AUTH_APP_PASSWORDS === 'on';
   // A bare API has no account service.
@@ -57,8 +64,18 @@ export async function serve(config: GatewayConfig, log: Log, patience?: Patience
   const limits = new RateLimits(config, log);
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
   const admission = new Admission(config, authenticator, limits, held, log);
-  const adapter = await createEdge(serverOptions(config, admission, log, patience));
-  const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.forRoot(config, client, log), adapter, {
+  const adapter = await createEdge(serverOptions(config, admission, log, pace.patience));
+  const { server } = adapter.getInstance();
+  const ear = new ClockListener(
+    connect(),
+    connect(),
+    { onHint: (userId, stamp) => streams.hint(userId, stamp), onLost: () => streams.lose() },
+    log,
+  );
+  const onCount = (open: number) => void (server.maxConnections = config.MAX_CONNECTIONS + open);
+  const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, ear, onCount, pace.streams);
+  const module = GatewayModule.forRoot(config, client, streams, log);
+  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: nestLogger(log),
     bodyParser: false,
   });
@@ -66,6 +83,7 @@ export async function serve(config: GatewayConfig, log: Log, patience?: Patience
   serveOpenPaths(app, authenticator, config);
   watchClient(() => client.counters);
   watchHeldBytes(() => held.held);
+  watchStreams(() => streams);
   const port = await listen(app, config);
   const redis = Promise.all([connected, limits.opened(), revocations.opened()]);
   await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);
@@ -74,8 +92,11 @@ export async function serve(config: GatewayConfig, log: Log, patience?: Patience
     missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
     stop: async () => {
       // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
+      streams.drain(config.DRAIN_SECONDS * 1_000);
       await setTimeout(config.DRAIN_SECONDS * 1_000);
+      streams.close();
       await app.close();
+      ear.close();
       await Promise.all([client.close(), revocations.close()]);
       limits.close();
     },

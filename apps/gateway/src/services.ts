@@ -10,6 +10,16 @@ import { userIdOf } from './auth/request.user.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { writeIdentity } from './http/write.identity.js';
 
+/** What a call needs beside its contract. */
+export interface CallOptions {
+  /** Of a read: the largest answer that it can have, in bytes. */
+  readonly answerBytes?: number;
+  /** Of a request that is several writes: which one this is. It is the same one again under the same name. */
+  readonly part?: string | undefined;
+  /** How long the request waits yet, in milliseconds, where that is less than for the call by itself. */
+  readonly budgetMs?: number;
+}
+
 /**
  * Calls the services on behalf of an HTTP request. Limits how much of one user runs and waits at the same time, reads
  * apart from writes, so that the services stay free for others.
@@ -30,32 +40,32 @@ export class Services {
   }
 
   /**
-   * Calls the service that answers a contract.
+   * Calls the service that answers a contract. What a GET asks for is a read, whatever the service does for it.
    *
-   * @param answerBytes of a read: the largest answer that it can have.
    * @throws Failure only.
    */
   async call<C extends Rpc>(
     contract: C,
     request: FastifyRequest,
     payload: RequestOf<C>,
-    answerBytes = smallAnswer,
+    { answerBytes = smallAnswer, part, budgetMs = contract.deadlineMs }: CallOptions = {},
   ): Promise<ReplyOf<C>> {
-    const identity = contract.write ? writeIdentity(request) : { requestId: randomUUID() };
-    const send = (budgetMs: number) =>
+    const writes = contract.write && request.method !== 'GET' && request.method !== 'HEAD';
+    const identity = writes ? writeIdentity(request, part) : { requestId: randomUUID() };
+    const send = (leftMs: number) =>
       inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
-        call(this.client, contract, payload, { ...identity, correlationId: request.id, budgetMs }),
+        call(this.client, contract, payload, { ...identity, correlationId: request.id, budgetMs: leftMs }),
       );
-    const bytes = contract.write ? (request.bodyBytes ?? 0) : answerBytes;
+    const bytes = writes ? (request.bodyBytes ?? 0) : answerBytes;
     const limited = {
       userId: userIdOf(request),
       bytes,
-      budgetMs: contract.deadlineMs,
+      budgetMs: Math.min(budgetMs, contract.deadlineMs),
       end: request.end ?? new RequestEnd(),
     };
-    const reply = await (contract.write ? this.writes : this.reads).run(limited, send);
+    const reply = await (writes ? this.writes : this.reads).run(limited, send);
     // A write has taken effect, so its answer is sent however much is held.
-    request.hold?.(jsonBytes(reply), contract.write);
+    request.hold?.(jsonBytes(reply), writes);
     return reply;
   }
 }

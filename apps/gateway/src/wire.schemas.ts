@@ -57,19 +57,17 @@ export const subscriptionPageSchema = page
 const timeOfChange = 'When, by the clock of the client, the listener';
 
 /** A valid entry, for the API description: entries are validated one by one, after they were counted (subscriptionEntries). */
-const subscriptionEntry = z.toJSONSchema(
-  z.object({
-    feed_url: z.string().describe('Absolute http or https URL.'),
-    guid: z.guid().optional().meta({ format: 'uuid', description: 'Declared by the feed; derived when omitted.' }),
-    timestamp: z.iso
-      .datetime({ offset: true })
-      .optional()
-      .meta({ description: `${timeOfChange} subscribed.` }),
-  }),
-);
+export const subscriptionEntrySchema = z.object({
+  feed_url: z.string().describe('Absolute http or https URL.'),
+  guid: z.guid().optional().meta({ format: 'uuid', description: 'Declared by the feed; derived when omitted.' }),
+  timestamp: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .meta({ description: `${timeOfChange} subscribed.` }),
+});
 
 export const subscribeSchema = z
-  .object({ subscriptions: z.array(documented(subscriptionEntry)) })
+  .object({ subscriptions: z.array(documented(z.toJSONSchema(subscriptionEntrySchema))) })
   .meta({ id: 'SubscribeRequest' });
 
 export const updateSchema = z

@@ -114,6 +114,8 @@ function gatewayEnvironment(options: ProgramOptions): Record<string, string> {
     AUTH_AUDIENCE: TokenIssuer.audience,
     AUTH_SERVERS: options.accountUrl,
     AUTH_APP_PASSWORDS: 'on',
+    // The console's, and those that were asked for.
+    CORS_ORIGINS: [new URL(options.accountUrl).origin, process.env.CORS_ORIGINS].filter(Boolean).join(','),
   };
 }
 

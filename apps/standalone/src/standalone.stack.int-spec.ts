@@ -141,6 +141,7 @@ describe('StandaloneStack', () => {
       AUTH_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
       AUTH_OWN_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
       AUTH_SERVERS: urls.accountUrl,
+      CORS_ORIGINS: urls.accountUrl,
     });
     expect(environmentOf('gpodder')).toMatchObject({ PUBLIC_URL: urls.gpodderUrl });
   });

@@ -35,6 +35,8 @@ gateway:
     AUTH_OWN_ISSUER: {{ printf "urn:podcast-sync:standalone,%s" .Values.accounts.url | quote }}
     AUTH_JWKS_URL: {{ printf "%s=http://account/jwks" .Values.accounts.url | quote }}
     AUTH_SERVERS: {{ .Values.accounts.url | quote }}
+    # The console, which the account app serves.
+    CORS_ORIGINS: {{ .Values.accounts.url | quote }}
     AUTH_APP_PASSWORDS: 'on'
     {{- end }}
 {{- if .Values.gpodder.enabled }}

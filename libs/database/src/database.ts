@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
 import { defaultStoredAnswerBytes } from './database.config.js';
 import { faultKind, refusedUser } from './fault.rule.js';
-import { Session } from './session.js';
+import { clockIn, type ClockListener, Session } from './session.js';
 import { SharedReads } from './shared.reads.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
 import { UserQueue } from './user.queue.js';
@@ -56,7 +56,8 @@ export interface Transaction<Found extends object = object> {
  */
 export const beginWrite = statement(
   'sync.begin_write',
-  `SELECT stamp, repeated, encode(fingerprint, 'hex') AS fingerprint, answer
+  `SELECT stamp, repeated, encode(fingerprint, 'hex') AS fingerprint, answer,
+     CASE WHEN $4::boolean AND NOT repeated THEN stamp END AS moved
    FROM sync.begin_write($1, $2, decode($3, 'hex'), $4, $5)`,
 );
 
@@ -66,9 +67,15 @@ export const keepAnswer = statement('sync.keep_answer', 'SELECT sync.keep_answer
 /** $1 user, $2 kinds, as bits: has an event announced by a write that has begun. */
 const announce = statement('sync.announce', 'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)');
 /** $1 user. */
-export const advanceClock = statement('sync.advance_clock', 'SELECT sync.advance_clock($1) AS stamp');
+export const advanceClock = statement(
+  'sync.advance_clock',
+  'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp',
+);
 /** $1 user, $2 stamp: the user's clock is not behind it afterwards. */
-export const raiseClock = statement('sync.raise_clock', 'SELECT sync.raise_clock($1, $2)');
+export const raiseClock = statement(
+  'sync.raise_clock',
+  `SELECT sync.raise_clock($1, $2), least($2::timestamptz, now() + interval '1 day')::timestamptz(3) AS moved`,
+);
 
 const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 
@@ -108,6 +115,7 @@ export class Database {
   private readonly pool: Pool;
   private readonly reads: SharedReads;
   private readonly queue = new UserQueue();
+  private readonly clocks = new Set<ClockListener>();
 
   constructor(
     readonly dataSource: DataSource,
@@ -139,8 +147,23 @@ export class Database {
 
   /** Runs one statement that changes or locks something, by itself, and commits it. @throws like {@link read}. */
   async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return this.alone(query, () => this.pool.query<Row>(bind(query, values, this.prepared)));
+    const rows = await this.alone(query, () => this.pool.query<Row>(bind(query, values, this.prepared)));
+    const clock = clockIn(values, rows);
+    if (clock) this.onMoved(...clock);
+    return rows;
   }
+
+  /**
+   * Calls `listener` whenever this process has committed something that moved a user's clock, at once and in the order of
+   * the commits as they were answered. It must not throw, nor take its time: the answer to the write comes after it.
+   */
+  onClock(listener: ClockListener): void {
+    this.clocks.add(listener);
+  }
+
+  private readonly onMoved: ClockListener = (userId, stamp) => {
+    for (const listener of this.clocks) listener(userId, stamp);
+  };
 
   private async alone<Row>({ name }: Statement, run: () => Promise<{ rows: Row[] }>): Promise<Row[]> {
     try {
@@ -234,7 +257,7 @@ export class Database {
       throw this.asFailure(error);
     });
     let broken = false;
-    const session = new Session(client, remainingMs, this.prepared);
+    const session = new Session(client, remainingMs, this.prepared, this.onMoved);
     try {
       return await run(await session.begin());
     } catch (error) {

@@ -6,17 +6,32 @@ import { bind, type Bound, inStatementSpan, type Statement } from './statement.j
 /** How long after Postgres' own time-outs the connection counts as dead, in milliseconds. */
 const graceMs = 1_000;
 
+/** Hears where a user's clock is after a commit that moved it: a stamp as clients are told it. */
+export type ClockListener = (userId: string, stamp: string) => void;
+
+/** Where the clock of $1 is, if these are the rows of a statement that moved it ({@link statement}). */
+export function clockIn(
+  values: readonly unknown[],
+  rows: readonly object[],
+): [userId: string, stamp: string] | undefined {
+  const { moved } = (rows[0] ?? {}) as { moved?: string | null };
+  return moved ? [values[0] as string, moved] : undefined;
+}
+
 /**
  * One transaction on one connection, bounded by a time. Invariants: once the time is up no statement begins and nothing
- * is committed; a statement that runs, or waits for a lock, ends at about that time.
+ * is committed; a statement that runs, or waits for a lock, ends at about that time. What it did to clocks is told once it
+ * is committed, and never before.
  */
 export class Session {
   committed = false;
+  private readonly moved = new Map<string, string>();
 
   constructor(
     private readonly client: PoolClient,
     private readonly remainingMs: () => number,
     private readonly prepared: boolean,
+    private readonly onMoved: ClockListener,
   ) {}
 
   /**
@@ -39,6 +54,7 @@ export class Session {
   readonly query = async <Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> => {
     const bound = bind(query, values, this.prepared, this.limit() + graceMs);
     const { rows } = await inStatementSpan(query.name, () => this.client.query<Row>(bound));
+    this.note(values, rows);
     return rows;
   };
 
@@ -46,12 +62,19 @@ export class Session {
   async commit(...last: Bound[]): Promise<void> {
     const limit = this.limit() + graceMs;
     sendTogether(this.client);
-    const sent: Promise<unknown>[] = last.map(([query, values]) =>
-      this.client.query(bind(query, values, this.prepared, limit)),
-    );
+    const sent: Promise<unknown>[] = last.map(async ([query, values]) => {
+      const { rows } = await this.client.query<object>(bind(query, values, this.prepared, limit));
+      this.note(values, rows);
+    });
     sent.push(this.client.query({ text: 'COMMIT', query_timeout: limit } as QueryConfig));
     await inStatementSpan('commit', () => Promise.all(sent));
     this.committed = true;
+    for (const clock of this.moved) this.onMoved(...clock);
+  }
+
+  private note(values: readonly unknown[], rows: readonly object[]): void {
+    const clock = clockIn(values, rows);
+    if (clock) this.moved.set(...clock);
   }
 
   async rollback(): Promise<void> {

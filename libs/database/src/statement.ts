@@ -17,8 +17,16 @@ const made = new Map<string, Statement>();
 /** Every statement that this process has made, by its name. */
 export const statements: ReadonlyMap<string, Statement> = made;
 
-/** @param name `<service>.<what it does>`, unique in the process: a connection keeps one text for a name. */
+/** SQL that moves the clocks of users. */
+const movesClock = /\bsync\.(begin_write|advance_clock|raise_clock)\(/;
+
+/**
+ * @param name `<service>.<what it does>`, unique in the process: a connection keeps one text for a name.
+ * @param text one that moves the clock of its $1 answers as `moved` where it is then, or null where it stands still: no
+ * write is left out of what {@link Session} tells that way.
+ */
 export function statement(name: string, text: string): Statement {
+  if (movesClock.test(text) && !/ AS moved\b/.test(text)) throw new Error(`${name} does not answer where the clock is`);
   if ((made.get(name)?.text ?? text) !== text) throw new Error(`two statements are named ${name}`);
   const query = Object.freeze({ name, text });
   made.set(name, query);

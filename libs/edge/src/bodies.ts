@@ -14,10 +14,10 @@ declare module 'fastify' {
 }
 
 /**
- * `json`: any JSON. `form`: `application/x-www-form-urlencoded`, as an object of texts; of a name that repeats, the last.
+ * `json`: any JSON. `xml`: what may be XML, as a Buffer of at most 2 MiB; nothing of it was looked at. `form`: `application/x-www-form-urlencoded`, as an object of texts; of a name that repeats, the last.
  * `bytes`: anything, whatever its type is said to be, as a Buffer; there is no other kind beside it.
  */
-export type BodyKind = 'json' | 'form' | 'bytes';
+export type BodyKind = 'json' | 'xml' | 'form' | 'bytes';
 
 export interface BodyOptions {
   readonly kinds: readonly BodyKind[];
@@ -26,14 +26,19 @@ export interface BodyOptions {
   readonly onBody?: ((request: FastifyRequest, body: Buffer) => void) | undefined;
 }
 
+/** The types of bodies of the kind `xml`. */
+export const xmlTypes = ['text/x-opml', 'application/opml+xml', 'text/xml', 'application/xml'];
+/** Bytes of such a body at most, however many others may have. */
+const mostXmlBytes = 2 * 1_048_576;
+
 /** Fields of a form at most. */
 const maxFields = 64;
 
 /** Reads bodies of these kinds and no others. Their bytes are counted before they are copied or parsed. */
 export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: BodyOptions): void {
-  const read = async (request: FastifyRequest, payload: IncomingMessage): Promise<Buffer> => {
+  const read = async (request: FastifyRequest, payload: IncomingMessage, most = limit): Promise<Buffer> => {
     if (!request.hold) throw new Failure('unauthorized');
-    const body = await readBody(payload, Number(request.headers['content-length'] ?? 0), limit, request.hold);
+    const body = await readBody(payload, Number(request.headers['content-length'] ?? 0), most, request.hold);
     request.bodyBytes = body.length;
     return body;
   };
@@ -44,6 +49,13 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
       await waitToParse(body);
       onBody?.(request, body);
       return readJson(body);
+    });
+  }
+  if (kinds.includes('xml')) {
+    fastify.addContentTypeParser(xmlTypes, async (request: FastifyRequest, payload: IncomingMessage) => {
+      const body = await read(request, payload, Math.min(limit, mostXmlBytes));
+      onBody?.(request, body);
+      return body;
     });
   }
   if (kinds.includes('form')) {
@@ -58,7 +70,9 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
       request.raw.headers['content-type'] = 'application/octet-stream';
       done();
     });
-    fastify.addContentTypeParser('*', read);
+    fastify.addContentTypeParser('*', async (request: FastifyRequest, payload: IncomingMessage) =>
+      read(request, payload),
+    );
   }
 }
 

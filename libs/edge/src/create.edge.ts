@@ -2,6 +2,7 @@ import compress from '@fastify/compress';
 import cookie from '@fastify/cookie';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { RequestListener, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { JsonText } from '#contracts';
 import type { Log } from '#runtime';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
@@ -15,20 +16,20 @@ import { limitPipelining, scheduleFairly } from './scheduling.js';
 /** Headers of one request that are parsed; real clients send less than a quarter of that. */
 const maxHeaders = 100;
 
-/** JSON from `threshold` bytes on is compressed where the client accepts it; docs/security.md says why that is safe. */
+/** JSON and OPML from `threshold` bytes on are compressed where the client accepts it; docs/security.md says why that is safe. */
 const compression = {
   encodings: ['br' as const, 'gzip' as const],
   threshold: 1_024,
-  customTypes: /^application\/json\b/,
+  customTypes: /^(application\/json|text\/x-opml)\b/,
   // Bodies of requests are never decompressed: one could grow a thousandfold.
   globalDecompression: false,
 };
 
 /**
  * Answers of more bytes are not compressed: that would take a core for as long as a hundred polls, and no page of
- * ordinary episodes is that large.
+ * ordinary episodes is that large. What is longer is sent as a stream, or not compressed at least.
  */
-const largestCompressed = 524_288;
+export const largestCompressed = 524_288;
 
 /** How long a client may take, in milliseconds. */
 export interface Patience {
@@ -61,7 +62,7 @@ export interface EdgeOptions {
   readonly answer?: (reply: FastifyReply, error: ErrorAnswer) => unknown;
   /** The kinds of bodies that are read; any other is refused with 415. */
   readonly bodies: readonly BodyKind[];
-  /** Sees each body of JSON before it is parsed. */
+  /** Sees each body of JSON or XML before it is parsed. */
   readonly onBody?: BodyOptions['onBody'];
   /** What web pages of other origins may send and read. Left out: nothing. */
   readonly cors?: FastifyCorsOptions;
@@ -160,7 +161,9 @@ async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   fastify.addHook('onSend', (request, _reply, payload, done) => {
     // By this header a client declines compression, and the plugin skips it.
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
-    if (isWhole && Buffer.byteLength(payload) > largestCompressed) request.headers['x-no-compression'] = 'large';
+    const isStream = payload instanceof Readable;
+    if (isStream || (isWhole && Buffer.byteLength(payload) > largestCompressed))
+      request.headers['x-no-compression'] = 'large';
     done();
   });
   await fastify.register(compress, compression);

@@ -1,5 +1,6 @@
 export { AppPasswords, type AppPasswordBounds, type Credential } from './app.passwords.js';
-export { createEdge, type EdgeOptions, patience, type Patience } from './create.edge.js';
+export { xmlTypes } from './bodies.js';
+export { createEdge, type EdgeOptions, largestCompressed, patience, type Patience } from './create.edge.js';
 export { edgeConfig, type EdgeConfig, rateLimit, type RateLimit } from './edge.config.js';
 export {
   answerFor,
@@ -11,7 +12,7 @@ export {
   send,
 } from './errors.js';
 export { type Hold, HeldBytes } from './held.bytes.js';
-export { dropBody, readJson, waitToParse } from './json.body.js';
+export { dropBody, readJson, tooLarge, waitToParse } from './json.body.js';
 export { linkBase } from './link.base.js';
 export { listen } from './listen.js';
 export { networkOf, RateLimited, RateLimits } from './rate.limits.js';

@@ -21,7 +21,8 @@ const weight = 3;
 /** The first buffer for a body, in bytes; it is doubled as needed. */
 const firstBuffer = 16_384;
 
-const tooLarge = () => Object.assign(new Error('the body is too large'), { statusCode: 413 });
+/** What is answered with 413. */
+export const tooLarge = (): Error => Object.assign(new Error('the body is too large'), { statusCode: 413 });
 
 /**
  * Reads a body of at most `limit` bytes. Accounts for the bytes received and not for those declared: a client that

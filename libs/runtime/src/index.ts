@@ -1,4 +1,6 @@
 export * from './app-password.js';
+export * from './clock.hints.js';
+export * from './clock.listener.js';
 export * from './condition.js';
 export * from './config.js';
 export * from './log.js';

@@ -96,6 +96,27 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
   counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read()?.reconnects);
 }
 
+/** What a replica told gateways of users' clocks. */
+export function watchHints(read: () => Readonly<Record<string, number>>): void {
+  countBy(
+    'podcast_sync_change_hints_total',
+    'Commits that moved a clock: `sent` to gateways with a stream of the user, if there are any; `dropped`: Redis was away.',
+    'outcome',
+    read,
+  );
+}
+
+/** The streams of `GET /changes` in a gateway. */
+export function watchStreams(read: () => { open: number; ended: Readonly<Record<string, number>> }): void {
+  gauge('podcast_sync_streams', 'Streams of changes that are open (`MAX_STREAMS`).', () => read().open);
+  countBy(
+    'podcast_sync_streams_ended_total',
+    'Streams of changes that ended, by reason: `client`, `expired`, `revoked`, `replaced`, `age`, `drain`, `slow`, `lost`, `failed`.',
+    'reason',
+    () => read().ended,
+  );
+}
+
 /** The bytes that a gateway holds for requests; beyond a limit it refuses more. */
 export function watchHeldBytes(read: () => number): void {
   gauge('podcast_sync_held_bytes', 'Bytes of bodies that wait and of answers that leave (`MAX_HELD_BYTES`).', read);

@@ -120,6 +120,7 @@ const retryMs = 250;
 export class Revocations {
   private readonly tokens = new Map<string, Heard>();
   private readonly credentials = new Map<string, Heard>();
+  private count = 0;
   private readonly redis: Redis | Cluster;
   private readonly ending = new AbortController();
   private readonly condition = new Condition<'followed' | 'away'>('followed');
@@ -151,6 +152,11 @@ export class Revocations {
     if (!user) return false;
     if (askedAt !== undefined) return askedAt <= user.heardAt;
     return issuedAt === undefined || issuedAt * 1_000 <= user.at;
+  }
+
+  /** How many were heard of until now, also again: as long as it is the same, what was not refused still is not. */
+  get heard(): number {
+    return this.count;
   }
 
   /** Revocations that are remembered. */
@@ -201,6 +207,7 @@ export class Revocations {
   }
 
   private remember(at: number, fields: readonly string[]): void {
+    this.count += 1;
     const { kind = '', id = '' } = Object.fromEntries(pairs(fields));
     const key = `${kind === 'user' || kind === 'credential' ? kind : 'gid'}:${id}`;
     const heard = ofCredentials.includes(kind) ? this.credentials : this.tokens;

@@ -5,9 +5,10 @@ import { type Availability, createDataSource, Database, databaseConfig } from '#
 import { StreamServer } from '#transport';
 import { z } from 'zod';
 import type { Service } from '#contracts';
+import { ClockHints } from './clock.hints.js';
 import { Condition } from './condition.js';
 import { type Log, nestLogger } from './log.js';
-import { handlerMetrics, watchPool, watchReplica } from './metrics.js';
+import { handlerMetrics, watchHints, watchPool, watchReplica } from './metrics.js';
 import { type OpsRoutes, opsConfig } from './ops.server.js';
 import { connectRedis, redisConfig } from './redis.connection.js';
 import { traceHandlers, tracingConfig } from './tracing.js';
@@ -63,6 +64,9 @@ export function runService<Schema extends z.ZodObject>(
     const config = values as ServiceConfig;
     const database = await openDatabase(app, config, log, waitFor);
     const connect = () => connectRedis(config);
+    const hints = new ClockHints(connect(), log);
+    database.onClock((userId, stamp) => hints.tell(userId, stamp));
+    watchHints(() => hints.counts);
     const options = { service, connect, log, maxInFlight: config.MAX_IN_FLIGHT, onHandled: handlerMetrics() };
     const strategy = new StreamServer(options);
     const imports = [DatabaseModule.forRoot(database), module(values, log)];
@@ -85,6 +89,7 @@ export function runService<Schema extends z.ZodObject>(
       stop: async () => {
         await nest.close();
         await database.close();
+        hints.close();
         log.info({ handled: strategy.counters?.handled }, 'stopped');
       },
     };

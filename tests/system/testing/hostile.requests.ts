@@ -18,6 +18,7 @@ export function hostileRequests(world: HostileWorld): fc.Arbitrary<HostileReques
   const kinds = {
     'a body': { weight: 8, arbitrary: bodies(world) },
     'a body of any bytes': { weight: 2, arbitrary: anyBodies(world) },
+    OPML: { weight: 2, arbitrary: lists(world) },
     'a path': { weight: 5, arbitrary: paths(world) },
     'a header': { weight: 3, arbitrary: headers(world) },
     'a credential': { weight: 2, arbitrary: credentials() },
@@ -79,6 +80,55 @@ function bodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   return fc.oneof(...writes);
 }
 
+const opml =
+  '<?xml version="1.0" encoding="UTF-8"?><opml version="2.0"><head/><body><outline text="a"><outline xmlUrl="https://feeds.example/1.xml"/></outline></body></opml>';
+
+/** Lists of feeds: whole, with something in their midst, cut, and made of pieces. */
+function lists(world: HostileWorld): fc.Arbitrary<RawRequest> {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '<',
+      '>',
+      '"',
+      '&',
+      '&#0;',
+      '&copy;',
+      '<!--',
+      '<![CDATA[',
+      '<!DOCTYPE a>',
+      '<outline>',
+      '</body>',
+      '\0',
+    ),
+    fc.string({ unit: 'grapheme', maxLength: 10 }),
+  );
+  const document = fc.oneof(
+    fc.tuple(fc.nat(opml.length), piece).map(([at, added]) => opml.slice(0, at) + added + opml.slice(at)),
+    fc.nat(opml.length).map((end) => opml.slice(0, end)),
+    fc.array(piece, { maxLength: 30 }).map((pieces) => `<opml><body>${pieces.join('')}</body></opml>`),
+  );
+  const encoding = fc.constantFrom<BufferEncoding>('utf8', 'utf8', 'latin1', 'utf16le');
+  const types = [
+    'text/x-opml',
+    'text/xml',
+    'application/xml; charset=utf-8',
+    'application/opml+xml',
+    'text/xml; charset=',
+  ];
+  const type = fc.constantFrom(...types.map((name) => `Content-Type: ${name}`));
+  const path = fc.constantFrom(
+    '/subscriptions/opml',
+    '/subscriptions/opml',
+    '/v1/subscriptions/opml',
+    '/subscriptions.opml',
+  );
+  return fc
+    .tuple(path, type, document, encoding)
+    .map(([target, contentType, text, of]) =>
+      request('POST', target, [bearer(world), contentType], Buffer.from(text, of)),
+    );
+}
+
 /** Any bytes as a body, on every operation, also on those that take none. */
 function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   const operation = fc.constantFrom(
@@ -105,7 +155,9 @@ function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
 
 const escapes = '% %z %zz %00 %0 %ff%fe %c0%af %c3%28 %ed%a0%80 %2f %5c %2e%2e %25 %3f'.split(' ');
 const oddSegments = ['', 'a'.repeat(9_000), ...'.. . \\ ;x : * \xff \x80 ~ | ^ " <> ` {} %F0%9F%8E%99'.split(' ')];
-const knownSegments = 'subscriptions episodes deletions v1 1 openapi.json .well-known'.split(' ');
+const knownSegments = 'subscriptions subscriptions.opml opml episodes deletions v1 1 openapi.json .well-known'.split(
+  ' ',
+);
 const ids = '1e9 -1 0x1 9007199254740992 00 1.0'.split(' ');
 const starts = ['', '/', '/v1/', '//', '/subscriptions/', '/v1/subscriptions/', '/deletions/', 'http://x.example/'];
 const parameters = ['', ...'since page per_page cursor since[] page[a] __proto__ %zz'.split(' ')];

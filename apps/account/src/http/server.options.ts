@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import { type EdgeOptions, HeldBytes, httpAnswers, networkOf, RateLimits, send } from '#edge';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { consoleHeaders } from '../console/console.files.js';
 import { answerFailure, sendFailure, toldOf } from '../pages/page.failure.js';
 import type { AccountConfig } from '../account.config.js';
 
@@ -45,7 +46,7 @@ export function serverOptions(
     admit,
     refuse: (_request, reply) => sendFailure(reply, { kind: 'notFound' }),
     answer: answerFailure,
-    headers: () => headers,
+    headers: (request) => ({ ...headers, ...consoleHeaders(request, config.API_URLS?.[0]) }),
     // JSON for the poll of a login flow alone.
     bodies: ['form', 'json'],
     cookies: true,

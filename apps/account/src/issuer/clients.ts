@@ -9,6 +9,9 @@ import { unavailable, whileAvailable } from './unavailable.js';
 /** The device grant (RFC 8628, 3.4). */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
+/** The page for people (../console): it gets its tokens for a session, and can ask the issuer for none. */
+export const consoleClientId = 'podcast-sync-console';
+
 /** Apps of ours, which need no registration. */
 export const firstParty: readonly ClientMetadata[] = [
   {
@@ -17,6 +20,14 @@ export const firstParty: readonly ClientMetadata[] = [
     application_type: 'native',
     token_endpoint_auth_method: 'none',
     grant_types: [deviceGrant, 'refresh_token'],
+    response_types: [],
+    redirect_uris: [],
+  },
+  {
+    client_id: consoleClientId,
+    client_name: 'podcast-sync console',
+    token_endpoint_auth_method: 'none',
+    grant_types: [],
     response_types: [],
     redirect_uris: [],
   },

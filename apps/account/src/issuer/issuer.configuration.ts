@@ -75,7 +75,7 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
         enabled: true,
         defaultResource: (_ctx, _client, oneOf) => (oneOf ? (oneOf[0] as string) : (config.API_URLS?.[0] ?? anyApi)),
         useGrantedResource: () => true,
-        getResourceServerInfo: (_ctx, resource) => api(config, resource),
+        getResourceServerInfo: (_ctx, resource) => apiResource(config, resource),
       },
     },
     // Those of the issuer itself; the API's are its own (getResourceServerInfo).
@@ -120,7 +120,7 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
 }
 
 /** The API behind a resource indicator (RFC 8707). @throws InvalidTarget for any other one. */
-function api({ API_URLS = [], API_AUDIENCE }: AccountConfig, resource: string) {
+export function apiResource({ API_URLS = [], API_AUDIENCE }: AccountConfig, resource: string) {
   const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);
   if (resource !== anyApi && !API_URLS.some(isSame)) throw new errors.InvalidTarget();
   return {

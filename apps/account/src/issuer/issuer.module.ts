@@ -15,6 +15,6 @@ import { Issuer } from './issuer.js';
 @Module({
   imports: [PeopleModule, TypeOrmModule.forFeature([AccountEntity, ClientEntity, OidcEntity])],
   providers: [Approvals, Clients, Devices, Grants, Interactions, Issuer, IssuerLimits, IssuerStore],
-  exports: [Devices, Grants, Interactions, Issuer],
+  exports: [Devices, Grants, Interactions, Issuer, IssuerLimits],
 })
 export class IssuerModule {}

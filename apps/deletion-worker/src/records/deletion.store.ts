@@ -144,7 +144,8 @@ export const cascade = statement(
    UPDATE subscription.subscriptions s
    SET is_subscribed = false, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END,
      subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
-   FROM clock c WHERE s.user_id = $1 AND s.id = $2`,
+   FROM clock c WHERE s.user_id = $1 AND s.id = $2
+   RETURNING c.stamp AS moved`,
 );
 
 /** $1 user, $2 guid, $3 stamp: what a request for this guid, at this stamp, was answered with. */

@@ -46,6 +46,8 @@ export interface Caller {
   userId: string;
   /** `undefined` where the token has no claim of scopes, which allows everything. */
   scopes: ReadonlySet<string> | undefined;
+  /** When the credential expires, in milliseconds; one that never does has none. */
+  expires?: number | undefined;
 }
 
 /** What ends a credential before it expires, and who knows app passwords: without the latter none is accepted. */
@@ -61,6 +63,12 @@ interface Verified extends Caller {
   expires: number;
   keys: IssuerKeys;
   version: number;
+}
+
+/** A caller with an app password, and when that was found to hold, by `performance.now()`. */
+interface Holder extends Caller {
+  credentialId: string;
+  askedAt: number;
 }
 
 /** Signatures that need no shared secret. */
@@ -116,13 +124,33 @@ export class Authenticator {
     return caller;
   }
 
-  private async holderOf(appPassword: string, address: string): Promise<Caller> {
+  /** Whether a caller whom {@link authenticate} named would still be let in. */
+  holds(caller: Caller): boolean {
+    const { expires, keys, version } = caller as Partial<Verified>;
+    if (expires !== undefined && expires <= Date.now()) return false;
+    return keys?.version() === version && !this.credentials.revocations?.refuses(caller);
+  }
+
+  /** Stays the same as long as nothing but time makes {@link holds} say no: when it changes, it is to be asked again. */
+  get revoked(): number {
+    return this.credentials.revocations?.heard ?? 0;
+  }
+
+  private async holderOf(appPassword: string, address: string): Promise<Holder> {
     const { appPasswords } = this.credentials;
     const hash = appPasswordHash(appPassword);
     if (!appPasswords || hash === undefined) throw new AuthenticationFailure('malformed');
     const credential = await appPasswords.check(hash, address);
     if (!credential) throw new AuthenticationFailure('app_password');
-    return { userId: credential.userId, scopes: new Set(credential.scopes) };
+    const { credentialId, expiresAt } = credential;
+    const expires = expiresAt === undefined ? undefined : Date.parse(expiresAt);
+    return {
+      userId: credential.userId,
+      scopes: new Set(credential.scopes),
+      expires,
+      credentialId,
+      askedAt: performance.now(),
+    };
   }
 
   private async callerOf(token: string): Promise<Caller> {

@@ -147,7 +147,7 @@ describe('a client that never comes to an end', () => {
   let running: Running;
   let impatient: Facts;
   beforeAll(async () => {
-    running = await serve(loadConfig(gatewayConfig, needed()), createLog('gateway', 'silent'), patience);
+    running = await serve(loadConfig(gatewayConfig, needed()), createLog('gateway', 'silent'), { patience });
     impatient = { facts: running.facts ?? {} };
   });
   afterAll(() => running.stop());

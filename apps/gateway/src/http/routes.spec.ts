@@ -27,7 +27,10 @@ describe('methodsOf', () => {
 
   it.each([
     ['/subscriptions', ['GET', 'HEAD', 'POST']],
+    ['/changes', ['GET', 'HEAD']],
     ['/subscriptions/x', ['GET', 'HEAD', 'PATCH', 'DELETE']],
+    ['/subscriptions.opml', ['GET', 'HEAD']],
+    ['/subscriptions/opml', ['POST']],
     ['/deletions/1', ['GET', 'HEAD']],
     ['/episodes', ['GET', 'HEAD', 'POST']],
   ])('knows the methods of each path, also below /v1/: %s', (path, methods) => {

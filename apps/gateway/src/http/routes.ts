@@ -1,9 +1,12 @@
 /** The methods of each path of the interface, below `/` and `/v1/`. A segment with a colon takes any value. */
 const routes: readonly (readonly [path: string, methods: readonly string[]])[] = [
   ['subscriptions', ['GET', 'HEAD', 'POST']],
+  ['subscriptions.opml', ['GET', 'HEAD']],
+  ['subscriptions/opml', ['POST']],
   ['subscriptions/:guid', ['GET', 'HEAD', 'PATCH', 'DELETE']],
   ['deletions/:id', ['GET', 'HEAD']],
   ['episodes', ['GET', 'HEAD', 'POST']],
+  ['changes', ['GET', 'HEAD']],
 ];
 
 /** Paths that are served without a credential, read-only. */

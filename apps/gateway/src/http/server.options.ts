@@ -20,7 +20,7 @@ const cors = {
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
   allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
   exposedHeaders:
-    'Sync-Timestamp, ETag, Ignored-Parameters, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy, WWW-Authenticate',
+    'Date, Sync-Timestamp, ETag, Ignored-Parameters, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy, WWW-Authenticate',
   maxAge: 600,
 };
 
@@ -41,7 +41,7 @@ export function serverOptions(config: GatewayConfig, admission: Admission, log: 
     admit: (request, reply) => admission.admit(request, reply),
     refuse: (request, reply) => admission.refuse(request, reply),
     headers: ({ method, url }) => (isOpen(method, url.split('?', 1)[0] as string) ? open : api),
-    bodies: ['json'],
+    bodies: ['json', 'xml'],
     onBody: (request, body) => (request.bodyHash = hashOfBody(request.headers, body)),
     cors: config.CORS_ORIGINS && { ...cors, origin: config.CORS_ORIGINS },
   };

@@ -48,6 +48,15 @@ describe('the identity of a write', () => {
     expect(identity().requestId[14]).toBe('4');
   });
 
+  it('of several writes of one request is another for each part, never that of a key, and stands for the same', () => {
+    const of = (key: string, part?: string) =>
+      writeIdentity({ method: 'POST', url: '/subscriptions/opml', headers: { 'idempotency-key': key } }, part);
+    expect(of('a', '250+250')).toEqual(of('a', '250+250'));
+    const all = [of('a'), of('a', '250+250'), of('a', '500+250'), of('b', '250+250'), of('a250+250')];
+    expect(new Set(all.map(({ requestId }) => requestId)).size).toBe(5);
+    expect(new Set(all.map(({ fingerprint }) => fingerprint)).size).toBe(1);
+  });
+
   it.each(['', 'a b', 'ä', '\t', '~'.repeat(256)])('is invalid with the key %j', (key) => {
     expect(() => identity({ key })).toThrow('invalid');
   });

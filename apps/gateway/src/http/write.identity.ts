@@ -20,15 +20,18 @@ type Request = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHash'>;
 /**
  * The identity of a write. By its version the id of a client's key can't be that of another request, which is random.
  *
+ * @param part of a request that is several writes: which one, by a name of its own. Left out for the first: by that one a
+ *   key is known to be that of another request, before anything is changed.
  * @throws Failure `invalid` for a key that is none.
  */
-export function writeIdentity({ method, url, headers, bodyHash }: Request): WriteIdentity {
+export function writeIdentity({ method, url, headers, bodyHash }: Request, part?: string): WriteIdentity {
   const key = headers['idempotency-key'];
   if (key === undefined) return { requestId: randomUUID() };
   if (typeof key !== 'string' || !keyForm.test(key)) throw new Failure('invalid');
   const target = url.replace(/^\/v1\//, '/');
   const fingerprint = sha256(`${method} ${target} ${bodyHash ?? sha256('')}`);
-  return { requestId: uuidv5(key, namespace), fingerprint };
+  // No key has a space.
+  return { requestId: uuidv5(part === undefined ? key : `${key} ${part}`, namespace), fingerprint };
 }
 
 /** The part of a fingerprint that only the one who reads the body can make; none without a key that asks for it. */

@@ -43,7 +43,7 @@ export class ListResponder {
       knownClock: knownClock(request.headers['if-none-match'], identity),
     };
     const answerBytes = Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES);
-    const found = await this.services.call(contract, request, payload, answerBytes);
+    const found = await this.services.call(contract, request, payload, { answerBytes });
     const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
     void reply.headers({
       etag: listETag(found.clock, identity),

@@ -1,7 +1,7 @@
 import { Failure } from '#contracts';
 import { httpAnswers } from '#edge';
+import { escaped, opmlEnd, opmlOutline, opmlStart, readOutlines, xmlDeclaration } from '#opml';
 import { Refused } from '../http/errors.js';
-import { escaped, readOpml } from './opml.js';
 
 /** The formats of the simple API, with their types. */
 const types = {
@@ -61,20 +61,10 @@ function bodyOf(format: Format, urls: readonly string[], items: readonly unknown
     case 'txt':
       return urls.map((url) => `${url}\n`).join('');
     case 'opml':
-      return opmlOf(urls);
+      return `${opmlStart}${urls.map((url) => opmlOutline(url)).join('')}${opmlEnd}`;
     case 'xml':
-      return `${declaration}<podcasts>${urls.map((url) => podcastElement(url)).join('')}</podcasts>\n`;
+      return `${xmlDeclaration}<podcasts>${urls.map((url) => podcastElement(url)).join('')}</podcasts>\n`;
   }
-}
-
-const declaration = '<?xml version="1.0" encoding="UTF-8"?>\n';
-
-function opmlOf(urls: readonly string[]): string {
-  const outlines = urls.map((url) => {
-    const text = escaped(url);
-    return `<outline type="rss" text="${text}" title="${text}" xmlUrl="${text}"/>\n`;
-  });
-  return `${declaration}<opml version="2.0">\n<head><title>Subscriptions</title></head>\n<body>\n${outlines.join('')}</body>\n</opml>\n`;
 }
 
 function podcastElement(url: string): string {
@@ -100,6 +90,17 @@ export function readFeeds(format: Format, body: Buffer | undefined, json: (body:
   if (!urls) throw new Failure('invalid');
   if (urls.length > mostOutlines) throw new Refused(httpAnswers[413]);
   return urls;
+}
+
+/**
+ * The `xmlUrl`, else `url`, of every outline of an OPML document.
+ *
+ * @returns `undefined` where it is none, or has outlines of which none has a URL: that is not an empty list.
+ */
+export function readOpml(text: string): string[] | undefined {
+  const outlines = readOutlines(text);
+  const urls = outlines?.map(({ xmlUrl, url }) => xmlUrl ?? url).filter((url) => url !== undefined);
+  return urls && (urls.length > 0 || outlines?.length === 0) ? urls : undefined;
 }
 
 /** The lines of a text that are not blank, found one by one: a text of line feeds alone would be millions of them. */

@@ -5,6 +5,7 @@ export const accountTexts: AccountTexts = {
   home: {
     hello: (name) => `Hallo, ${name}`,
     lead: 'Was Zugang zu deinen Podcasts hat, und wie dein Konto geschützt ist.',
+    console: 'Deine Podcasts',
     done: 'Gespeichert.',
     apps: 'Apps',
     appsLead: 'Apps, die du hereingelassen hast. Eine entfernte ist sofort abgemeldet.',

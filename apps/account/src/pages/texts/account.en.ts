@@ -3,6 +3,7 @@ export const accountTexts = {
   home: {
     hello: (name: string) => `Hello, ${name}`,
     lead: 'What has access to your podcasts, and how your account is kept safe.',
+    console: 'Your podcasts',
     done: 'Saved.',
     apps: 'Apps',
     appsLead: 'Apps that you let in. One that is removed is signed out at once.',

@@ -222,6 +222,7 @@ export function accountPage(visit: Visit, of: AccountOverview): Page {
     body: html`<div class="intro">
         <h1>${of.name === null ? visit.texts.account : home.hello(of.name)}</h1>
         <p class="lead">${home.lead}</p>
+        <p class="actions start"><a class="button" href="/console/">${home.console}</a></p>
         ${of.done && html`<p class="notice good" role="status">${home.done}</p>`}
       </div>
       ${apps(visit, of)} ${appPasswords(visit, of)} ${devices(visit, of)} ${sessions(visit, of)} ${security(visit, of)}

@@ -1,0 +1,70 @@
+// Builds the console into dist/console, which apps/account serves: files that are named by their content, each also
+// compressed. Prints what a browser loads before the first row of its first page is there, and fails where that is too much.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { build } from 'vite';
+
+/** Bytes of gzipped JavaScript before the first row. */
+const budget = 40_000;
+
+const here = import.meta.dirname;
+const folder = resolve(here, '../../dist/console');
+
+const { output } = await build({
+  configFile: false,
+  root: here,
+  base: '/console/',
+  logLevel: 'warn',
+  resolve: { conditions: ['podcast-sync', 'browser', 'module', 'import'] },
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: folder,
+    emptyOutDir: true,
+    target: 'es2022',
+    // Every browser that is meant knows it, and a polyfill would be a script more.
+    modulePreload: { polyfill: false },
+    // Its icon would be a data: URL otherwise, in every document.
+    assetsInlineLimit: 0,
+    sourcemap: false,
+  },
+});
+
+/** What compresses to less than it says of itself is left as it is. */
+for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+  if (!/\.(html|js|css|svg)$/.test(name)) continue;
+  const path = join(folder, name);
+  const bytes = readFileSync(path);
+  writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
+  writeFileSync(
+    `${path}.br`,
+    brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }),
+  );
+}
+
+// For the bill of materials (apps/trace.mjs): no script says any more what it is made of.
+const roots = output
+  .flatMap((chunk) => Object.keys(chunk.modules ?? {}))
+  .map((module) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(relative('.', module))?.[0]);
+const packages = [...new Set(roots.filter((root) => root !== undefined))].sort();
+writeFileSync(`${folder}.packages.json`, `${JSON.stringify(packages, undefined, 2)}\n`);
+
+const chunks = new Map(output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
+const entry = output.find(({ isEntry }) => isEntry);
+const size = (name) => gzipSync(readFileSync(join(folder, name)), { level: 9 }).length;
+const sum = (names) => [...names].reduce((bytes, name) => bytes + size(name), 0);
+const first = new Set();
+(function add(name) {
+  if (first.has(name) || !chunks.has(name)) return;
+  first.add(name);
+  chunks.get(name).imports.forEach(add);
+})(entry.fileName);
+const later = [...chunks.keys()].filter((name) => !first.has(name));
+const kB = (bytes) => `${(bytes / 1_000).toFixed(1)} kB`;
+process.stdout.write(
+  `console: ${kB(sum(first))} of JavaScript (gzip) before the first row, of at most ${kB(budget)}; ${kB(sum(later))} more on other pages\n`,
+);
+if (sum(first) > budget) {
+  process.stderr.write('The console is over its budget.\n');
+  process.exitCode = 1;
+}

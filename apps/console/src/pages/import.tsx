@@ -1,0 +1,129 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { present, run, stop, type Verdict } from '../data/import.js';
+import { largestFile, parseOpml } from '../data/opml.js';
+import { texts } from '../texts/texts.js';
+import { WindowedList } from '../ui/window.js';
+
+const { data: t } = texts;
+
+/** From the choice of a file to the verdicts on what is in it. */
+export function ImportCard() {
+  const now = present.value;
+  const heading = useRef<HTMLHeadingElement>(null);
+  const before = useRef(now?.state);
+  useEffect(() => {
+    // What had the focus is gone with the step before.
+    if (before.current !== now?.state) heading.current?.focus();
+    before.current = now?.state;
+  }, [now?.state]);
+  return (
+    <section class="card">
+      <h2 ref={heading} tabIndex={-1}>
+        {t.importTitle}
+      </h2>
+      <p>{t.importText}</p>
+      {now === undefined && <Choice />}
+      {now?.state === 'chosen' && (
+        <>
+          <p role="status">{t.found(now.feeds.length)}</p>
+          <div class="actions">
+            <button onClick={() => void run()}>{t.start(now.feeds.length)}</button>
+            <button class="plain" onClick={() => (present.value = undefined)}>
+              {texts.cancel}
+            </button>
+          </div>
+        </>
+      )}
+      {now?.state === 'running' && <Running done={now.verdicts.length} all={now.feeds.length} />}
+      {(now?.state === 'stopped' || now?.state === 'finished') && (
+        <>
+          <p class="notice" role="status">
+            {now.state === 'stopped'
+              ? t.stopped(now.verdicts.length, now.feeds.length)
+              : t.finished(...countsOf(now.verdicts))}
+          </p>
+          {now.verdicts.length > 0 && <Verdicts of={now.verdicts} />}
+          <button class="plain" onClick={() => (present.value = undefined)}>
+            {t.another}
+          </button>
+        </>
+      )}
+    </section>
+  );
+}
+
+function countsOf(verdicts: readonly Verdict[]): [done: number, failed: number] {
+  const done = verdicts.filter(({ outcome }) => outcome === 'done').length;
+  return [done, verdicts.length - done];
+}
+
+function Choice() {
+  const problem = useSignal<string | undefined>(undefined);
+  const choose = async (file: File | undefined) => {
+    if (!file) return;
+    problem.value = undefined;
+    if (file.size > largestFile) return void (problem.value = t.tooLarge);
+    const feeds = parseOpml(await file.text());
+    if (feeds === undefined) problem.value = t.invalidFile;
+    else if (feeds.length === 0) problem.value = t.noFeeds;
+    else present.value = { feeds, verdicts: [], state: 'chosen' };
+  };
+  return (
+    <div class="field">
+      <label for="opml">{t.file}</label>
+      {problem.value !== undefined && (
+        <p class="error" id="opml-error" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <input
+        id="opml"
+        type="file"
+        accept=".opml,.xml,text/x-opml,text/xml,application/xml"
+        aria-describedby={problem.value === undefined ? undefined : 'opml-error'}
+        aria-invalid={problem.value !== undefined}
+        onChange={({ currentTarget }) => void choose(currentTarget.files?.[0])}
+      />
+    </div>
+  );
+}
+
+function Running({ done, all }: { done: number; all: number }) {
+  return (
+    <>
+      <progress max={all} value={done} aria-label={t.importing} />
+      <p role="status">{t.progress(done, all)}</p>
+      <button class="plain" onClick={stop}>
+        {t.stop}
+      </button>
+    </>
+  );
+}
+
+/** Those that failed first. */
+function Verdicts({ of }: { of: readonly Verdict[] }) {
+  const isBad = ({ outcome }: Verdict) => outcome !== 'done';
+  return (
+    <WindowedList
+      label={t.verdicts}
+      items={[...of.filter(isBad), ...of.filter((verdict) => !isBad(verdict))]}
+      keyOf={({ feedUrl }) => feedUrl}
+      row={({ feedUrl, title, outcome }) => (
+        <div class="row">
+          <div class="what">
+            <p class="name">
+              <bdi>{title === '' ? feedUrl : title}</bdi>
+            </p>
+            <p class="quiet small cut">
+              <bdi>{feedUrl}</bdi>
+            </p>
+          </div>
+          <span class={outcome === 'done' ? 'tag' : 'tag bad'}>
+            {outcome === 'done' ? t.imported : texts.outcomes[outcome]}
+          </span>
+        </div>
+      )}
+    />
+  );
+}

@@ -1,0 +1,127 @@
+import { useSignal } from '@preact/signals';
+import { useCallback, useEffect } from 'preact/hooks';
+import { type Episode, episodePulls, episodes, isComplete, loadOlder, total } from '../data/episodes.js';
+import { feedOf, subscriptionPulls } from '../data/subscriptions.js';
+import { locale, texts } from '../texts/texts.js';
+import { feedHost } from '../ui/feed.js';
+import { Page } from '../ui/page.js';
+import { WindowedList } from '../ui/window.js';
+
+const { listened: t } = texts;
+
+/** What was listened to, the newest first, loaded further as somebody scrolls. */
+export function Listened() {
+  const failed = useSignal(false);
+  const begin = useCallback(() => {
+    failed.value = false;
+    episodePulls.begin().catch(() => (failed.value = true));
+    // The names of the podcasts.
+    subscriptionPulls.begin().catch(() => {});
+  }, []);
+  useEffect(begin, []);
+  const more = useCallback(() => void loadOlder().catch(() => {}), []);
+  const items = episodes.value;
+  const all = total.value;
+  return (
+    <Page title={t.title} lead={t.lead}>
+      <section class="card list">
+        <p class="quiet small count" role="status">
+          {all === undefined ? (failed.value ? '' : texts.loading) : t.count(isComplete.value ? items.length : all)}
+        </p>
+        {failed.value && (
+          <div role="alert">
+            <p class="notice bad">{texts.failed}</p>
+            <button onClick={begin}>{texts.retry}</button>
+          </div>
+        )}
+        {isComplete.value && items.length === 0 ? (
+          <p class="empty">{t.none}</p>
+        ) : (
+          !failed.value && (
+            <WindowedList
+              label={t.list}
+              isTall
+              items={items}
+              expected={isComplete.value ? 0 : (all ?? 8)}
+              keyOf={({ sync_id }) => sync_id}
+              row={(episode) => <EpisodeRow episode={episode} />}
+              onEnd={more}
+            />
+          )
+        )}
+        {isComplete.value && items.length > 0 && <p class="quiet small">{t.end}</p>}
+      </section>
+    </Page>
+  );
+}
+
+function EpisodeRow({ episode }: { episode: Episode }) {
+  const { title, duration, playback_position, played_status, favorite_status, new_status, podcast_guid } = episode;
+  const position = playback_position?.value ?? 0;
+  const isPlayed = played_status?.value === true;
+  const feed = feedOf(podcast_guid);
+  const when = latestOf(episode);
+  return (
+    <div class="row">
+      <div class="what">
+        <p class="name">
+          <bdi title={title.slice(0, 500)}>{title === '' ? t.untitled : title}</bdi>
+        </p>
+        <p class="quiet small cut">
+          <bdi>{feed === undefined ? t.unknownFeed : feedHost(feed)}</bdi>
+          {when !== undefined && (
+            <>
+              {' · '}
+              <time dateTime={when.toISOString()}>{day.format(when)}</time>
+            </>
+          )}
+        </p>
+      </div>
+      <div class="states small">
+        {favorite_status?.value && <span class="tag star">{t.favorite}</span>}
+        {isPlayed && <span class="tag">{t.played}</span>}
+        {!isPlayed && new_status?.value && <span class="tag plain-tag">{t.isNew}</span>}
+        {position > 0 && !isPlayed && (
+          <span class="position">
+            {duration !== undefined && (
+              <progress
+                max={duration}
+                value={Math.min(position, duration)}
+                aria-label={t.position}
+                aria-valuetext={t.of(clock(position), clock(duration))}
+              />
+            )}
+            <span class="quiet">
+              {duration === undefined ? t.at(clock(position)) : t.of(clock(position), clock(duration))}
+            </span>
+          </span>
+        )}
+      </div>
+    </div>
+  );
+}
+
+const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
+
+/** When something about an episode was last changed by who listens. */
+function latestOf({
+  playback_position,
+  played_status,
+  favorite_status,
+  new_status,
+  download_status,
+}: Episode): Date | undefined {
+  const states = [playback_position, played_status, favorite_status, new_status, download_status];
+  const stamps = states.flatMap((state) => (state ? [state.timestamp] : []));
+  const last = stamps.sort().at(-1);
+  // Answers have minutes of UTC, without saying so.
+  return last === undefined ? undefined : new Date(last.length === 16 ? `${last}Z` : last);
+}
+
+/** Seconds as people read them: 1:02:03. */
+function clock(seconds: number): string {
+  const whole = Math.floor(seconds);
+  const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60];
+  const two = (part: number) => String(part).padStart(2, '0');
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
+}

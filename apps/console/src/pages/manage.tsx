@@ -1,0 +1,105 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { move, type Outcome, pending, remove, type Row, setSubscribed } from '../data/subscriptions.js';
+import { texts } from '../texts/texts.js';
+import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
+import { say } from '../ui/notice.js';
+
+const { subscriptions: t } = texts;
+
+/** What can be done with one subscription. It closes with what is done; the row and a notice say how that goes. */
+export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unknown; onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const newUrl = useSignal('');
+  const problem = useSignal<string | undefined>(undefined);
+  const isRemoving = useSignal(false);
+  const isBusy = pending.value.some(({ guid }) => guid === row.guid);
+  useEffect(() => {
+    if (!dialog.current?.open) dialog.current?.showModal();
+  }, [opening]);
+
+  const does = (kind: keyof typeof t.done, name: string, what: Promise<Outcome>) => {
+    dialog.current?.close();
+    void what.then((outcome) =>
+      outcome === 'done' ? say(t.done[kind](name)) : say(`${texts.outcomes[outcome]} (${name.slice(0, 300)})`, true),
+    );
+  };
+  const name = feedName(row.feedUrl);
+  const submitMove = (event: Event) => {
+    event.preventDefault();
+    const url = feedUrlOf(newUrl.value);
+    problem.value = url === undefined ? t.addInvalid : undefined;
+    if (url === undefined) document.getElementById('new-url')?.focus();
+    else does('move', feedName(url), move(row, url));
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby="manage-title" onClose={() => !dialog.current?.open && onClose()}>
+      <div class="dialog-head">
+        <h2 id="manage-title">
+          <bdi>{feedHost(row.feedUrl)}</bdi>
+        </h2>
+        <button class="bare" onClick={() => dialog.current?.close()}>
+          {texts.close}
+        </button>
+      </div>
+      <p class="shown">
+        <bdi>{row.feedUrl}</bdi>
+      </p>
+      <button
+        class="plain"
+        disabled={isBusy}
+        onClick={() =>
+          does(row.isSubscribed ? 'unsubscribe' : 'subscribe', name, setSubscribed(row, !row.isSubscribed))
+        }
+      >
+        {row.isSubscribed ? t.unsubscribe : t.subscribe}
+      </button>
+      <form onSubmit={submitMove} noValidate>
+        <div class="field">
+          <label for="new-url">{t.move}</label>
+          <p class="hint" id="new-url-hint">
+            {t.moveHint}
+          </p>
+          {problem.value !== undefined && (
+            <p class="error" id="new-url-error" role="alert">
+              {problem.value}
+            </p>
+          )}
+          <input
+            id="new-url"
+            type="url"
+            dir="ltr"
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            maxLength={4096}
+            aria-describedby={problem.value === undefined ? 'new-url-hint' : 'new-url-hint new-url-error'}
+            aria-invalid={problem.value !== undefined}
+            value={newUrl.value}
+            onInput={({ currentTarget }) => (newUrl.value = currentTarget.value)}
+          />
+        </div>
+        <button class="plain" disabled={isBusy}>
+          {t.moveSubmit}
+        </button>
+      </form>
+      {isRemoving.value ? (
+        <div class="removing" role="alert">
+          <p>{t.removeText}</p>
+          <div class="actions">
+            <button class="plain" onClick={() => (isRemoving.value = false)}>
+              {texts.cancel}
+            </button>
+            <button class="danger" onClick={() => does('delete', name, remove(row))}>
+              {t.removeSubmit}
+            </button>
+          </div>
+        </div>
+      ) : (
+        <button class="danger" disabled={isBusy} onClick={() => (isRemoving.value = true)}>
+          {t.remove}
+        </button>
+      )}
+    </dialog>
+  );
+}

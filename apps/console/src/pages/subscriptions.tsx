@@ -1,0 +1,192 @@
+import { useComputed, useSignal } from '@preact/signals';
+import { useCallback, useEffect } from 'preact/hooks';
+import { isOnline } from '../data/network.js';
+import { add, isComplete, pending, type Row, rows, subscriptionPulls, total } from '../data/subscriptions.js';
+import { texts } from '../texts/texts.js';
+import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
+import { Page } from '../ui/page.js';
+import { say } from '../ui/notice.js';
+import { WindowedList } from '../ui/window.js';
+import { ManageDialog } from './manage.js';
+
+const { subscriptions: t } = texts;
+
+/** What somebody is typing, which outlives a look at another page. */
+const typed = { feedUrl: '', search: '' };
+
+/** All podcasts, to be searched, added to and managed. */
+export function Subscriptions() {
+  const search = useSignal(typed.search);
+  const isOn = useSignal(true);
+  // Another object each time that somebody opens it, also the same one again.
+  const managed = useSignal<{ guid: string } | undefined>(undefined);
+  const failed = useSignal(false);
+  const shown = useComputed(() => {
+    const sought = search.value.trim().toLowerCase();
+    return rows.value.filter(
+      ({ isSubscribed, feedUrl }) =>
+        isSubscribed === isOn.value && (sought === '' || feedUrl.toLowerCase().includes(sought)),
+    );
+  });
+  const begin = useCallback(() => {
+    failed.value = false;
+    subscriptionPulls.begin().catch(() => (failed.value = true));
+  }, []);
+  useEffect(begin, []);
+
+  const isWhole = search.value.trim() === '' && isOn.value;
+  const all = total.value;
+  const row = rows.value.find(({ guid }) => guid === managed.value?.guid);
+  return (
+    <Page title={t.title} lead={t.lead}>
+      <AddForm />
+      <section class="card list">
+        <div class="tools" role="search">
+          <div class="field">
+            <label for="search">{t.search}</label>
+            <input
+              id="search"
+              type="search"
+              autocomplete="off"
+              value={search.value}
+              onInput={({ currentTarget }) => (search.value = typed.search = currentTarget.value)}
+            />
+          </div>
+          <div class="field">
+            <label for="show">{t.show}</label>
+            <select
+              id="show"
+              value={isOn.value ? 'on' : 'off'}
+              onChange={({ currentTarget }) => (isOn.value = currentTarget.value === 'on')}
+            >
+              <option value="on">{t.on}</option>
+              <option value="off">{t.off}</option>
+            </select>
+          </div>
+        </div>
+        <p class="quiet small count" role="status">
+          {failed.value
+            ? ''
+            : isComplete.value
+              ? t.count(shown.value.length)
+              : all === undefined
+                ? texts.loading
+                : t.soFar(rows.value.length, all)}
+        </p>
+        <Waiting />
+        {failed.value && (
+          <div role="alert">
+            <p class="notice bad">{texts.failed}</p>
+            <button onClick={begin}>{texts.retry}</button>
+          </div>
+        )}
+        {isComplete.value && shown.value.length === 0 ? (
+          <p class="empty">
+            {!isWhole ? (isOn.value ? t.noneFound : search.value.trim() === '' ? t.noneOff : t.noneFound) : t.none}{' '}
+            {isWhole && <a href="/console/data">{t.importLink}</a>}
+          </p>
+        ) : (
+          !failed.value && (
+            <WindowedList
+              label={t.list}
+              items={shown.value}
+              expected={isWhole && !isComplete.value ? (all ?? 8) : 0}
+              keyOf={({ guid }) => guid}
+              row={(each) => <SubscriptionRow row={each} onManage={() => (managed.value = { guid: each.guid })} />}
+            />
+          )
+        )}
+      </section>
+      {row && (
+        <ManageDialog key={row.guid} row={row} opening={managed.value} onClose={() => (managed.value = undefined)} />
+      )}
+    </Page>
+  );
+}
+
+function SubscriptionRow({ row, onManage }: { row: Row; onManage: () => void }) {
+  const now = pending.value.find(({ guid }) => guid === row.guid);
+  const name = feedName(row.feedUrl);
+  return (
+    <div class="row">
+      <div class="what">
+        <p class="name">
+          <bdi>{feedHost(row.feedUrl)}</bdi>
+          {now && <span class="tag">{stateOf(now.kind)}</span>}
+        </p>
+        <p class="quiet small cut">
+          <bdi>{row.feedUrl}</bdi>
+        </p>
+      </div>
+      <button class="plain slight" aria-label={t.manageNamed(name.slice(0, 200))} onClick={onManage}>
+        {t.manage}
+      </button>
+    </div>
+  );
+}
+
+function stateOf(kind: keyof typeof t.pending): string {
+  return isOnline.value ? t.pending[kind] : t.waiting;
+}
+
+/** Feeds that are being added, until they are in the list. */
+function Waiting() {
+  const added = pending.value.filter(({ kind }) => kind === 'add');
+  if (added.length === 0) return null;
+  return (
+    <ul class="waiting" role="list">
+      {added.slice(0, 20).map((each, at) => (
+        <li key={at} class="cut">
+          <bdi>{each.feedUrl}</bdi> <span class="tag">{stateOf('add')}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function AddForm() {
+  const text = useSignal(typed.feedUrl);
+  const problem = useSignal<string | undefined>(undefined);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const feedUrl = feedUrlOf(text.value);
+    problem.value = feedUrl === undefined ? t.addInvalid : undefined;
+    if (feedUrl === undefined) return document.getElementById('feed')?.focus();
+    text.value = typed.feedUrl = '';
+    void add(feedUrl).then((outcome) => {
+      if (outcome === 'done') return say(t.done.add(feedName(feedUrl)));
+      say(`${texts.outcomes[outcome]} (${feedUrl.slice(0, 300)})`, true);
+      // What was typed is not lost, unless something else is being typed.
+      if (text.value === '') text.value = typed.feedUrl = feedUrl;
+    });
+  };
+  return (
+    <form class="card add" onSubmit={submit} noValidate>
+      <div class="field">
+        <label for="feed">{t.add}</label>
+        <p class="hint" id="feed-hint">
+          {t.addHint}
+        </p>
+        {problem.value !== undefined && (
+          <p class="error" id="feed-error" role="alert">
+            {problem.value}
+          </p>
+        )}
+        <input
+          id="feed"
+          type="url"
+          dir="ltr"
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          maxLength={4096}
+          aria-describedby={problem.value === undefined ? 'feed-hint' : 'feed-hint feed-error'}
+          aria-invalid={problem.value !== undefined}
+          value={text.value}
+          onInput={({ currentTarget }) => (text.value = typed.feedUrl = currentTarget.value)}
+        />
+      </div>
+      <button>{t.addSubmit}</button>
+    </form>
+  );
+}

@@ -1,0 +1,82 @@
+import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+
+/** Rows beyond each edge of the screen that are there, so that keys and screen readers reach the next ones. */
+const beyond = 8;
+
+/** What a list shows. */
+export interface WindowedListProps<Item> {
+  readonly label: string;
+  /** On a phone rows need more lines. */
+  readonly isTall?: boolean;
+  readonly items: readonly Item[];
+  /** How many there will be, where not all are there yet: the rest are placeholders. */
+  readonly expected?: number | undefined;
+  keyOf(item: Item): string;
+  row(item: Item): ComponentChildren;
+  /** Called when the last of the items that are there has come near. */
+  onEnd?(): void;
+}
+
+/**
+ * A list of any length: only the rows on the screen are in the document, each of the same height, so that nothing moves
+ * when more of them come. The row that has the focus stays, wherever it is scrolled.
+ */
+export function WindowedList<Item>({ label, isTall, items, expected = 0, keyOf, row, onEnd }: WindowedListProps<Item>) {
+  const list = useRef<HTMLUListElement>(null);
+  const [{ first, last }, setRange] = useState({ first: 0, last: beyond });
+  // The stylesheet says how high a row is, in rem.
+  const [rowRem, setRowRem] = useState(4.5);
+  const [focused, setFocused] = useState(-1);
+  const length = Math.max(items.length, expected);
+
+  useLayoutEffect(() => {
+    const look = () => {
+      if (!list.current) return;
+      const rem = parseFloat(getComputedStyle(list.current).getPropertyValue('--row'));
+      setRowRem(rem);
+      const height = rem * parseFloat(getComputedStyle(document.documentElement).fontSize);
+      const { top } = list.current.getBoundingClientRect();
+      const from = Math.max(Math.floor(-top / height) - beyond, 0);
+      const to = Math.ceil((innerHeight - top) / height) + beyond;
+      setRange((range) => (range.first === from && range.last === to ? range : { first: from, last: to }));
+      if (to >= items.length) onEnd?.();
+    };
+    look();
+    addEventListener('scroll', look, { passive: true });
+    addEventListener('resize', look);
+    return () => {
+      removeEventListener('scroll', look);
+      removeEventListener('resize', look);
+    };
+  }, [items.length, length, onEnd]);
+
+  const places = Array.from({ length: Math.max(Math.min(last, length) - first, 0) }, (_, at) => first + at);
+  if (focused >= 0 && focused < items.length && !places.includes(focused)) places.push(focused);
+  places.sort((one, other) => one - other);
+  return (
+    <ul
+      ref={list}
+      class={isTall ? 'window tall' : 'window'}
+      role="list"
+      aria-label={label}
+      style={{ height: `${length * rowRem}rem` }}
+      onFocusOut={() => setFocused(-1)}
+    >
+      {places.map((at) => {
+        const item = items[at];
+        return (
+          <li
+            key={item === undefined ? `place-${at}` : keyOf(item)}
+            style={{ transform: `translateY(${at * rowRem}rem)` }}
+            aria-setsize={length}
+            aria-posinset={at + 1}
+            onFocusIn={() => setFocused(at)}
+          >
+            {item === undefined ? <span class="skeleton" aria-hidden="true" /> : row(item)}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

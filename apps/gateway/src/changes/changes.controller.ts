@@ -1,0 +1,55 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Failure, listSubscriptions } from '#contracts';
+import { RequestEnd } from '#edge';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AuthenticationFailure } from '../auth/authenticator.js';
+import { OpenStream } from '../openapi.decorators.js';
+import { Services } from '../services.js';
+import { ChangeStreams } from './change.streams.js';
+
+/** No change is later: a list since then is empty, and costs the look at the clock that it tells. */
+const never = '9999-12-31T23:59:59.999Z';
+
+/** Nothing on the way keeps or gathers it; its connection ends with it, and the next may be made to another gateway. */
+const headers = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+  connection: 'close',
+};
+
+/** /changes (docs/interface.md, "Changes"). */
+@ApiTags('Changes')
+@Controller('changes')
+export class ChangesController {
+  constructor(
+    private readonly streams: ChangeStreams,
+    private readonly services: Services,
+  ) {}
+
+  @Get()
+  @OpenStream('Says when something changed')
+  async follow(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { caller, end = new RequestEnd() } = request;
+    if (!caller) throw new Failure('unauthorized');
+    // What is still let in for the difference between two clocks would end at once.
+    if (caller.expires !== undefined && caller.expires <= Date.now()) throw new AuthenticationFailure('expired');
+    if (request.method === 'HEAD') return void begin(request, reply).end();
+    const { userId } = caller;
+    const readClock = async () => {
+      const list = { userId, since: never, perPage: 1, position: { from: 'page', page: 1 } } as const;
+      return (await this.services.call(listSubscriptions, request, list)).clock;
+    };
+    await this.streams.follow(caller, end, readClock, () => begin(request, reply));
+  }
+}
+
+/** Takes the answer out of Fastify's hands, which would keep it in a stream of its own, and sends its head. */
+function begin(request: FastifyRequest, reply: FastifyReply) {
+  request.begunMs = reply.elapsedTime;
+  reply.headers(headers).hijack();
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  return reply.raw.writeHead(200);
+}

@@ -1,0 +1,51 @@
+import { expectTypeOf, test } from 'vitest';
+import type * as client from '#client';
+import type {
+  documentedEntrySchema,
+  EntryFailureCode,
+  episodeSchema,
+  subscribedSchema,
+  subscriptionSchema,
+  updatedSchema,
+  uploadedSchema,
+} from '#contracts';
+import type { z } from 'zod';
+import type {
+  deletionAcceptedSchema,
+  deletionSchema,
+  episodePageSchema,
+  subscriptionEntrySchema,
+  subscriptionPageSchema,
+  updateSchema,
+} from './wire.schemas.js';
+
+/** The same fields in one object type, as intersections are not equal to what they come to. */
+type Plain<T> = T extends (infer Item)[] ? Plain<Item>[] : T extends object ? { [Name in keyof T]: Plain<T[Name]> } : T;
+
+// Compared by tsc alone (npm run check): these lines do nothing when they run.
+test('what the SDK reads has exactly the types that the server answers with', () => {
+  expectTypeOf<client.Subscription>().toEqualTypeOf<z.output<typeof subscriptionSchema>>();
+  expectTypeOf<client.SubscribeAnswer>().toEqualTypeOf<z.output<typeof subscribedSchema>>();
+  expectTypeOf<client.UpdateAnswer>().toEqualTypeOf<z.output<typeof updatedSchema>>();
+  expectTypeOf<client.DeletionAccepted['message']>().toEqualTypeOf<
+    z.output<typeof deletionAcceptedSchema>['message']
+  >();
+  expectTypeOf<client.Deletion>().toEqualTypeOf<z.output<typeof deletionSchema>>();
+  expectTypeOf<Plain<client.Episode>>().toEqualTypeOf<Plain<z.output<typeof episodeSchema>>>();
+  expectTypeOf<Plain<client.UploadAnswer>>().toEqualTypeOf<Plain<z.output<typeof uploadedSchema>>>();
+  expectTypeOf<client.EntryFailureCode>().toEqualTypeOf<EntryFailureCode>();
+});
+
+test('what the SDK sends has exactly the types that the server takes, without null', () => {
+  type Sent<T> = Plain<{ [Name in keyof T]: Exclude<T[Name], null> }>;
+  expectTypeOf<client.SubscriptionEntry>().toEqualTypeOf<z.input<typeof subscriptionEntrySchema>>();
+  expectTypeOf<client.SubscriptionPatch>().toEqualTypeOf<Sent<z.input<typeof updateSchema>>>();
+  expectTypeOf<Plain<client.EpisodeEntry>>().toEqualTypeOf<Plain<z.output<typeof documentedEntrySchema>>>();
+});
+
+test('pages have what the server answers, and what it tells by headers', () => {
+  type Headers = { notModified: false; perPage: number; syncTimestamp: string; etag?: string };
+  type Body<T extends { per_page: number }> = Plain<Omit<T, 'per_page'> & Headers>;
+  expectTypeOf<Plain<client.SubscriptionPage>>().toEqualTypeOf<Body<z.output<typeof subscriptionPageSchema>>>();
+  expectTypeOf<Plain<client.EpisodePage>>().toEqualTypeOf<Body<z.output<typeof episodePageSchema>>>();
+});

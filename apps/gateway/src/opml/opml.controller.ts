@@ -1,0 +1,39 @@
+import { Body, Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiConsumes, ApiTags } from '@nestjs/swagger';
+import { Failure, subscribedSchema } from '#contracts';
+import { xmlTypes } from '#edge';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Operation, Repeatable } from '../openapi.decorators.js';
+import { OpmlExport } from './opml.export.js';
+import { OpmlImport } from './opml.import.js';
+
+/** Encodings that a content type may name: what is not UTF-8 is refused. */
+const readable = /^(utf-?8|us-ascii)$/i;
+
+/** Subscriptions as OPML, for people and scripts (docs/interface.md, "OPML"). */
+@ApiTags('Subscriptions')
+@Controller()
+export class OpmlController {
+  constructor(
+    private readonly exports: OpmlExport,
+    private readonly imports: OpmlImport,
+  ) {}
+
+  @Get('subscriptions.opml')
+  @Operation('Exports all subscribed feeds as OPML', { status: 200, type: 'text/x-opml' }, [])
+  export(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.exports.answer(request, reply);
+  }
+
+  @Post('subscriptions/opml')
+  @HttpCode(200)
+  @Repeatable()
+  @ApiConsumes(...xmlTypes)
+  @ApiBody({ description: 'An OPML document in UTF-8: of 5,000 feeds and 2 MiB at most.', schema: { type: 'string' } })
+  @Operation('Adds subscriptions from OPML', { status: 200, schema: subscribedSchema }, [405])
+  import(@Req() request: FastifyRequest, @Body() body: unknown) {
+    const [, charset = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(request.headers['content-type'] ?? '') ?? [];
+    if (!Buffer.isBuffer(body) || !readable.test(charset)) throw new Failure('invalid');
+    return this.imports.run(request, body);
+  }
+}

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AppProcess, AppStack } from '#testing';
+import { documentOf, feeds, OpmlClient, urlsOf } from '../../testing/opml.client.js';
+
+/** Enough for a document that is streamed; with full counts as many as a user may have. */
+const count = process.env.TEST_FULL ? 10_000 : 5_000;
+
+let stack: AppStack;
+let gateway: AppProcess;
+beforeAll(async () => {
+  stack = await AppStack.open();
+  [gateway] = (await stack.start(['gateway', 'subscription'])) as [AppProcess];
+});
+afterAll(() => stack?.close());
+
+const { ask, send, exported } = new OpmlClient(() => gateway);
+
+describe('an export', () => {
+  it('has its type and name; a short one has a length and is compressed, and HEAD has no body', async () => {
+    const device = await stack.device(gateway);
+    await send(device, documentOf(feeds(20)));
+    const answer = await ask(device, 'GET', '/subscriptions.opml', { headers: { 'accept-encoding': 'gzip' } });
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'text/x-opml; charset=utf-8',
+      'content-disposition': 'attachment; filename="subscriptions.opml"',
+      'content-encoding': 'gzip',
+      'cache-control': 'no-store',
+    });
+    const plain = await ask(device, 'GET', '/subscriptions.opml', { headers: { 'accept-encoding': 'identity' } });
+    expect(plain.text).toBe(answer.text);
+    const head = await ask(device, 'HEAD', '/subscriptions.opml');
+    expect([head.status, head.text, head.headers.get('content-type')]).toEqual([200, '', 'text/x-opml; charset=utf-8']);
+  });
+
+  it('leaves out what is unsubscribed, and has what merged once', async () => {
+    const device = await stack.device(gateway);
+    const { success } = (await send(device, documentOf(feeds(4)))).verdicts();
+    const guids = success.map(({ guid }) => guid);
+    await device.send('PATCH', `/subscriptions/${guids[0]}`, { body: { is_subscribed: false } });
+    await device.send('PATCH', `/subscriptions/${guids[1]}`, { body: { new_guid: guids[2] } });
+    expect(await exported(device)).toHaveLength(2);
+  });
+
+  it(`has all of ${count}, of which the document is streamed, and HEAD of it ends at once`, async () => {
+    const device = await stack.device(gateway);
+    for (let n = 0; n < count; n += 5_000)
+      expect((await send(device, documentOf(feeds(count).slice(n, n + 5_000)))).status).toBe(200);
+    const start = performance.now();
+    const answer = await ask(device, 'GET', '/subscriptions.opml', { headers: { 'accept-encoding': 'gzip' } });
+    console.log(`${count} feeds exported in ${Math.round(performance.now() - start)} ms, ${answer.text.length} bytes`);
+    expect(urlsOf(answer.text)).toEqual(feeds(count));
+    expect(['content-length', 'content-encoding'].map((name) => answer.headers.get(name))).toEqual([null, null]);
+    const head = await ask(device, 'HEAD', '/subscriptions.opml');
+    expect([head.status, head.text]).toEqual([200, '']);
+  }, 60_000);
+});

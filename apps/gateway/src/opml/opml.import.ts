@@ -1,0 +1,88 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { JsonText, type ReplyOf, subscribe, unavailable } from '#contracts';
+import { RequestEnd, tooLarge, UserLimiter } from '#edge';
+import type { FastifyRequest } from 'fastify';
+import { userIdOf } from '../auth/request.user.js';
+import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';
+import { Services } from '../services.js';
+import { OpmlReader } from './opml.reader.js';
+
+/** How long an import may take, in milliseconds; twenty writes of new subscriptions, one after another, take two seconds. */
+const importMs = 20_000;
+
+/** Imports of one user that wait, and of all: each holds its document. */
+const [waitingOfUser, waitingOfAll] = [3, 100];
+
+type Subscribed = ReplyOf<typeof subscribe>;
+
+/**
+ * Subscribes to all feeds of an OPML document, as POST /subscriptions does to entries with nothing but a `feed_url`: in as
+ * many writes as they need, in the order of the document. One import of a user runs at a time.
+ */
+@Injectable()
+export class OpmlImport {
+  private readonly reader = new OpmlReader();
+  private readonly imports = new UserLimiter({
+    running: 1,
+    runningBytes: 0,
+    waiting: waitingOfUser,
+    waitingInAll: waitingOfAll,
+  });
+
+  constructor(
+    private readonly services: Services,
+    @Inject(CONFIG) private readonly config: GatewayConfig,
+  ) {}
+
+  /**
+   * Imports a document.
+   *
+   * @throws Failure `invalid` for what is none, and where its key was that of another request: nothing is applied then.
+   *   `unavailable` also where some writes have taken effect: sent again it does the rest.
+   */
+  run(request: FastifyRequest, document: Buffer): Promise<JsonText> {
+    const end = request.end ?? new RequestEnd();
+    const limited = { userId: userIdOf(request), bytes: document.length, budgetMs: importMs, end };
+    return this.imports.run(limited, (budgetMs) => this.within(request, document, budgetMs, end));
+  }
+
+  private async within(request: FastifyRequest, document: Buffer, budgetMs: number, end: RequestEnd) {
+    const until = performance.now() + budgetMs;
+    const urls = await this.reader.read(document, budgetMs, end);
+    if (answerBytes(urls) > this.config.MAX_ANSWER_BYTES) throw tooLarge();
+    const userId = userIdOf(request);
+    const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, mostEntries);
+    const answers: Subscribed[] = [];
+    // An empty list is a write as well: its key stands for it.
+    for (let first = 0; first === 0 || first < urls.length; first += size) {
+      if (end.reached) throw unavailable('the caller went away');
+      const entries = urls.slice(first, first + size).map((feedUrl) => ({ feedUrl }));
+      // Named by what it has: where the next gateway cuts in another way, it is another write.
+      const part = first === 0 ? undefined : `${first}+${entries.length}`;
+      const options = { part, budgetMs: until - performance.now() };
+      answers.push(await this.services.call(subscribe, request, { userId, entries }, options));
+    }
+    return joined(answers);
+  }
+}
+
+/** The most entries of one write: a thousand of them hold up the service for longer than others should wait. */
+const mostEntries = 250;
+
+/** About the largest answer to these URLs. */
+function answerBytes(urls: readonly string[]): number {
+  return urls.reduce((sum, url) => sum + Buffer.byteLength(JSON.stringify(url)) + subscribedBytes, 0);
+}
+
+/** The verdicts of all writes as those of one. */
+function joined(answers: readonly Subscribed[]): JsonText {
+  const [only, ...others] = answers;
+  if (only && others.length === 0) return only;
+  const lists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
+  for (const answer of answers) {
+    const { success, failure } = answer.parse();
+    if (success.length > 0) lists.success.push(JSON.stringify(success).slice(1, -1));
+    if (failure.length > 0) lists.failure.push(JSON.stringify(failure).slice(1, -1));
+  }
+  return JsonText.from(`{"success":[${lists.success.join(',')}],"failure":[${lists.failure.join(',')}]}`);
+}

@@ -1,0 +1,193 @@
+import { gzipSync } from 'node:zlib';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { errorBody, httpAnswers } from '#edge';
+import { type AppProcess, AppStack, type Device } from '#testing';
+import { documentOf, feed, feeds, OpmlClient, urlsOf } from '../../testing/opml.client.js';
+
+let stack: AppStack;
+let gateway: AppProcess;
+beforeAll(async () => {
+  stack = await AppStack.open();
+  [gateway] = (await stack.start(['gateway', 'subscription'])) as [AppProcess];
+});
+afterAll(() => stack?.close());
+
+const path = '/subscriptions/opml';
+const { ask, send, exported } = new OpmlClient(() => gateway);
+
+async function expectNothingApplied(device: Device): Promise<void> {
+  expect((await device.send('GET', '/subscriptions')).body).toMatchObject({ total: 0 });
+}
+
+describe('what is imported', () => {
+  it('comes out again, in its order, and the verdicts are in the order of the document: 500 feeds', async () => {
+    const device = await stack.device(gateway);
+    const answer = await send(device, documentOf(feeds(500)));
+    expect([answer.status, answer.verdicts().failure]).toEqual([200, []]);
+    expect(answer.verdicts().success.map(({ feed_url: url }) => url)).toEqual(feeds(500));
+    expect(await exported(device)).toEqual(feeds(500));
+  });
+
+  it('may be 5,000 feeds, which are twenty writes, and is the same below /v1/', async () => {
+    const device = await stack.device(gateway);
+    const sent = [...feeds(4_998), 'nonsense', feed(0)];
+    const start = performance.now();
+    const answer = await ask(device, 'POST', `/v1${path}`, { body: documentOf(sent) });
+    console.log(`5,000 feeds imported in ${Math.round(performance.now() - start)} ms`);
+    expect(answer.status).toBe(200);
+    const { success, failure } = answer.verdicts();
+    expect(failure).toMatchObject([{ feed_url: 'nonsense', code: 'invalid_url' }]);
+    expect(success.map(({ feed_url: url }) => url)).toEqual(sent.filter((url) => url !== 'nonsense'));
+    expect(new Set(success.map(({ subscription_changed: stamp }) => stamp)).size).toBe(20);
+    const { text } = await ask(device, 'GET', '/v1/subscriptions.opml');
+    expect(urlsOf(text)).toEqual(feeds(4_998));
+  }, 60_000);
+
+  it('may be nested, without titles, with groups that have no URL, and with any letter case of xmlUrl', async () => {
+    const device = await stack.device(gateway);
+    const body = `<opml><head/><body>
+      <outline text="a group"><outline xmlUrl="${feed(1)}"/>
+        <outline text="another" xmlUrl=" "><outline title="x" xmlurl='${feed(2)}' /></outline></outline>
+      <outline XMLURL="${feed(3)}?a=1&amp;b=2" type="rss"></outline>
+      <outline text="no feed"/></body></opml>`;
+    expect((await send(device, body)).verdicts().success).toHaveLength(3);
+    expect(await exported(device)).toEqual([feed(1), feed(2), `${feed(3)}?a=1&b=2`]);
+  });
+
+  it('may be empty, as is what somebody without subscriptions exports', async () => {
+    const device = await stack.device(gateway);
+    const { text } = await ask(device, 'GET', '/subscriptions.opml');
+    expect((await send(device, text)).verdicts()).toEqual({ success: [], failure: [] });
+  });
+
+  it.each(['text/x-opml', 'application/opml+xml; charset=UTF-8', 'text/xml', 'application/xml;charset="utf-8"'])(
+    'may be said to be %s',
+    async (type) => {
+      const device = await stack.device(gateway);
+      expect((await send(device, documentOf([feed(1)]), { 'content-type': type })).status).toBe(200);
+    },
+  );
+});
+
+const invalid = { status: 405, message: 'Input could not be validated' };
+
+describe('what is refused with 405, and nothing of it applied', () => {
+  const good = documentOf([feed(1)]);
+  const bytes = (text: string, encoding: BufferEncoding) => new Uint8Array(Buffer.from(text, encoding));
+  it.each<[string, string | Uint8Array<ArrayBuffer>, Record<string, string>]>([
+    ['broken XML', good.replace('</body>', ''), {}],
+    ['a document that was cut off', good.slice(0, -20), {}],
+    ['nothing', '', {}],
+    ['another document', '<rss version="2.0"><channel/></rss>', {}],
+    ['a DTD', good.replace('<opml', '<!DOCTYPE opml [<!ENTITY a "b">]><opml'), {}],
+    ['5,001 feeds', documentOf(feeds(5_001)), {}],
+    ['outlines outside of the body', `<opml><outline xmlUrl="${feed(1)}"/><body/></opml>`, {}],
+    ['UTF-16', bytes(`\ufeff${good}`, 'utf16le'), {}],
+    ['bytes that are no UTF-8', bytes(documentOf(['https://a.example/é']), 'latin1'), {}],
+    ['another encoding, as it says itself', good.replace('UTF-8', 'ISO-8859-1'), {}],
+    ['another encoding, by its type', good, { 'content-type': 'text/xml; charset=iso-8859-1' }],
+    ['another type', good, { 'content-type': 'text/html' }],
+    ['JSON', '{"subscriptions":[]}', { 'content-type': 'application/json' }],
+    ['what is compressed', new Uint8Array(gzipSync(good)), { 'content-encoding': 'gzip' }],
+  ])('%s', async (_, body, headers) => {
+    const device = await stack.device(gateway);
+    const answer = await send(device, body, headers);
+    expect([answer.status, answer.verdicts()]).toEqual([405, errorBody(invalid)]);
+    await expectNothingApplied(device);
+  });
+
+  it('OPML for another operation', async () => {
+    const device = await stack.device(gateway);
+    expect((await ask(device, 'POST', '/subscriptions', { body: good })).status).toBe(405);
+  });
+
+  it('another method, and Allow says which ones there are', async () => {
+    const device = await stack.device(gateway);
+    const put = await ask(device, 'PUT', path, { body: good });
+    const post = await ask(device, 'POST', '/subscriptions.opml', { body: good });
+    expect([put, post].map(({ status, headers }) => [status, headers.get('allow')])).toEqual([
+      [405, 'POST'],
+      [405, 'GET, HEAD'],
+    ]);
+  });
+});
+
+describe('limits', () => {
+  it('more than 2 MiB is 413, one byte less of them is not', async () => {
+    const device = await stack.device(gateway);
+    const padded = (length: number) => documentOf([feed(1)]).padEnd(length, ' ');
+    const answer = await send(device, padded(2_097_153));
+    expect([answer.status, answer.verdicts()]).toEqual([413, errorBody(httpAnswers[413])]);
+    await expectNothingApplied(device);
+    expect((await send(device, padded(2_097_152))).status).toBe(200);
+  });
+
+  it('an answer that would be too large is 413 before anything is applied', async () => {
+    const device = await stack.device(gateway);
+    // Two bytes of JSON for each quotation mark.
+    const outlines = feeds(4_700).map((url) => `<outline xmlUrl='${url}/${'"'.repeat(385)}'/>`);
+    const answer = await send(device, `<opml><body>${outlines.join('')}</body></opml>`);
+    expect([answer.status, answer.verdicts()]).toEqual([413, errorBody(httpAnswers[413])]);
+    await expectNothingApplied(device);
+  });
+
+  it('no credential is 401, before the body counts', async () => {
+    const answers = [
+      await ask(undefined, 'POST', path, { body: 'x'.repeat(3_000_000) }),
+      await ask(undefined, 'GET', '/subscriptions.opml'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([401, 401]);
+  });
+});
+
+describe('a key', () => {
+  it('makes an import take effect once: sent again it gets the first answer, whatever was written since', async () => {
+    const device = await stack.device(gateway);
+    const body = documentOf(feeds(1_500));
+    const first = await send(device, body, { 'idempotency-key': 'k1' });
+    expect(first.status).toBe(200);
+    const [{ guid }] = (await device.send<{ subscriptions: [{ guid: string }] }>('GET', '/subscriptions')).body
+      .subscriptions;
+    await device.send('PATCH', `/subscriptions/${guid}`, { body: { is_subscribed: false } });
+    const again = await send(device, body, { 'idempotency-key': 'k1' });
+    expect([again.status, again.text]).toEqual([200, first.text]);
+    expect(await exported(device)).toHaveLength(1_499);
+  });
+
+  it('with another document is 405, and so is that of another operation', async () => {
+    const device = await stack.device(gateway);
+    await send(device, documentOf([]), { 'idempotency-key': 'k1' });
+    expect((await send(device, documentOf([feed(1)]), { 'idempotency-key': 'k1' })).status).toBe(405);
+    const entries = { subscriptions: [{ feed_url: feed(2) }] };
+    expect((await device.send('POST', '/subscriptions', { body: entries, key: 'k1' })).status).toBe(405);
+    await expectNothingApplied(device);
+  });
+});
+
+describe('an import of which a later write fails', () => {
+  it('is 503 with what was before applied, and sent again with its key it is whole', async () => {
+    const device = await stack.device(gateway);
+    const sent = [...feeds(1_500), 'https://feeds.example/unwilling.xml', ...feeds(2_500).slice(1_500)];
+    const database = new pg.Client({ connectionString: stack.postgres.url });
+    await database.connect();
+    await database.query(
+      `CREATE FUNCTION subscription.unwilling() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = 'admin_shutdown'; END $$;
+       CREATE TRIGGER unwilling BEFORE INSERT ON subscription.subscriptions FOR EACH ROW
+         WHEN (NEW.feed_url LIKE '%unwilling%') EXECUTE FUNCTION subscription.unwilling()`,
+    );
+    const headers = { 'idempotency-key': 'k1' };
+    const failed = await send(device, documentOf(sent), headers);
+    expect([failed.status, failed.verdicts()]).toEqual([503, errorBody(httpAnswers[503])]);
+    expect(Number(failed.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await exported(device)).toEqual(feeds(1_500));
+
+    await database.query('DROP TRIGGER unwilling ON subscription.subscriptions');
+    await database.end();
+    const answer = await send(device, documentOf(sent), headers);
+    expect([answer.status, answer.verdicts().failure]).toEqual([200, []]);
+    expect(answer.verdicts().success.map(({ feed_url: url }) => url)).toEqual(sent);
+    expect(await exported(device)).toEqual(sent);
+  });
+});

@@ -1,0 +1,55 @@
+// A podcast app on the SDK (libs/client): works offline, and is the same on every device once it has synced. After
+// `npm run build`, with `npm start` in another window:
+//   node docs/examples/player.mjs phone.json subscribe https://podnews.net/rss
+//   node docs/examples/player.mjs phone.json play https://podnews.net/rss episode-1 90
+//   node docs/examples/player.mjs phone.json watch            shows what changes, here and elsewhere, until Ctrl+C
+// The first one signs in: it shows a link and a code. With TOKEN (`npm run -s token -- ann`) nobody has to. API is where the server is.
+// An app of your own imports from 'podcast-sync-client' and 'podcast-sync-client/file'.
+import { ApiError, createApi, SignIn, SyncClient } from '#client';
+import { fileStore } from '#client/file';
+
+const { API = 'http://127.0.0.1:3000', TOKEN } = process.env;
+const [file = 'player.json', command = 'watch', feed, episode, seconds] = process.argv.slice(2);
+
+const store = fileStore(file);
+const signIn = new SignIn({ api: API, store, clientName: 'Example player' });
+const api = createApi({ baseUrl: API, token: TOKEN ? () => TOKEN : signIn.token });
+const client = new SyncClient({ api, store });
+
+client.onFailure(({ code, message, podcast }) => console.error(`Refused (${code}): ${message}, ${podcast}`));
+client.onError((error) => console.error(`Not synced: ${error.message}`));
+
+if (!TOKEN && !(await signIn.isSignedIn())) {
+  await signIn.device(({ user_code, verification_uri }) =>
+    console.log(`Open ${verification_uri} and enter ${user_code}`),
+  );
+}
+
+/** What this device knows, one line for each podcast and episode. */
+async function show() {
+  for (const { guid, feed_url, is_subscribed, pending } of await client.subscriptions()) {
+    console.log(`${is_subscribed ? '●' : '○'} ${feed_url}${pending ? ' (not sent yet)' : ''}`);
+    for (const { title, episode_guid, playback_position: position } of await client.episodes(guid)) {
+      console.log(`    ${title || episode_guid}: ${position?.value ?? 0} s`);
+    }
+  }
+}
+
+if (command === 'watch') {
+  let shown = Promise.resolve();
+  client.onChange(() => (shown = shown.then(show)));
+  client.start();
+  process.once('SIGINT', () => void client.stop());
+} else {
+  if (command === 'subscribe') await client.subscribe(feed);
+  if (command === 'unsubscribe') await client.unsubscribe(await client.subscribe(feed));
+  if (command === 'play') {
+    await client.setPosition(await client.subscribe(feed), { episode_guid: episode }, Number(seconds));
+  }
+  // Without a network everything is kept, and goes out with the next command.
+  await client.sync().catch((error) => {
+    if (!(error instanceof ApiError)) throw error;
+    console.error(`Not synced: ${error.message}`);
+  });
+  await show();
+}

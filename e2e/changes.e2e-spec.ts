@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { Follower } from './follower.js';
+import { errorBody } from './http.js';
+import { feed, numbers } from './samples.js';
+import { User } from './user.js';
+
+const epoch = '1970-01-01T00:00:00.000Z';
+
+describe('GET /changes', () => {
+  test('tells every device of a user where the clock is, at first and after each change, and no other user', async () => {
+    const [ann, bob] = [await User.fresh(), await User.fresh()];
+    const devices = [await Follower.of(ann), await Follower.of(ann, '/v1/changes')];
+    const stranger = await Follower.of(bob);
+    for (const { stamps } of devices) expect(stamps).toEqual([epoch]);
+    for (const n of numbers(3)) {
+      await ann.subscribed(feed(n));
+      const { sync } = await ann.subscriptions();
+      for (const device of devices) await device.knows(sync);
+    }
+    const late = await Follower.of(ann);
+    expect(late.stamps).toEqual([(await ann.subscriptions()).sync]);
+    for (const { stamps } of devices) expect(stamps).toEqual([...new Set(stamps)].sort());
+    expect(stranger.stamps).toEqual([epoch]);
+    for (const follower of [...devices, stranger, late]) follower.leave();
+  });
+
+  test('needs the credential of a reader, as every request does', async () => {
+    const writer = await User.fresh({ scope: 'write:subscriptions' });
+    expect(await writer.get('/changes')).toMatchObject({ status: 401, body: errorBody(401) });
+    expect(await writer.send('GET', '/changes', { token: 'x' })).toMatchObject({ status: 401 });
+    expect(await (await User.fresh()).post('/changes', {})).toMatchObject({ status: 405, body: errorBody(405) });
+  });
+
+  test('is its headers alone for HEAD', async () => {
+    const { status, headers, text } = await (await User.fresh()).send('HEAD', '/changes');
+    expect([status, headers.get('content-type'), headers.get('cache-control'), text]).toEqual([
+      200,
+      'text/event-stream',
+      'no-store',
+      '',
+    ]);
+  });
+});

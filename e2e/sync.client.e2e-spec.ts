@@ -1,0 +1,245 @@
+import { type Api, createApi, memoryStore, SyncClient, type SyncFailure, type Value } from '#client';
+import { describe, expect, test } from 'vitest';
+import { eventually } from './eventually.js';
+import { newGuid, numbers } from './samples.js';
+import { baseUrl, token } from './stack.js';
+
+// What SyncClient promises, one example each; sync.model.e2e-spec.ts walks through all of it at once.
+
+type Fetch = typeof fetch;
+interface Device {
+  client: SyncClient;
+  api: Api;
+  failures: SyncFailure[];
+  kept: Map<string, Value>;
+}
+
+/** Devices of one person. @returns what makes the next one. */
+async function person() {
+  const credential = await token();
+  return ({ through = fetch, clock = Date.now }: { through?: Fetch; clock?: () => number } = {}): Device => {
+    const api = createApi({ baseUrl, token: () => credential, fetch: through, clock, retries: 0 });
+    const kept = new Map<string, Value>();
+    const client = new SyncClient({ api, store: memoryStore(kept), clock });
+    const failures: SyncFailure[] = [];
+    client.onFailure((failure) => failures.push(failure));
+    return { client, api, failures, kept };
+  };
+}
+
+const feed = 'https://a.example/feed';
+const guids = async ({ client }: Device) => (await client.subscriptions()).map((row) => row.guid);
+const positions = async ({ client }: Device) =>
+  (await client.episodes()).map((row) => row.playback_position?.value).sort();
+
+/** The requests of a device, and what happens to them. */
+function wire(happens: (url: string, init: RequestInit, go: () => Promise<Response>) => Promise<Response>) {
+  const sent: { method: string; path: string; key: string; body: string }[] = [];
+  const through: Fetch = (input, init = {}) => {
+    const url = String(input);
+    const key = new Headers(init.headers).get('idempotency-key') ?? '';
+    sent.push({ method: init.method ?? '', path: new URL(url).pathname, key, body: String(init.body ?? '') });
+    return happens(url, init, () => fetch(url, init));
+  };
+  return { sent, through };
+}
+
+describe('a batch', () => {
+  test('is sent again with the same bytes and key, also after it took effect, and the next one has another key', async () => {
+    const device = await person();
+    let isLost = true;
+    const { sent, through } = wire(async (_url, init, go) => {
+      const answer = await go();
+      if (init.method === 'POST' && isLost) throw new TypeError('lost');
+      return answer;
+    });
+    const phone = device({ through });
+    const podcast = await phone.client.subscribe(feed);
+    await expect(phone.client.sync()).rejects.toMatchObject({ code: 'network' });
+    // What happens meanwhile is not part of it.
+    await phone.client.setPosition(podcast, { episode_guid: 'one' }, 1);
+    isLost = false;
+    await phone.client.sync();
+    const posts = sent.filter(({ method }) => method === 'POST');
+    expect(posts.map(({ path }) => path)).toEqual(['/subscriptions', '/subscriptions', '/episodes']);
+    expect(posts[0]).toEqual(posts[1]);
+    expect(posts[2]?.key).not.toBe(posts[0]?.key);
+  });
+
+  test('has the latest of each field: a thousand positions of an episode are one entry', async () => {
+    const { sent, through } = wire((_url, _init, go) => go());
+    const phone = (await person())({ through });
+    const podcast = await phone.client.subscribe(feed);
+    for (const n of numbers(1_000)) await phone.client.setPosition(podcast, { episode_guid: 'one' }, n);
+    await phone.client.sync();
+    const uploads = sent.filter(({ path, method }) => path === '/episodes' && method === 'POST');
+    expect(uploads.map(({ body }) => (JSON.parse(body) as { episodes: unknown[] }).episodes.length)).toEqual([1]);
+    expect(await positions(phone)).toEqual([numbers(1_000).at(-1)]);
+  });
+
+  test('that is refused as a whole is sent in halves, until only what is wrong is left out', async () => {
+    const { through } = wire((_url, init, go) =>
+      String(init.body).includes('poison') ? Promise.resolve(new Response('', { status: 405 })) : go(),
+    );
+    const phone = (await person())({ through });
+    const podcast = await phone.client.subscribe(feed);
+    for (const n of numbers(5)) await phone.client.setPosition(podcast, { episode_guid: `e${n}` }, n);
+    await phone.client.setPosition(podcast, { episode_guid: 'poison' }, 9);
+    await phone.client.sync();
+    expect(phone.failures).toMatchObject([{ kind: 'episode', code: 'invalid', podcast }]);
+    expect(await positions(phone)).toEqual(numbers(5));
+  });
+
+  test('of any number of changes arrives as a whole', async () => {
+    const device = await person();
+    const [phone, laptop] = [device(), device()];
+    const podcast = await phone.client.subscribe(feed);
+    for (const n of numbers(300)) await phone.client.setPosition(podcast, { episode_guid: `e${n}` }, 7);
+    await phone.client.sync();
+    await laptop.client.sync();
+    expect(await positions(laptop)).toEqual(numbers(300).map(() => 7));
+  });
+});
+
+test('what the server will never accept leaves the queue and is told by its code', async () => {
+  const phone = (await person())();
+  await phone.client.subscribe('nothing');
+  await phone.client.setPosition(newGuid(), { episode_guid: 'one' }, 1);
+  await phone.client.subscribe(feed);
+  await phone.client.sync();
+  expect(phone.failures.map(({ kind, code }) => [kind, code])).toEqual([
+    ['subscription', 'invalid_url'],
+    ['episode', 'unknown_subscription'],
+  ]);
+  expect((await phone.client.subscriptions()).map((row) => row.feed_url)).toEqual([feed]);
+  expect(await phone.client.episodes()).toEqual([]);
+});
+
+describe('what happens to a subscription elsewhere', () => {
+  test('a new guid is known here, and what was done by the old one counts', async () => {
+    const phone = (await person())();
+    const old = await phone.client.subscribe(feed);
+    await phone.client.sync();
+    const guid = newGuid();
+    await phone.api.updateSubscription(old, { new_guid: guid });
+    await phone.client.setPosition(old, { episode_guid: 'one' }, 5);
+    await phone.client.sync();
+    expect([await guids(phone), await positions(phone)]).toEqual([[guid], [5]]);
+    await phone.client.setPosition(old, { episode_guid: 'one' }, 6);
+    expect((await phone.client.episodes(old)).map((row) => [row.podcast_guid, row.playback_position?.value])).toEqual([
+      [guid, 6],
+    ]);
+  });
+
+  test('a merge leaves one of two, with the episodes of both', async () => {
+    const phone = (await person())();
+    const [one, other] = [await phone.client.subscribe(feed), await phone.client.subscribe(`${feed}/2`)];
+    await phone.client.setPosition(one, { episode_guid: 'shared' }, 1);
+    await phone.client.setPosition(other, { episode_guid: 'shared' }, 2);
+    await phone.client.setPosition(other, { episode_guid: 'own' }, 3);
+    await phone.client.sync();
+    await phone.api.updateSubscription(one, { new_guid: other });
+    await phone.client.unsubscribe(other);
+    await phone.client.sync();
+    expect(await phone.client.subscriptions()).toMatchObject([{ is_subscribed: false, pending: false }]);
+    expect(await positions(phone)).toEqual([2, 3]);
+  });
+
+  test('a deletion takes its episodes along, and nothing waits for it any more', async () => {
+    const phone = (await person())();
+    const podcast = await phone.client.subscribe(feed);
+    await phone.client.setPosition(podcast, { episode_guid: 'one' }, 5);
+    await phone.client.sync();
+    await phone.client.delete(podcast);
+    expect(await guids(phone)).toEqual([]);
+    await eventually(async () => {
+      await phone.client.sync();
+      expect([await guids(phone), await phone.client.episodes()]).toEqual([[], []]);
+    });
+    await phone.client.unsubscribe(podcast);
+    await phone.client.delete(podcast);
+    await phone.client.sync();
+    expect([...phone.kept.keys()].filter((key) => /^(change|batch|done)/.test(key))).toEqual([]);
+    expect(phone.failures).toEqual([]);
+  });
+
+  test('two feeds that are one for the server are one here, by either guid', async () => {
+    const device = await person();
+    const [phone, laptop] = [device(), device()];
+    const guid = await phone.client.subscribe(feed, { guid: newGuid() });
+    await phone.client.sync();
+    const derived = await laptop.client.subscribe(feed.replace('https', 'http'));
+    await laptop.client.setPosition(derived, { episode_guid: 'one' }, 5);
+    await laptop.client.sync();
+    expect([await guids(laptop), (await laptop.client.episodes(derived)).length]).toEqual([[guid], 1]);
+    await laptop.client.unsubscribe(derived);
+    await laptop.client.sync();
+    await phone.client.sync();
+    expect(await phone.client.subscriptions()).toMatchObject([{ guid, is_subscribed: false }]);
+  });
+});
+
+test('a device whose clock is a day ahead does not win for ever, nor does one that is behind lose', async () => {
+  const device = await person();
+  const day = 86_400_000;
+  const [ahead, behind] = [device({ clock: () => Date.now() + day }), device({ clock: () => Date.now() - day })];
+  const podcast = await ahead.client.subscribe(feed);
+  await ahead.client.setPosition(podcast, { episode_guid: 'one' }, 1);
+  await ahead.client.sync();
+  await behind.client.sync();
+  await behind.client.setPosition(podcast, { episode_guid: 'one' }, 2);
+  await behind.client.sync();
+  await ahead.client.sync();
+  expect([await positions(ahead), await positions(behind)]).toEqual([[2], [2]]);
+});
+
+describe('a client that was started', () => {
+  test('sends what is done here, and hears at once what is done elsewhere', async () => {
+    const device = await person();
+    const [phone, laptop] = [device(), device()];
+    phone.client.start();
+    laptop.client.start();
+    try {
+      const podcast = await phone.client.subscribe(feed);
+      await eventually(async () => expect(await guids(laptop)).toEqual([podcast]));
+      await laptop.client.setPosition(podcast, { episode_guid: 'one' }, 5);
+      await eventually(async () => expect(await positions(phone)).toEqual([5]));
+    } finally {
+      await Promise.all([phone.client.stop(), laptop.client.stop()]);
+    }
+  });
+
+  test('goes on after a stream and a network that fail', async () => {
+    const device = await person();
+    let isAway = true;
+    const { sent, through } = wire((_url, _init, go) => (isAway ? Promise.reject(new TypeError('away')) : go()));
+    const phone = device({ through });
+    const errors: unknown[] = [];
+    phone.client.onError((error) => errors.push(error));
+    phone.client.start();
+    try {
+      await eventually(async () => expect(sent.length).toBeGreaterThan(2));
+      expect(errors[0]).toMatchObject({ code: 'network' });
+      isAway = false;
+      const laptop = device();
+      const podcast = await laptop.client.subscribe(feed);
+      await laptop.client.sync();
+      await eventually(async () => expect(await guids(phone)).toEqual([podcast]));
+    } finally {
+      await phone.client.stop();
+    }
+  });
+
+  test('does without a stream where the server has none, and stops at once', async () => {
+    const { sent, through } = wire((url, _init, go) =>
+      url.endsWith('/changes') ? Promise.resolve(new Response('', { status: 404 })) : go(),
+    );
+    const phone = (await person())({ through });
+    phone.client.start();
+    const podcast = await phone.client.subscribe(feed);
+    await eventually(async () => expect((await phone.api.listSubscriptions()).total).toBe(1));
+    await phone.client.stop();
+    expect(await guids(phone)).toEqual([podcast]);
+    expect(sent.filter(({ path }) => path === '/changes')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,256 @@
+import fc from 'fast-check';
+import { createApi, memoryStore, SyncClient, type Store, type SyncFailure, type Value } from '#client';
+import { expect, test } from 'vitest';
+import { eventually } from './eventually.js';
+import { baseUrl, token } from './stack.js';
+
+// The SDK's SyncClient against the system: devices that go offline, crash anywhere and come back in any order.
+
+/** Where a device ends for good: everything that it still does after that fails, as that of a dead process. */
+class Power {
+  private steps = Infinity;
+  private isOff = false;
+
+  /** Lets it crash after so many more steps. */
+  failAfter(steps: number): void {
+    this.steps = steps;
+  }
+
+  /** A step that took place may be one that its caller never hears of. */
+  async step<T>(run: () => Promise<T>): Promise<T> {
+    this.check();
+    const result = await run();
+    this.check();
+    return result;
+  }
+
+  private check(): void {
+    if (this.isOff || this.steps-- <= 0) {
+      this.isOff = true;
+      throw new Error('The device has crashed');
+    }
+  }
+}
+
+let last = 0;
+/** The right time. No two acts are of the same millisecond, as then either may stand. */
+const clock = () => (last = Math.max(last + 1, Date.now()));
+
+class Device {
+  readonly kept = new Map<string, Value>();
+  readonly failures: SyncFailure[] = [];
+  private power = new Power();
+  private isOnline = true;
+  client: SyncClient;
+
+  constructor(private readonly credential: string) {
+    this.client = this.started();
+  }
+
+  /** A new process on what the last one kept. */
+  private started(): SyncClient {
+    const power = (this.power = new Power());
+    const memory = memoryStore(this.kept);
+    const store: Store = {
+      get: (key) => power.step(() => memory.get(key)),
+      list: (prefix) => power.step(() => memory.list(prefix)),
+      write: (writes) => power.step(() => memory.write(writes)),
+      alone: memory.alone,
+    };
+    const online: typeof fetch = async (input, init) => {
+      if (!this.isOnline) throw new TypeError('offline');
+      return power.step(() => fetch(input, init));
+    };
+    const api = createApi({ baseUrl, token: () => this.credential, fetch: online, retries: 0 });
+    const client = new SyncClient({ api, store, clock });
+    client.onFailure((failure) => this.failures.push(failure));
+    return client;
+  }
+
+  /** Does something and crashes meanwhile, after so many steps; whether it had done it before. */
+  async crashing(steps: number, run: (client: SyncClient) => Promise<unknown>): Promise<boolean> {
+    this.power.failAfter(steps);
+    const done = await run(this.client).then(
+      () => true,
+      () => false,
+    );
+    this.client = this.started();
+    return done;
+  }
+
+  async offline(run: (client: SyncClient) => Promise<unknown>): Promise<void> {
+    this.isOnline = false;
+    await run(this.client).catch(() => {});
+    this.isOnline = true;
+  }
+
+  /** Everything that it shows, comparable. */
+  async shown(): Promise<unknown> {
+    const subscriptions = await this.client.subscriptions();
+    const episodes = await this.client.episodes();
+    return {
+      subscriptions: subscriptions.toSorted((one, other) => (one.guid < other.guid ? -1 : 1)),
+      episodes: episodes.toSorted((one, other) => (one.sync_id < other.sync_id ? -1 : 1)),
+    };
+  }
+}
+
+/** What a device does: to the `feed`th feed or its `episode`th episode. */
+type Identifiers = 'guid' | 'file' | 'both';
+type Act =
+  | { kind: 'subscribe' | 'unsubscribe' | 'delete' | 'declare' | 'move'; feed: number }
+  | { kind: 'play'; feed: number; episode: number; seconds: number; by: Identifiers }
+  | { kind: 'favourite'; feed: number; episode: number; favourite: boolean }
+  | { kind: 'sync' };
+interface Step {
+  device: number;
+  act: Act;
+  /** After how many steps of the store and the network it crashes. */
+  crash: number | undefined;
+  offline: boolean;
+}
+
+const feeds = ['https://a.example/feed', 'http://a.example/feed', 'https://b.example/feed', 'https://c.example/feed'];
+const declared = (feed: number) => `00000000-0000-4000-8000-00000000000${feed}`;
+const feed = fc.nat(feeds.length - 1);
+const episode = fc.nat(2);
+const act: fc.Arbitrary<Act> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('subscribe', 'unsubscribe'), feed }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('delete', 'declare', 'move'), feed }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('play'),
+      feed,
+      episode,
+      seconds: fc.nat(9_999),
+      by: fc.constantFrom('guid', 'file', 'both'),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('favourite'), feed, episode, favourite: fc.boolean() }) },
+  { weight: 5, arbitrary: fc.constant({ kind: 'sync' }) },
+) as fc.Arbitrary<Act>;
+const step: fc.Arbitrary<Step> = fc.record({
+  device: fc.nat(2),
+  act,
+  crash: fc.option(fc.nat(40), { nil: undefined, freq: 3 }),
+  offline: fc.boolean(),
+});
+
+function facts(feedNumber: number, n: number, by: Identifiers) {
+  const url = { enclosure_url: `https://files.example/${feedNumber}/${n}.mp3` };
+  const guid = { episode_guid: `episode-${feedNumber}-${n}` };
+  return { ...(by !== 'file' && guid), ...(by !== 'guid' && url) };
+}
+
+/** The guid by which a device knows a feed. */
+async function guidOf(client: SyncClient, feedNumber: number): Promise<string> {
+  const url = feeds[feedNumber] ?? '';
+  const found = (await client.subscriptions()).find((row) => row.feed_url === url);
+  return found?.guid ?? client.subscribe(url);
+}
+
+async function perform(client: SyncClient, what: Act): Promise<void> {
+  if (what.kind === 'sync') return client.sync();
+  const url = feeds[what.feed] ?? '';
+  if (what.kind === 'subscribe') return void (await client.subscribe(url));
+  if (what.kind === 'declare') return void (await client.subscribe(url, { guid: declared(what.feed) }));
+  if (what.kind === 'move') return void (await client.subscribe(`${url}/moved`, { guid: declared(what.feed) }));
+  const guid = await guidOf(client, what.feed);
+  if (what.kind === 'unsubscribe') return client.unsubscribe(guid);
+  if (what.kind === 'delete') return client.delete(guid);
+  if (what.kind === 'play')
+    return void (await client.setPosition(guid, facts(what.feed, what.episode, what.by), what.seconds));
+  else if (what.kind === 'favourite')
+    await client.setEpisode(guid, facts(what.feed, what.episode, 'both'), { favorite_status: what.favourite });
+}
+
+/** What the server has, as a device that begins anew shows it. */
+async function truth(credential: string): Promise<unknown> {
+  const device = new Device(credential);
+  await device.client.sync();
+  return device.shown();
+}
+
+async function walk(devices: Device[], steps: readonly Step[]): Promise<void> {
+  for (const { device: n, act: what, crash, offline } of steps) {
+    const device = devices[n] as Device;
+    if (crash !== undefined) await device.crashing(crash, (client) => perform(client, what));
+    else if (offline) await device.offline((client) => perform(client, what));
+    else await perform(device.client, what);
+  }
+}
+
+/** All come back; deletions take the server some time, so they ask until nothing moves any more. */
+async function comeBack(credential: string, devices: readonly Device[]): Promise<void> {
+  const api = createApi({ baseUrl, token: () => credential });
+  for (const device of devices) await device.client.sync();
+  await eventually(async () => {
+    const before = (await api.listSubscriptions()).syncTimestamp;
+    for (const device of devices) await device.client.sync();
+    expect((await api.listSubscriptions()).syncTimestamp).toBe(before);
+    const states = await Promise.all(devices.map((device) => device.shown()));
+    const expected = await truth(credential);
+    for (const state of states) expect(state).toEqual(expected);
+  });
+}
+
+const numRuns = process.env['TEST_FULL'] ? 400 : 10;
+
+test('devices that go offline, crash anywhere and come back in any order end in the same state as the server', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
+      const credential = await token();
+      const devices = [new Device(credential), new Device(credential), new Device(credential)];
+      await walk(devices, steps);
+      await comeBack(credential, devices);
+      for (const device of devices)
+        expect([...device.kept.keys()].filter((key) => /^(change|batch|done)/.test(key))).toEqual([]);
+    }),
+    { numRuns },
+  );
+}, 900_000);
+
+test('the latest change of each field stands that any device has answered for', async () => {
+  const calm = step.filter(({ act: { kind } }) => kind === 'play' || kind === 'favourite' || kind === 'sync');
+  await fc.assert(
+    fc.asyncProperty(fc.array(calm, { minLength: 5, maxLength: 30 }), async (steps) => {
+      const credential = await token();
+      const devices = [new Device(credential), new Device(credential), new Device(credential)];
+      const [first] = devices as [Device];
+      for (const url of feeds.slice(1)) await first.client.subscribe(url);
+      for (const device of devices) await device.client.sync();
+      // What was being done when a device crashed may or may not be.
+      const wanted = new Map<string, unknown[]>();
+      for (const { device: n, act: what, crash, offline } of steps) {
+        const device = devices[n] as Device;
+        if ('feed' in what && what.feed === 0) continue;
+        let done = true;
+        if (crash !== undefined) done = await device.crashing(crash, (client) => perform(client, what));
+        else if (offline) await device.offline((client) => perform(client, what));
+        else await perform(device.client, what);
+        if (what.kind !== 'play' && what.kind !== 'favourite') continue;
+        const name = `${what.kind} ${what.feed}/${what.episode}`;
+        const value = what.kind === 'play' ? what.seconds : what.favourite;
+        wanted.set(name, done ? [value] : [...(wanted.get(name) ?? [undefined]), value]);
+      }
+      await comeBack(credential, devices);
+      const episodes = await first.client.episodes();
+      for (const [name, values] of wanted) {
+        const [, kind, feedNumber, n] = /^(\w+) (\d)\/(\d)$/.exec(name) ?? [];
+        const { episode_guid, enclosure_url } = facts(Number(feedNumber), Number(n), 'both');
+        const found = episodes.filter(
+          (row) => row.episode_guid === episode_guid || row.enclosure_url === enclosure_url,
+        );
+        const states = found.map((row) => (kind === 'play' ? row.playback_position : row.favorite_status)?.value);
+        expect(values).toEqual(expect.arrayContaining(states.length > 0 ? [latest(states, values)] : [undefined]));
+      }
+      for (const device of devices) expect(device.failures).toEqual([]);
+    }),
+    { numRuns },
+  );
+}, 900_000);
+
+function latest(states: unknown[], values: unknown[]): unknown {
+  return states.find((state) => values.includes(state)) ?? states[0];
+}

@@ -1,0 +1,60 @@
+// The guid of a feed that declares none, as the server derives it (docs/interface.md, "Guids"): so a feed has its guid
+// before there is a network. SHA-1 by hand, as browsers have it on pages of https only.
+
+/** The namespace of podcast guids (podcast namespace, `podcast:guid`), `ead4c236-bf58-58c6-a2c6-a6b28d128cb6`. */
+const namespace = [0xea, 0xd4, 0xc2, 0x36, 0xbf, 0x58, 0x58, 0xc6, 0xa2, 0xc6, 0xa6, 0xb2, 0x8d, 0x12, 0x8c, 0xb6];
+
+/** UUIDv5 of a URL without its scheme and trailing slashes. */
+export function podcastGuid(feedUrl: string): string {
+  const name = feedUrl.replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
+  let end = name.length;
+  while (name[end - 1] === '/') end -= 1;
+  const hash = sha1(Uint8Array.from([...namespace, ...new TextEncoder().encode(name.slice(0, end))]));
+  hash[6] = ((hash[6] as number) & 0x0f) | 0x50;
+  hash[8] = ((hash[8] as number) & 0x3f) | 0x80;
+  return uuidOf(hash);
+}
+
+/** The first 16 bytes as a UUID. */
+export function uuidOf(bytes: Uint8Array): string {
+  const hex = [...bytes.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** FIPS 180-4, 6.1. */
+function sha1(message: Uint8Array): Uint8Array {
+  const blocks = Math.ceil((message.length + 9) / 64);
+  const padded = new Uint8Array(blocks * 64);
+  padded.set(message);
+  padded[message.length] = 0x80;
+  const view = new DataView(padded.buffer);
+  view.setUint32(padded.length - 8, Math.floor(message.length / 0x2000_0000));
+  view.setUint32(padded.length - 4, (message.length << 3) >>> 0);
+  const state = new Uint32Array([0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0]);
+  const words = new Uint32Array(80);
+  for (let block = 0; block < blocks; block++) {
+    for (let n = 0; n < 16; n++) words[n] = view.getUint32(block * 64 + n * 4);
+    for (let n = 16; n < 80; n++)
+      words[n] = rotated(at(words, n - 3) ^ at(words, n - 8) ^ at(words, n - 14) ^ at(words, n - 16), 1);
+    let [a, b, c, d, e] = [...state] as [number, number, number, number, number];
+    for (let n = 0; n < 80; n++) {
+      const [mixed, constant] = round(n, b, c, d);
+      const next = (rotated(a, 5) + mixed + e + constant + at(words, n)) >>> 0;
+      [a, b, c, d, e] = [next, a, rotated(b, 30), c, d];
+    }
+    for (const [n, value] of [a, b, c, d, e].entries()) state[n] = at(state, n) + value;
+  }
+  const hash = new DataView(new ArrayBuffer(20));
+  for (const [n, word] of state.entries()) hash.setUint32(n * 4, word);
+  return new Uint8Array(hash.buffer);
+}
+
+function round(n: number, b: number, c: number, d: number): [mixed: number, constant: number] {
+  if (n < 20) return [(b & c) | (~b & d), 0x5a827999];
+  if (n < 40) return [b ^ c ^ d, 0x6ed9eba1];
+  if (n < 60) return [(b & c) | (b & d) | (c & d), 0x8f1bbcdc];
+  return [b ^ c ^ d, 0xca62c1d6];
+}
+
+const rotated = (word: number, by: number) => ((word << by) | (word >>> (32 - by))) >>> 0;
+const at = (words: Uint32Array, n: number) => words[n] as number;

@@ -1,0 +1,219 @@
+import type { Api } from './api.js';
+import { currentGuid } from './changing.js';
+import { ApiError } from './errors.js';
+import {
+  type Batch,
+  bothEpisodes,
+  type EpisodeChange,
+  isSame,
+  keys,
+  type KnownSubscription,
+  laterSubscription,
+  type Meta,
+  type SubscriptionChange,
+} from './records.js';
+import type { Store, Value } from './store.js';
+import type { Episode, Subscription } from './wire.js';
+
+/** How often a pull counts again because something was written meanwhile; the next one goes on. */
+const mostCounts = 3;
+
+const perPage = 250;
+
+/** Reads what has changed on the server into a store. Only one at a time may run on a store. */
+export class Pull {
+  constructor(
+    private readonly api: Api,
+    private readonly store: Store,
+    private readonly signal: AbortSignal | undefined,
+  ) {}
+
+  /** @throws ApiError; then the next one begins where the last complete one ended. */
+  async run(): Promise<void> {
+    // Their effect is in what is read from now on.
+    const done = (await this.store.list(keys.done(''))) as [string, Batch][];
+    for (let count = 0; ; count++) {
+      await this.subscriptions();
+      await this.episodes();
+      const { doubt } = await this.meta();
+      if (!doubt || (await this.counted()) || count >= mostCounts) break;
+    }
+    const subscribed = done.filter(([, { kind }]) => kind === 'subscribe').flatMap(([, { changes }]) => changes);
+    for (const [, change] of subscribed) await this.resolve((change as SubscriptionChange).guid);
+    if (done.length > 0) await this.write(new Map(done.map(([key]) => [key, undefined])));
+  }
+
+  /** What was subscribed to by a guid derived from its URL may be known by another one, which no list tells. */
+  private async resolve(guid: string): Promise<void> {
+    if (await this.store.get(keys.subscription(await currentGuid(this.store, guid)))) return;
+    try {
+      const { new_guid: current } = await this.api.getSubscription(guid, { signal: this.signal });
+      if (current === undefined || current === guid) return;
+      await this.store.alone('state', async () => {
+        const writes = new Map<string, Value | undefined>();
+        await this.rename(guid, current, writes);
+        await this.store.write(writes);
+      });
+    } catch (error) {
+      // Refused, or deleted since.
+      if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted')) throw error;
+    }
+  }
+
+  private async meta(): Promise<Meta> {
+    return ((await this.store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, doubt: false };
+  }
+
+  /** Subscriptions are few: they are read to the end and then kept with their stamp, all or nothing. */
+  private async subscriptions(): Promise<void> {
+    const since = (await this.meta()).subscriptions;
+    const rows: Subscription[] = [];
+    let stamp: string | undefined;
+    for await (const page of this.api.subscriptions({ since, perPage }, { signal: this.signal })) {
+      stamp ??= page.syncTimestamp;
+      rows.push(...page.subscriptions);
+    }
+    await this.store.alone('state', async () => {
+      const writes = new Map<string, Value | undefined>();
+      for (const row of rows) await this.applySubscription(row, writes);
+      const meta = await this.meta();
+      const next = {
+        ...meta,
+        subscriptions: stamp,
+        offset: this.api.clockOffset,
+        doubt: meta.doubt || rows.length > 0,
+      };
+      writes.set(keys.meta, next);
+      await this.store.write(writes);
+    });
+  }
+
+  private async applySubscription(row: Subscription, writes: Map<string, Value | undefined>): Promise<void> {
+    const { guid: former, new_guid: guid = former, feed_url, is_subscribed, deleted } = row;
+    if (guid !== former) await this.rename(former, guid, writes);
+    writes.set(keys.alias(guid), undefined);
+    const known: KnownSubscription = { guid, feed_url, is_subscribed };
+    writes.set(keys.subscription(guid), deleted === undefined ? known : undefined);
+    if (deleted === undefined) return;
+    for (const [key] of await this.store.list(keys.episodesOf(guid))) writes.set(key, undefined);
+    for (const key of writes.keys()) if (key.startsWith(keys.episodesOf(guid))) writes.set(key, undefined);
+  }
+
+  /**
+   * A subscription has another guid, or was merged into another one: what is known and what waits of it goes along.
+   * Which episodes became one is for {@link counted} to see.
+   */
+  private async rename(former: string, guid: string, writes: Map<string, Value | undefined>): Promise<void> {
+    writes.set(keys.subscription(former), undefined);
+    writes.set(keys.alias(former), { guid });
+    const aliases = (await this.store.list(keys.alias(''))) as [string, { guid: string }][];
+    for (const [key, alias] of aliases) if (alias.guid === former) writes.set(key, { guid });
+    for (const [key, value] of await this.store.list(keys.episodesOf(former))) {
+      const episode = { ...(value as Episode), podcast_guid: guid };
+      const moved = keys.episode(guid, episode.sync_id);
+      writes.set(key, undefined);
+      // One that is there already was read later.
+      if (!writes.get(moved) && !(await this.store.get(moved))) writes.set(moved, episode);
+    }
+    const wanted = (await this.store.get(keys.subscriptionChange(former))) as SubscriptionChange | undefined;
+    if (wanted) {
+      const key = keys.subscriptionChange(guid);
+      const other = ((writes.get(key) ?? (await this.store.get(key))) as SubscriptionChange | undefined) ?? wanted;
+      writes.set(keys.subscriptionChange(former), undefined);
+      writes.set(key, { ...laterSubscription(other, wanted), guid });
+    }
+    for (const [key, value] of await this.store.list(keys.episodeChange(former, ''))) {
+      const change = value as EpisodeChange;
+      const moved = keys.episodeChange(guid, change.facts.sync_id);
+      const other = (writes.get(moved) ?? (await this.store.get(moved))) as EpisodeChange | undefined;
+      writes.set(key, undefined);
+      writes.set(moved, { ...(other ? bothEpisodes(other, change) : change), podcast_guid: guid });
+    }
+  }
+
+  /** Episodes are many: each page is kept as it comes, and the stamp after the last one. */
+  private async episodes(): Promise<void> {
+    const since = (await this.meta()).episodes;
+    let stamp: string | undefined;
+    for await (const page of this.api.episodes({ since, perPage }, { signal: this.signal })) {
+      stamp ??= page.syncTimestamp;
+      await this.store.alone('state', () => this.keep(page.episodes, since !== undefined));
+    }
+    await this.setMeta({ episodes: stamp });
+  }
+
+  /** @param some whether they are changes to what is kept, and not all that there is. */
+  private async keep(episodes: readonly Episode[], some: boolean): Promise<void> {
+    const writes = new Map<string, Value | undefined>();
+    for (const episode of episodes) writes.set(keys.episode(episode.podcast_guid, episode.sync_id), episode);
+    if (some && (await this.isDoubtful(episodes))) writes.set(keys.meta, { ...(await this.meta()), doubt: true });
+    await this.store.write(writes);
+  }
+
+  /**
+   * Where two episodes became one the server says nothing of the one that went. And an episode of a subscription that is not
+   * known is newer than the list of subscriptions.
+   */
+  private async isDoubtful(episodes: readonly Episode[]): Promise<boolean> {
+    for (const podcast of new Set(episodes.map((episode) => episode.podcast_guid))) {
+      if (!(await this.store.get(keys.subscription(podcast)))) return true;
+      const rows = (await this.store.list(keys.episodesOf(podcast))) as [string, Episode][];
+      const changed = episodes.filter(({ podcast_guid }) => podcast_guid === podcast);
+      const mayBeTwo = changed.some((episode) =>
+        rows.some(([, row]) => row.sync_id !== episode.sync_id && mayBeOne(row, episode)),
+      );
+      if (mayBeTwo) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Whether just those episodes are kept that the server has. All that it has are kept, as it says what is new; what went in
+   * a merge or with a subscription that is back it does not say. So the numbers tell, and only where they differ is everything
+   * read anew.
+   */
+  private async counted(): Promise<boolean> {
+    const meta = await this.meta();
+    const { total, syncTimestamp } = await this.api.listEpisodes({ perPage: 1 }, { signal: this.signal });
+    if (syncTimestamp !== meta.subscriptions || syncTimestamp !== meta.episodes) return false;
+    if ((await this.store.list('episode/')).length === total) {
+      await this.setMeta({ doubt: false });
+      return true;
+    }
+    await this.readAnew();
+    return true;
+  }
+
+  private async readAnew(): Promise<void> {
+    const listed = new Set<string>();
+    let stamp: string | undefined;
+    for await (const page of this.api.episodes({ perPage }, { signal: this.signal })) {
+      stamp ??= page.syncTimestamp;
+      for (const { podcast_guid, sync_id } of page.episodes) listed.add(keys.episode(podcast_guid, sync_id));
+      await this.store.alone('state', () => this.keep(page.episodes, false));
+    }
+    await this.store.alone('state', async () => {
+      const writes = new Map<string, Value | undefined>();
+      for (const [key] of await this.store.list('episode/')) if (!listed.has(key)) writes.set(key, undefined);
+      const meta = await this.meta();
+      // A subscription that went meanwhile is not read yet.
+      writes.set(keys.meta, { ...meta, episodes: stamp, doubt: stamp !== meta.subscriptions });
+      await this.store.write(writes);
+    });
+  }
+
+  private setMeta(parts: Partial<Meta>): Promise<void> {
+    return this.store.alone('state', async () =>
+      this.store.write(new Map([[keys.meta, { ...(await this.meta()), ...parts }]])),
+    );
+  }
+
+  private write(writes: ReadonlyMap<string, Value | undefined>): Promise<void> {
+    return this.store.alone('state', () => this.store.write(writes));
+  }
+}
+
+/** Whether the server may have made one of two; such may also go on side by side. */
+function mayBeOne(one: Episode, other: Episode): boolean {
+  return isSame(one, other) || (one.enclosure_url !== '' && one.enclosure_url === other.enclosure_url);
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Failure } from '#contracts';
+import { freshUser } from '#testing';
+import { type DatabaseWorld, openDatabase } from '../testing/database.world.js';
+import { countdown, raiseClock, readClock, statement } from './index.js';
+import type { Transaction, Write } from './database.js';
+
+let world: DatabaseWorld;
+let userId: string;
+/** What was told of the user of a test. */
+let told: string[] = [];
+
+beforeAll(async () => {
+  world = await openDatabase('episode');
+  world.database.onClock((user, stamp) => {
+    if (user === userId) told.push(stamp);
+  });
+});
+beforeEach(() => {
+  [userId, told] = [freshUser(), []];
+});
+afterAll(() => world.close());
+
+const clock = async () => (await world.database.read<{ clock: string }>(readClock, [userId]))[0]?.clock;
+const write = (run: (transaction: Transaction) => Promise<unknown>, more: Partial<Write> = {}) =>
+  world.database.write(
+    { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: countdown(5_000), ...more },
+    run,
+  );
+
+describe('a commit that moves a clock is told, with where it is then:', () => {
+  it('a write', async () => {
+    await write(async () => 'done');
+    await write(async () => 'done');
+    expect(told).toHaveLength(2);
+    expect(told[1]).toBe(await clock());
+  });
+
+  it('a write that moves it late', async () => {
+    await write((transaction) => transaction.advance(), { advances: false });
+    expect(told).toEqual([await clock()]);
+  });
+
+  it('a clock that is raised', async () => {
+    const later = new Date(Date.now() + 60_000).toISOString();
+    await world.database.change(raiseClock, [userId, later]);
+    expect([told, await clock()]).toEqual([[later], later]);
+  });
+
+  it('a clock that is raised further than it can be', async () => {
+    await world.database.change(raiseClock, [userId, '2500-01-01T00:00:00.000Z']);
+    expect(told).toEqual([await clock()]);
+  });
+});
+
+describe('nothing is told of', () => {
+  it('a write that fails', async () => {
+    await expect(write(() => Promise.reject(new Failure('internal')))).rejects.toThrow('internal');
+    await expect(write(() => Promise.reject(new Failure('not_found')))).rejects.toThrow('not_found');
+    expect(told).toEqual([]);
+  });
+
+  it('a write that leaves nothing, or never moves the clock', async () => {
+    await write(async (transaction) => transaction.leaveNothing());
+    await write(async () => 'done', { advances: false });
+    expect(told).toEqual([]);
+  });
+
+  it('a write that took effect before', async () => {
+    const requestId = randomUUID();
+    await write(async () => 'done', { requestId });
+    for (const smallAnswer of [true, false]) await write(async () => 'done', { requestId, smallAnswer });
+    expect(told).toHaveLength(1);
+  });
+});
+
+it('a statement that moves clocks and does not answer where they are then can not be made', () => {
+  const made = (text: string) => () => statement(`test.${randomUUID()}`, text);
+  expect(made('SELECT sync.advance_clock($1)')).toThrow('does not answer where the clock is');
+  expect(made('SELECT sync.advance_clock($1) AS moved')).not.toThrow();
+  expect(made('SELECT sync.lock_clock($1)')).not.toThrow();
+});

@@ -1,0 +1,115 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { repository } from '#testing';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+// The SDK's store of browsers, in one: libs/client/src/indexeddb.ts.
+
+const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+
+let server: Server;
+let context: BrowserContext;
+let origin: string;
+
+/** The SDK as a page's own bundle has it, as the global `sdk`. */
+async function script(): Promise<string> {
+  const input = { sdk: 'sdk' };
+  const bundle = await rolldown({
+    input,
+    platform: 'browser',
+    plugins: [
+      {
+        name: 'entry',
+        resolveId: (id) => (id === 'sdk' ? id : undefined),
+        load: (id) =>
+          id === 'sdk'
+            ? ['index', 'indexeddb']
+                .map((name) => `export * from ${JSON.stringify(join(repository, `libs/client/src/${name}.ts`))};`)
+                .join('\n')
+            : undefined,
+      },
+    ],
+    // Sources import each other by their names once built.
+    resolve: { extensionAlias: { '.js': ['.ts', '.js'] } },
+  });
+  const { output } = await bundle.generate({ format: 'iife', name: 'sdk' });
+  await bundle.close();
+  return output[0].code;
+}
+
+beforeAll(async () => {
+  const code = await script();
+  server = createServer((request, response) => {
+    const isScript = request.url === '/sdk.js';
+    response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' });
+    response.end(isScript ? code : '<!doctype html><script src="/sdk.js"></script>');
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu'] });
+  context = await browser.newContext();
+});
+afterAll(async () => {
+  await context.browser()?.close();
+  server.close();
+});
+
+async function tab(): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(origin);
+  return page;
+}
+
+test('keeps all or nothing, lists in the order of keys, and outlives its tab', async () => {
+  const page = await tab();
+  await page.evaluate(`(async () => {
+    const store = await sdk.indexedDbStore('kept');
+    await store.write(new Map([['a/2', { n: 1 }], ['a/10', 'text'], ['b', {}]]));
+    await store.write(new Map([['b', undefined]]));
+    // What can't be kept takes the whole write with it.
+    await store.write(new Map([['a/3', 'lost'], ['a/4', () => {}]])).catch(() => {});
+  })()`);
+  await page.close();
+  const kept = await (
+    await tab()
+  ).evaluate(`sdk.indexedDbStore('kept').then(async (store) =>
+    [await store.list('a/'), await store.get('a/2'), await store.get('b') ?? null])`);
+  expect(kept).toEqual([[['a/10', 'text'], ['a/2', { n: 1 }]], { n: 1 }, null]); // prettier-ignore
+});
+
+test('of two tabs one at a time runs, the other hears of what was written, and a tab that closes passes its turn on', async () => {
+  const [one, two] = [await tab(), await tab()];
+  await one.evaluate(`(async () => {
+    globalThis.store = await sdk.indexedDbStore('shared');
+    await new Promise((held) => void store.alone('sync', () => new Promise(() => held())));
+  })()`);
+  await two.evaluate(`(async () => {
+    globalThis.store = await sdk.indexedDbStore('shared');
+    globalThis.heard = new Promise((resolve) => store.watch(resolve));
+    globalThis.turn = store.alone('sync', async () => 'mine');
+  })()`);
+  await one.evaluate(`store.write(new Map([['a', 'b']]))`);
+  await two.evaluate(`heard`);
+  expect(await two.evaluate(`Promise.race([turn, store.get('a')])`)).toBe('b');
+  await one.close();
+  expect(await two.evaluate(`turn`)).toBe('mine');
+});
+
+test('a client keeps there what is done without a network, on a page of plain http too', async () => {
+  const page = await tab();
+  const client = `sdk.indexedDbStore('client').then((store) => new sdk.SyncClient({ store,
+    api: sdk.createApi({ baseUrl: 'http://127.0.0.1:9', token: () => 'none', retries: 0 }) }))`;
+  await page.evaluate(`${client}.then(async (client) => {
+    const podcast = await client.subscribe('https://podnews.net/rss');
+    await client.setPosition(podcast, { episode_guid: 'one' }, 90);
+    await client.sync().catch(({ code }) => { if (code !== 'network') throw new Error(code); });
+  })`);
+  await page.reload();
+  const shown = await page.evaluate(
+    `${client}.then(async (client) => [await client.subscriptions(), await client.episodes()])`,
+  );
+  expect(shown).toMatchObject([[{ guid: '9b024349-ccf0-5f69-a609-6b82873eab3c', pending: true }], [{ playback_position: { value: 90 } }]]); // prettier-ignore
+});

@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { repository } from '#testing';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+// The SDK as others get it: packed, installed in an empty folder, and used from there.
+
+const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), 'podcast-sync-client-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+beforeAll(async () => {
+  await run(process.execPath, ['libs/client/build.mjs'], { cwd: repository });
+  const pack = ['pack', '--json', '--pack-destination', folder, join(repository, 'dist', 'client')];
+  const [{ filename }] = JSON.parse((await run('npm', pack, { cwd: folder })).stdout) as [{ filename: string }];
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }');
+  // Its one dependency is there already: nothing is fetched.
+  const idb = join(repository, 'node_modules', 'idb');
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', `./${filename}`, idb], { cwd: folder });
+});
+
+const program = `
+import { createApi, ApiError, memoryStore, SignIn, SyncClient, type LocalEpisode } from 'podcast-sync-client';
+import { indexedDbStore } from 'podcast-sync-client/indexeddb';
+import { fileStore } from 'podcast-sync-client/file';
+import { signInByLoopback } from 'podcast-sync-client/loopback';
+
+const api = createApi({ baseUrl: 'http://127.0.0.1:9', token: () => 'none', retries: 0 });
+const store = fileStore('store.json');
+const client = new SyncClient({ api, store });
+const podcast: string = await client.subscribe('https://podnews.net/rss');
+await client.setPosition(podcast, { episode_guid: 'one' }, 90);
+const [episode]: LocalEpisode[] = await client.episodes(podcast);
+// @ts-expect-error A position is a number.
+const wrong: string | undefined = episode?.playback_position?.value;
+const code = await client.sync().catch((error: unknown) => error instanceof ApiError && error.code);
+console.log(JSON.stringify([podcast, wrong, code, typeof indexedDbStore, typeof signInByLoopback, typeof memoryStore, typeof SignIn]));
+`;
+
+test('what is packed is used from Node with its types, and keeps what is done without a network', async () => {
+  writeFileSync(join(folder, 'program.ts'), program);
+  const tsc = join(repository, 'node_modules', 'typescript', 'bin', 'tsc');
+  // Neither types of Node nor of anything else are needed.
+  const options = ['--strict', '--module', 'nodenext', '--target', 'es2022'];
+  await run(process.execPath, [tsc, ...options, 'program.ts'], { cwd: folder });
+  const { stdout } = await run(process.execPath, ['program.js'], { cwd: folder });
+  const functions = Array.from({ length: 4 }, () => 'function');
+  expect(JSON.parse(stdout)).toEqual(['9b024349-ccf0-5f69-a609-6b82873eab3c', 90, 'network', ...functions]);
+});
+
+/** What a browser loads of an entry, and which modules of others are in it. */
+async function bundled(entry: string): Promise<{ bytes: number; foreign: string[] }> {
+  const input = join(folder, 'node_modules', 'podcast-sync-client', entry);
+  const bundle = await rolldown({ input, platform: 'browser', logLevel: 'silent' });
+  const { output } = await bundle.generate({ format: 'esm', minify: true });
+  await bundle.close();
+  const chunks = output.filter((part) => part.type === 'chunk');
+  const modules = chunks.flatMap((chunk) => [...chunk.moduleIds, ...chunk.imports]);
+  return {
+    bytes: gzipSync(chunks.map((chunk) => chunk.code).join('')).length,
+    foreign: [...new Set(modules.flatMap((id) => /^[^/]+$|(?<=node_modules\/)idb(?=\/)/.exec(id) ?? []))],
+  };
+}
+
+test('a browser loads nothing of others with the core, less than 12 kB, and idb with its store', async () => {
+  const core = await bundled('index.js');
+  expect(core.foreign).toEqual([]);
+  expect(core.bytes).toBeLessThan(12_000);
+  expect((await bundled('indexeddb.js')).foreign).toEqual(['idb']);
+});

@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { memoryStore, type Store } from '#client';
+import { fileStore } from '#client/file';
+import { repository } from '#testing';
+import { afterAll, describe, expect, test } from 'vitest';
+
+// What a SyncClient needs of a store (libs/client/src/store.ts). That of browsers: indexeddb.browser-spec.ts.
+
+const folder = mkdtempSync(join(tmpdir(), 'client-stores-'));
+const children: ChildProcess[] = [];
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true });
+});
+
+let files = 0;
+const path = () => join(folder, `${files++}`, 'store.json');
+
+describe.each<[string, () => Store]>([
+  ['the store in memory', () => memoryStore()],
+  ['the store in a file', () => fileStore(path())],
+])('%s', (_name, make) => {
+  test('keeps copies, removes what is undefined, and lists what begins so in the order of keys', async () => {
+    const store = make();
+    const value = { n: 1 };
+    await store.write(
+      new Map<string, object | string>([
+        ['a/2', value],
+        ['a/10', 'text'],
+        ['b', {}],
+      ]),
+    );
+    value.n = 2;
+    expect(await store.get('a/2')).toEqual({ n: 1 });
+    expect(await store.list('a/')).toEqual([
+      ['a/10', 'text'],
+      ['a/2', { n: 1 }],
+    ]);
+    const [[, listed]] = (await store.list('a/2')) as [[string, { n: number }]];
+    listed.n = 3;
+    await store.write(new Map([['b', undefined]]));
+    expect([await store.get('a/2'), await store.get('b'), await store.list('c')]).toEqual([{ n: 1 }, undefined, []]);
+  });
+
+  test('lets one at a time run of each name, also after one that failed', async () => {
+    const store = make();
+    const running: string[] = [];
+    const turn = (name: string, fails = false) =>
+      store.alone(name, async () => {
+        expect(running).not.toContain(name);
+        running.push(name);
+        await store.get('a');
+        running.splice(running.indexOf(name), 1);
+        if (fails) throw new Error('failed');
+        return name;
+      });
+    const turns = await Promise.allSettled([turn('x'), turn('y'), turn('x', true), turn('x'), turn('y')]);
+    expect(turns.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+  });
+});
+
+/** Another process that takes its turn at a store and says so. Built before the tests run. */
+async function holder(file: string): Promise<ChildProcess> {
+  const module = join(repository, 'dist', 'libs', 'client', 'src', 'file.js');
+  const program = `
+    const { fileStore } = await import(${JSON.stringify(module)});
+    const store = fileStore(${JSON.stringify(file)});
+    await store.alone('sync', () => new Promise((resolve) => {
+      console.log('holds');
+      process.stdin.once('data', () => { process.stdin.destroy(); resolve(store.write(new Map([['by', 'child']]))); });
+    }));`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  children.push(child);
+  await once(child.stdout, 'data');
+  return child;
+}
+
+describe('the store in a file', () => {
+  test('is shared by processes: each sees what the others have written, and waits for its turn', async () => {
+    const file = path();
+    const store = fileStore(file);
+    expect(await store.get('by')).toBeUndefined();
+    const child = await holder(file);
+    const mine = store.alone('sync', () => store.get('by'));
+    child.stdin?.write('go\n');
+    expect(await mine).toBe('child');
+  });
+
+  test('passes the turn of a process that was killed on, to one of many who wait', async () => {
+    const file = path();
+    const child = await holder(file);
+    const stores = Array.from({ length: 5 }, () => fileStore(file));
+    let count = 0;
+    const turns = stores.map((store) =>
+      store.alone('sync', async () => {
+        const read = Number((await store.get('count')) ?? '0');
+        await store.write(new Map([['count', String(read + 1)]]));
+        return ++count;
+      }),
+    );
+    child.kill('SIGKILL');
+    expect(await Promise.all(turns)).toHaveLength(5);
+    expect(await fileStore(file).get('count')).toBe('5');
+  });
+
+  test('is read by its owner alone, and leaves nothing beside it', async () => {
+    const file = path();
+    const store = fileStore(file);
+    await store.alone('sync', () => store.write(new Map([['sign-in/tokens', 'secret']])));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(join(file, '..'))).toEqual(['store.json']);
+  });
+
+  test('that is no JSON is an error, and is not overwritten', async () => {
+    const file = path();
+    const store = fileStore(file);
+    await store.write(new Map([['a', 'b']]));
+    writeFileSync(file, '{"a":');
+    await expect(store.write(new Map([['c', 'd']]))).rejects.toThrow('JSON');
+    await expect(fileStore(file).get('a')).rejects.toThrow('JSON');
+  });
+});

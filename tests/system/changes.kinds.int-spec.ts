@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { type AppProcess, AppStack, freshUser } from '#testing';
+import { ChangeReader } from '../../apps/gateway/testing/change.reader.js';
+import { FacadeUser } from '../clients/testing/facade.user.js';
+import { fileOf, LoadProgram, partOf } from './testing/load.program.js';
+import { episode, SimulatedUser } from './testing/simulated.user.js';
+
+let stack: AppStack;
+let gateway: AppProcess;
+let gpodder: AppProcess;
+let loader: LoadProgram;
+let user: SimulatedUser;
+let stream: ChangeReader;
+let stranger: ChangeReader;
+
+beforeAll(async () => {
+  stack = await AppStack.open();
+  await stack.start(['account']);
+  [gateway, gpodder] = (await stack.start(['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker'], {
+    AUTH_APP_PASSWORDS: 'on',
+  })) as [AppProcess, AppProcess];
+  loader = new LoadProgram(stack.redis.url);
+  stranger = await ChangeReader.of(await stack.device(gateway), gateway);
+});
+afterAll(async () => {
+  stranger.leave();
+  loader.close();
+  await stack.close();
+});
+beforeEach(async () => {
+  user = new SimulatedUser(await stack.device(gateway));
+  stream = await ChangeReader.of(user.device, gateway);
+});
+afterEach(() => stream.leave());
+
+const clock = async () => (await user.device.send('GET', '/episodes')).headers.get('sync-timestamp') as string;
+
+/** Does something, and waits until the stream tells where the clock is then: further than before. */
+async function told(act: () => Promise<unknown>): Promise<void> {
+  const before = stream.last;
+  await act();
+  const now = await clock();
+  expect(now > before).toBe(true);
+  await stream.knows(now);
+}
+
+const send = (method: string, path: string, body?: object) => user.device.send(method, path, { body });
+const feed = () => `https://feeds.example/${randomUUID()}`;
+
+it('tells one who never wrote the epoch', () => {
+  expect(stream.stamps).toEqual(['1970-01-01T00:00:00.000Z']);
+});
+
+it('tells of subscribing, of an upload and of an update', async () => {
+  let guid = '';
+  await told(async () => (guid = await user.subscribe()));
+  await told(() => send('POST', '/episodes', { episodes: [episode(guid, 'one')] }));
+  await told(() => send('PATCH', `/subscriptions/${guid}`, { is_subscribed: false }));
+});
+
+it('tells of subscriptions that are merged', async () => {
+  const [from, into] = [await user.subscribeWithEpisodes(feed()), await user.subscribe(feed())];
+  await told(() => send('PATCH', `/subscriptions/${from}`, { new_guid: into }));
+});
+
+it('tells of a request to delete, and of the deletion', async () => {
+  const guid = await user.subscribeWithEpisodes();
+  const before = stream.stamps.length;
+  await told(async () => user.ends(await user.delete(guid), 'SUCCESS'));
+  // Two commits, which may be joined.
+  expect(stream.stamps.length - before).toBeLessThanOrEqual(2);
+  expect(stream.last).toBe(await clock());
+});
+
+it('tells of what is loaded, and of a clock that a load raises', async () => {
+  const subject = freshUser();
+  user = new SimulatedUser(await stack.device(gateway, subject));
+  stream.leave();
+  stream = await ChangeReader.of(user.device, gateway);
+  const guid = randomUUID();
+  const subscription = { feed_url: feed(), guid, timestamp: '2025-01-01T00:00:00.000Z' };
+  const load = async (...part: Parameters<typeof partOf>) =>
+    expect(await loader.load(fileOf(...partOf(...part)))).toMatchObject({ code: 0, refused: [] });
+  await told(() => load(subject, [subscription], [{ ...episode(guid, 'one'), sync_id: randomUUID() }]));
+  const later = new Date(Date.now() + 3_600_000).toISOString();
+  const [head, ...rest] = partOf(subject, []) as [{ user: object }, ...object[]];
+  const raised = fileOf({ user: { ...head.user, clock: later } }, ...rest);
+  await told(async () => expect(await loader.load(raised)).toMatchObject({ code: 0 }));
+  expect(stream.last).toBe(later);
+});
+
+it('tells of what clients of the gpodder API write, and nothing of what they read', async () => {
+  const account = await stack.appPassword();
+  const url = `http://127.0.0.1:${String(gateway.facts['port'])}/changes`;
+  stream.leave();
+  stream = await ChangeReader.ask(url, { authorization: `Bearer ${account.password}` });
+  await stream.hears(1);
+  const facade = new FacadeUser(`http://127.0.0.1:${String(gpodder.facts['port'])}`, { ...account, id: '' });
+  const podcast = feed();
+  await facade.change('phone', [podcast]);
+  await stream.hears(2);
+  const action = {
+    podcast,
+    episode: `${podcast}/1.mp3`,
+    action: 'play',
+    position: 5,
+    timestamp: '2025-01-01T00:00:00',
+  };
+  await facade.ok('POST', `/api/2/episodes/${account.name}.json`, [{ ...action, started: 0, total: 10 }]);
+  await stream.hears(3);
+  await facade.delta('phone');
+  await facade.ok('GET', `/api/2/episodes/${account.name}.json`);
+  await facade.change('phone', [], [podcast]);
+  await stream.hears(4);
+  expect(stream.stamps).toHaveLength(4);
+});
+
+it('tells nothing of reads, of refused writes, or of a write that is sent again', async () => {
+  const body = { subscriptions: [{ feed_url: feed() }] };
+  const again = () => user.device.send('POST', '/subscriptions', { body, key: 'one' });
+  await told(again);
+  const before = stream.stamps.length;
+  await again();
+  await send('GET', '/subscriptions');
+  await send('PATCH', `/subscriptions/${randomUUID()}`, { is_subscribed: true });
+  await send('DELETE', `/subscriptions/${randomUUID()}`);
+  // What comes after it would have come behind them.
+  await told(() => user.subscribe());
+  expect(stream.stamps).toHaveLength(before + 1);
+});
+
+it('tells nobody else, nothing else, and no stamp twice or in another order', async () => {
+  for (let n = 0; n < 20; n += 1) await user.subscribe();
+  await stream.knows(await clock());
+  expect(stream.stamps).toEqual([...new Set(stream.stamps)].sort());
+  expect([stream.strange, stranger.strange]).toEqual([[], []]);
+  expect(stranger.stamps).toHaveLength(1);
+});

@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { eventually } from '#testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ConsoleBrowser } from './testing/console.browser.js';
+import { feedsOf, opmlOf } from './testing/opml.js';
+
+const feed = (name: string) => `https://${name}.example/feed.xml`;
+const now = new Date().toISOString();
+
+let world: ConsoleBrowser;
+beforeAll(async () => void (world = await ConsoleBrowser.open()));
+afterAll(() => world?.close());
+
+describe('podcasts', () => {
+  it('are added by the address of their feed, searched, unsubscribed and subscribed again', async () => {
+    const visit = await world.person();
+    const { page } = visit;
+    await page.getByText('No podcast yet.').waitFor();
+    await page.getByLabel('Address of a feed').fill('no address');
+    await page.getByRole('button', { name: 'Subscribe' }).click();
+    await page.getByText('This is no address of a feed').waitFor();
+    for (const name of ['first', 'second']) {
+      await page.getByLabel('Address of a feed').fill(feed(name));
+      await page.keyboard.press('Enter');
+      await page.getByText(`Subscribed to ${name}.example`).waitFor();
+    }
+    expect((await visit.feeds()).sort()).toEqual([feed('first'), feed('second')]);
+
+    await page.getByLabel('Search').fill('SECOND');
+    await page.getByText('1 podcast', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Manage second.example' }).click();
+    await page.getByRole('button', { name: 'Unsubscribe' }).click();
+    await page.getByText('Unsubscribed from second.example').waitFor();
+    expect(await visit.feeds()).toEqual([feed('first')]);
+
+    await page.getByLabel('Show').selectOption('No longer subscribed');
+    await page.getByRole('button', { name: 'Manage second.example' }).click();
+    await page.getByRole('button', { name: 'Subscribe again' }).click();
+    await page.getByText('Subscribed to second.example').waitFor();
+    expect((await visit.feeds()).sort()).toEqual([feed('first'), feed('second')]);
+  });
+
+  it('get the new address of a feed that has moved, and are told where another one has it', async () => {
+    const visit = await world.person();
+    const { page } = visit;
+    const guid = 'f0b9b0b4-1d2c-4d4f-9a3f-3c0c5d6a7e01';
+    await visit.device('POST', '/subscriptions', { subscriptions: [{ feed_url: feed('old'), guid }] });
+    await page.getByRole('button', { name: 'Manage old.example' }).click();
+    await page.getByLabel('New address of the feed').fill(feed('new'));
+    await page.getByRole('button', { name: 'Change address' }).click();
+    await page.getByText('Moved to new.example').waitFor();
+    expect(await visit.feeds()).toEqual([feed('new')]);
+    expect(await page.getByRole('button', { name: 'Manage old.example' }).count()).toBe(0);
+  });
+
+  it('are deleted after a second step, which says how it goes', async () => {
+    const visit = await world.person();
+    const { page } = visit;
+    await visit.subscribe(feed('kept'), feed('unwanted'));
+    await page.getByRole('button', { name: 'Manage unwanted.example' }).click();
+    await page.getByRole('button', { name: 'Delete …' }).click();
+    await page.getByText('This can’t be undone.').waitFor();
+    expect(await visit.feeds()).toHaveLength(2);
+    await page.getByRole('button', { name: 'Delete for ever' }).click();
+    await page.getByText('is being deleted').waitFor();
+    await page.getByText('Deleted unwanted.example').waitFor();
+    await page.getByRole('button', { name: 'Manage unwanted.example' }).waitFor({ state: 'detached' });
+    expect(await visit.feeds()).toEqual([feed('kept')]);
+  });
+});
+
+describe('what was listened to', () => {
+  it('is there with its position, what was played and favourites, the newest first, and goes on without end', async () => {
+    const visit = await world.person({ viewport: { width: 1_000, height: 700 } });
+    const { page } = visit;
+    const episodes = Array.from({ length: 320 }, (_, at) => ({
+      title: `Episode ${at}.`,
+      episode_guid: `e${at}`,
+      enclosure_url: `https://cdn.example/${at}.mp3`,
+      duration: 3_600,
+      playback_position: { value: 1_800, timestamp: now },
+      ...(at === 318 && { played_status: { value: true, timestamp: now } }),
+      ...(at === 317 && { favorite_status: { value: true, timestamp: now } }),
+    }));
+    await visit.listen(feed('radio'), episodes);
+    await page.getByRole('link', { name: 'Listened to' }).click();
+    await page.getByText('320 episodes').waitFor();
+    const rows = page.getByRole('listitem');
+    await page.getByText('Episode 319.', { exact: true }).waitFor();
+    expect(await rows.nth(0).textContent()).toContain('Episode 319.');
+    expect(await rows.nth(0).getByRole('progressbar').getAttribute('aria-valuetext')).toBe('30:00 of 1:00:00');
+    expect(await rows.nth(1).textContent()).toContain('Played');
+    expect(await rows.nth(2).textContent()).toContain('Favourite');
+    await eventually(async () => {
+      await page.mouse.wheel(0, 5_000);
+      expect(await page.getByText('Episode 0.', { exact: true }).count()).toBe(1);
+    });
+    // Few of so many are in the document.
+    expect(await rows.count()).toBeLessThan(60);
+    await page.getByText('That was all.').waitFor();
+  });
+});
+
+describe('a list of podcasts', () => {
+  it('is imported, with a verdict for each entry, and exported as it was', async () => {
+    const visit = await world.person({ acceptDownloads: true }, '/console/data');
+    const { page } = visit;
+    const feeds = Array.from({ length: 600 }, (_, at) => feed(`podcast-${at}`));
+    const buffer = Buffer.from(opmlOf([...feeds, 'ftp://no.example/feed']));
+    await page.getByLabel('OPML file').setInputFiles({ name: 'a.opml', mimeType: 'text/x-opml', buffer });
+    await page.getByText('601 podcasts found.').waitFor();
+    await page.getByRole('button', { name: 'Import 601 podcasts' }).click();
+    await page.getByText('600 podcasts imported, 1 not.').waitFor();
+    const first = page.getByRole('list', { name: 'Result of each entry' }).getByRole('listitem').first();
+    expect(await first.textContent()).toContain('The address can’t be used.');
+
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download OPML' }).click();
+    const path = await (await download).path();
+    const exported = feedsOf(readFileSync(path, 'utf8'));
+    expect(exported.sort()).toEqual(feeds.sort());
+  });
+
+  it('of 5,000 says how far it is, and stops where it is told to', async () => {
+    const visit = await world.person({}, '/console/data');
+    const { page } = visit;
+    const feeds = Array.from({ length: 5_000 }, (_, at) => feed(`podcast-${at}`));
+    const buffer = Buffer.from(opmlOf(feeds));
+    await page.getByLabel('OPML file').setInputFiles({ name: 'a.opml', mimeType: 'text/x-opml', buffer });
+    await page.getByRole('button', { name: 'Import 5,000 podcasts' }).click();
+    await page.getByText(/^(250|[5-7][05]0|1,\d{3}) of 5,000$/).waitFor();
+    expect(await page.getByRole('progressbar', { name: 'Importing' }).getAttribute('max')).toBe('5000');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText(/^Stopped after [\d,]+ of 5,000\.$/).waitFor();
+    const { total } = (await visit.device('GET', '/subscriptions')) as { total: number };
+    expect(total % 250).toBe(0);
+    expect(total).toBeLessThan(5_000);
+  });
+
+  it.each([
+    ['no XML', 'This is no OPML file'],
+    ['<rss><channel/></rss>', 'This is no OPML file'],
+    ['<opml><body><outline text="a"></body></opml>', 'This is no OPML file'],
+    ['<!DOCTYPE opml [<!ENTITY a "b">]><opml><body><outline text="&a;"/></body></opml>', 'no podcasts in it'],
+  ])('that is damaged is refused: %s', async (text, told) => {
+    const { page } = await world.person({}, '/console/data');
+    await page
+      .getByLabel('OPML file')
+      .setInputFiles({ name: 'a.opml', mimeType: 'text/xml', buffer: Buffer.from(text) });
+    await page.getByText(told).waitFor();
+  });
+});
+
+describe('the way to the account', () => {
+  it('leads there and back, to everything that is kept, and to erasure with its second step', async () => {
+    const { page } = await world.person({ acceptDownloads: true }, '/console/data');
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download everything' }).click();
+    expect((await download).suggestedFilename()).toBe('podcast-sync.json');
+    await page.getByRole('link', { name: 'Erase account' }).click();
+    await page.getByLabel('Enter your name').waitFor();
+    await page.goto('/');
+    await page.getByRole('link', { name: 'Your podcasts' }).click();
+    await page.getByRole('link', { name: 'Account' }).click();
+    await page.waitForURL('/');
+  });
+
+  it('leads strangers to sign in first, and back then', async () => {
+    const page = await world.account.visitor({ javaScriptEnabled: true });
+    await page.goto('/console/data');
+    await page.waitForURL('/sign-in?next=%2Fconsole%2Fdata');
+  });
+});

@@ -1,0 +1,177 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { eventually, repository } from '#testing';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ConsoleBrowser, Visit } from './testing/console.browser.js';
+
+const feed = (name: string) => `https://${name}.example/feed.xml`;
+
+let world: ConsoleBrowser;
+beforeAll(async () => void (world = await ConsoleBrowser.open()));
+afterAll(() => world?.close());
+
+/** Requests for the stream of changes that are open in a window. */
+function streamsOf({ page }: Visit): { open: number } {
+  const count = { open: 0 };
+  page.on('request', (request) => {
+    if (request.url().endsWith('/changes') && request.method() === 'GET') count.open++;
+  });
+  return count;
+}
+
+/** The scripts that a page has by now, without their hashes: those of other pages are loaded in advance. */
+function loadedScripts(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    performance.getEntriesByType('resource').map(({ name }) => /([a-z]+)-[^/]*\.js$/.exec(name)?.[1] ?? ''),
+  );
+}
+
+describe('two windows', () => {
+  it("show each other's changes within seconds, by one stream", async () => {
+    const one = await world.person({}, '/');
+    const [ofOne, other] = [streamsOf(one), new Visit(await one.page.context().newPage(), one.id, world.api)];
+    const ofOther = streamsOf(other);
+    await Promise.all([one, other].map(({ page }) => page.goto('/console/')));
+    await Promise.all([one, other].map(({ page }) => page.getByText('No podcast yet.').waitFor()));
+    await eventually(() => expect(ofOne.open + ofOther.open).toBe(1));
+
+    for (const [from, to] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      const name = from === one ? 'one' : 'other';
+      await from.page.getByLabel('Address of a feed').fill(feed(name));
+      const asked = performance.now();
+      await from.page.keyboard.press('Enter');
+      await to.page.getByRole('button', { name: `Manage ${name}.example` }).waitFor({ timeout: 5_000 });
+      console.log(`the other window showed it after ${Math.round(performance.now() - asked)} ms`);
+    }
+    expect(ofOne.open + ofOther.open).toBe(1);
+  });
+
+  it('go on where the one with the stream is closed', async () => {
+    const one = await world.person();
+    await one.page.getByText('No podcast yet.').waitFor();
+    const other = new Visit(await one.page.context().newPage(), one.id, world.api);
+    await other.page.goto('/console/');
+    await other.page.getByText('No podcast yet.').waitFor();
+    await one.page.close();
+    await other.subscribe(feed('later'));
+    await other.page.getByRole('button', { name: 'Manage later.example' }).waitFor();
+  });
+
+  it('show what an app does: a position that goes on, a subscription that ends', async () => {
+    const visit = await world.person();
+    const { page } = visit;
+    const listened = (value: number) =>
+      visit.listen(feed('radio'), [
+        {
+          episode_guid: 'one',
+          title: 'One',
+          enclosure_url: 'https://cdn.example/1.mp3',
+          duration: 600,
+          playback_position: { value, timestamp: new Date().toISOString() },
+        },
+      ]);
+    await listened(60);
+    await page.getByRole('link', { name: 'Listened to' }).click();
+    await page.getByText('1:00 of 10:00').waitFor();
+    await listened(120);
+    await page.getByText('2:00 of 10:00').waitFor();
+    expect(await page.getByRole('listitem').count()).toBe(1);
+  });
+});
+
+describe('an app of sixty lines on the SDK', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'player-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('syncs with the console open beside it, both ways', async () => {
+    const visit = await world.person();
+    const { page } = visit;
+    const env = { PATH: process.env['PATH'], API: world.api, TOKEN: await visit.token() };
+    const player = async (...args: string[]) => {
+      const command = ['docs/examples/player.mjs', join(folder, 'phone.json'), ...args];
+      return (await promisify(execFile)(process.execPath, command, { cwd: repository, env })).stdout;
+    };
+    await player('subscribe', feed('from-the-app'));
+    await page.getByRole('button', { name: 'Manage from-the-app.example' }).waitFor();
+    await page.getByLabel('Address of a feed').fill(feed('from-the-console'));
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Manage from-the-console.example' }).waitFor();
+    await page.getByRole('link', { name: 'Listened to' }).click();
+    await page.getByText('Nothing yet.').waitFor();
+    expect(await player('play', feed('from-the-app'), 'episode-1', '90')).toContain(feed('from-the-console'));
+    await page.getByText('at 1:30').waitFor();
+  });
+});
+
+describe('without a network', () => {
+  it('who waits is told so; what was done is kept, and sent once the network is back', async () => {
+    const visit = await world.person();
+    const { page } = visit;
+    await visit.subscribe(feed('here'));
+    await page.getByRole('button', { name: 'Manage here.example' }).waitFor();
+    const offline = page.getByText('There is no connection to the server.');
+    await eventually(async () => expect(await loadedScripts(page)).toContain('data'));
+    await page.context().setOffline(true);
+    await offline.waitFor();
+    await page.getByLabel('Address of a feed').fill(feed('added'));
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Address of a feed').fill('https://half-typed.example/');
+    await page.getByRole('button', { name: 'Manage here.example' }).click();
+    await page.getByRole('button', { name: 'Unsubscribe' }).click();
+    await page.getByText('waits for the network').nth(1).waitFor();
+    // Other pages are there all the same.
+    await page.getByRole('link', { name: 'Import and export' }).click();
+    await page.getByLabel('OPML file').waitFor();
+    await page.getByRole('link', { name: 'Podcasts' }).click();
+    await page.context().setOffline(false);
+    await offline.waitFor({ state: 'detached' });
+    await eventually(async () => expect(await visit.feeds()).toEqual([feed('added')]));
+    await page.getByRole('button', { name: 'Manage added.example' }).waitFor();
+    expect(await page.getByLabel('Address of a feed').inputValue()).toBe('https://half-typed.example/');
+  });
+
+  it('what was done then does not undo what came afterwards', async () => {
+    const visit = await world.person();
+    const { page } = visit;
+    await visit.subscribe(feed('kept'));
+    await page.getByRole('button', { name: 'Manage kept.example' }).waitFor();
+    await page.context().setOffline(true);
+    await page.getByText('There is no connection to the server.').waitFor();
+    await page.getByRole('button', { name: 'Manage kept.example' }).click();
+    await page.getByRole('button', { name: 'Unsubscribe' }).click();
+    await page.getByText('waits for the network').waitFor();
+    // On another device, later.
+    await visit.subscribe(feed('kept'));
+    await page.context().setOffline(false);
+    await page.getByText('It was changed on another device meanwhile.').waitFor();
+    await page.getByRole('button', { name: 'Manage kept.example' }).waitFor();
+    expect(await visit.feeds()).toEqual([feed('kept')]);
+  });
+});
+
+describe('who is signed out', () => {
+  it('is told so, loses nothing that was typed, and is led back', async () => {
+    const { page } = await world.person();
+    await page.getByText('No podcast yet.').waitFor();
+    const other = await page.context().newPage();
+    await other.goto('/');
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await other.getByText('You are signed out.').waitFor();
+    const input = page.getByLabel('Address of a feed');
+    await eventually(async () => {
+      await input.fill(feed('typed'));
+      await page.keyboard.press('Enter');
+      await page.getByText('You are signed out.').waitFor({ timeout: 1_000 });
+    });
+    await eventually(async () => expect(await input.inputValue()).toBe(feed('typed')));
+    await page.getByRole('link', { name: 'Sign in again' }).click();
+    await page.waitForURL('/sign-in?next=%2Fconsole%2F');
+  });
+});

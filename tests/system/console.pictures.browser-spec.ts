@@ -1,0 +1,93 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { repository } from '#testing';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ConsoleBrowser } from './testing/console.browser.js';
+import { opmlOf } from './testing/opml.js';
+
+/** Those of the README are drawn with PICTURES=1 (CONTRIBUTING.md); each run draws them, so that they can be. */
+const folder = join(repository, process.env['PICTURES'] ? 'docs/pictures' : '.data/pictures');
+/** Bytes of one, for who reads the README on the way. */
+const most = 100_000;
+/** The stamps that lists sort by and show. */
+const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString();
+
+const names = [
+  'science-daily',
+  'kitchen-stories',
+  'the-long-way-home',
+  'radio-atlas',
+  'two-historians',
+  'night-sky',
+  'codebase',
+  'small-places',
+];
+const feeds = names.map((name) => `https://${name}.example/feed.xml`);
+const episodes = [
+  ['How tides made us', 0.72, 'playing'],
+  ['Bread, slowly', 1, 'played'],
+  ['The last lighthouse keeper', 0.31, 'liked'],
+  ['A map of silence', 0.08, 'playing'],
+  ['What the census forgot', 1, 'played'],
+  ['Why the moon drifts away', 0.55, 'liked'],
+  ['Nobody reads the manual', 0.9, 'playing'],
+  ['An island of seventeen', 0.2, 'playing'],
+] as const;
+
+let world: ConsoleBrowser;
+beforeAll(async () => {
+  mkdirSync(folder, { recursive: true });
+  world = await ConsoleBrowser.open();
+});
+afterAll(() => world?.close());
+
+/** Somebody who has listened to a few. */
+async function listener(): Promise<Page> {
+  const visit = await world.person({ viewport: { width: 820, height: 640 } }, '/');
+  await visit.subscribe(...feeds);
+  for (const [at, [title, part, state]] of [...episodes.entries()].reverse()) {
+    const stamp = day(at);
+    await visit.listen(feeds[at % feeds.length] ?? '', [
+      {
+        title,
+        episode_guid: title,
+        enclosure_url: `https://cdn.example/${at}.mp3`,
+        duration: 2_700,
+        playback_position: { value: Math.round(part * 2_700), timestamp: stamp },
+        played_status: { value: state === 'played', timestamp: stamp },
+        favorite_status: { value: state === 'liked', timestamp: stamp },
+      },
+    ]);
+  }
+  return visit.page;
+}
+
+async function draw(page: Page, name: string): Promise<number> {
+  const path = join(folder, `${name}.png`);
+  await page.screenshot({ path, animations: 'disabled', caret: 'hide' });
+  return statSync(path).size;
+}
+
+describe('the pictures of the README', () => {
+  it('show podcasts, what was listened to, and an import, and are small', async () => {
+    const page = await listener();
+    await page.goto('/console/');
+    await page.getByText('8 podcasts', { exact: true }).waitFor();
+    expect(await draw(page, 'podcasts')).toBeLessThan(most);
+
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.goto('/console/listened');
+    await page.getByText('How tides made us').waitFor();
+    await page.getByText('science-daily.example').first().waitFor();
+    expect(await draw(page, 'listened')).toBeLessThan(most);
+
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.goto('/console/data');
+    const buffer = Buffer.from(opmlOf([...feeds, 'feed.example/without-a-scheme']));
+    await page.getByLabel('OPML file').setInputFiles({ name: 'a.opml', mimeType: 'text/xml', buffer });
+    await page.getByRole('button', { name: 'Import 9 podcasts' }).click();
+    await page.getByText('8 podcasts imported, 1 not.').waitFor();
+    expect(await draw(page, 'import')).toBeLessThan(most);
+  });
+});
