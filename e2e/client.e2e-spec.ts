@@ -45,6 +45,15 @@ describe('every operation', () => {
     expect(await codeOf(api.updateSubscription(guid, {}))).toBe('invalid');
   });
 
+  test('of OPML: what one exports another imports', async () => {
+    const [api, other] = [await fresh(), await fresh()];
+    const feeds = ['https://a.example/feed?a=1&b=2', 'https://b.example/"feed"'];
+    await api.addSubscriptions(feeds.map((feed_url) => ({ feed_url })));
+    const { success, failure } = await other.importOpml(await api.exportOpml());
+    expect([success.map((entry) => entry.feed_url), failure]).toEqual([feeds, []]);
+    expect(await codeOf(other.importOpml('<opml>'))).toBe('invalid');
+  });
+
   test('of episodes, and lists of them are walked by links', async () => {
     const api = await fresh();
     const { success } = await api.addSubscriptions([{ feed_url: 'https://a.example/feed' }]);

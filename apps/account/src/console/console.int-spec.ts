@@ -137,7 +137,9 @@ describe('no token', () => {
     const body = new URLSearchParams({ client_id: 'podcast-sync-console', ...(form as Record<string, string>) });
     const answer = await fetch(origin + path, { method: 'POST', body });
     expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({ error: 'unauthorized_client' });
+    expect(await answer.json()).toMatchObject({
+      error_description: expect.stringContaining('not allowed for this client') as string,
+    });
   });
 
   it('is given to who is disabled', async () => {
