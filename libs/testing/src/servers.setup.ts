@@ -25,9 +25,9 @@ declare module 'vitest' {
 /** Kept between runs, as a download would be repeated otherwise. */
 const programs = fileURLToPath(new URL('../../../.data/programs', import.meta.url));
 
-/** Once per run of the `int` tier: a Postgres with a migrated template, and a Redis; both gone at its end. */
+/** Once for each project of a run that needs servers: a Postgres with a migrated template, and a Redis; both gone at its end. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const directory = await openRunDirectory('int');
+  const directory = await openRunDirectory(project.name);
   try {
     const [postgres, redis] = await Promise.all([
       startPostgres({
