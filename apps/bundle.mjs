@@ -2,7 +2,7 @@
 // A program loads some two thousand small files from node_modules, which costs most of the time in which it starts; from
 // a few large files it starts in a third of that. What several programs load they share.
 // Beside them, packages.json: which packages are bundled in each program, for the bill of materials (apps/trace.mjs).
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 
@@ -44,9 +44,19 @@ const bundle = await rolldown({
     if (!(expected.has(log.code) && /node_modules/.test(log.message))) pass(level, log);
   },
 });
-rmSync(folder, { recursive: true, force: true });
-const { output } = await bundle.write({ dir: folder, format: 'esm', keepNames: true, strictExecutionOrder: true });
+// Programs that run, or start just now, load from the folder: each file is replaced as a whole, those that others load first.
+const fresh = `${folder}.new`;
+rmSync(fresh, { recursive: true, force: true });
+const { output } = await bundle.write({ dir: fresh, format: 'esm', keepNames: true, strictExecutionOrder: true });
 await bundle.close();
+mkdirSync(folder, { recursive: true });
+for (const { fileName } of output.toSorted(
+  (one, other) => Number(one.isEntry ?? false) - Number(other.isEntry ?? false),
+))
+  renameSync(join(fresh, fileName), join(folder, fileName));
+const written = new Set(output.map(({ fileName }) => fileName));
+for (const name of readdirSync(folder)) if (!written.has(name)) rmSync(join(folder, name), { recursive: true });
+rmSync(fresh, { recursive: true });
 
 const chunks = new Map(output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
 

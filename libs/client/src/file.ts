@@ -124,14 +124,26 @@ async function isDead(path: string): Promise<boolean> {
   }
 }
 
-/** Takes the lock from a dead holder. What is moved aside may be the lock of another one who was quicker: it gets it back. */
+/**
+ * Takes the lock from a dead holder. One breaks at a time: who comes second would take it from a live one, who was quicker. A
+ * guard that somebody died with goes after a while.
+ */
 async function breakLock(path: string, holder: string): Promise<void> {
-  const aside = `${path}.${randomUUID()}`;
-  const moved = await rename(path, aside).then(() => true, absent);
-  if (!moved) return;
-  const found = await stat(aside, { bigint: true });
-  if (`${found.ino} ${found.mtimeNs}` !== holder) await link(aside, path).catch(() => {});
-  await unlink(aside);
+  const guard = `${path}.breaking`;
+  try {
+    await (await open(guard, 'wx', 0o600)).close();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    const found = await stat(guard).catch(absent);
+    if (found && Date.now() - found.mtimeMs > longestSilence) await rm(guard, { force: true });
+    return sleep(5);
+  }
+  try {
+    const found = await stat(path, { bigint: true }).catch(absent);
+    if (found && `${found.ino} ${found.mtimeNs}` === holder) await unlink(path).catch(absent);
+  } finally {
+    await rm(guard, { force: true });
+  }
 }
 
 /** @throws whatever does not say that there is no such file. */
