@@ -45,7 +45,7 @@ const bundle = await rolldown({
   },
 });
 // Programs that run, or start just now, load from the folder: each file is replaced as a whole, those that others load first.
-const fresh = `${folder}.new`;
+const fresh = `${folder}.${process.pid}`;
 rmSync(fresh, { recursive: true, force: true });
 const { output } = await bundle.write({ dir: fresh, format: 'esm', keepNames: true, strictExecutionOrder: true });
 await bundle.close();
