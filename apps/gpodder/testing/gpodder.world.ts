@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { makeAppPassword } from '#runtime';
-import { type AppProcess, AppStack } from '#testing';
+import { type AppProcess, SharedStack } from '#testing';
 import pg from 'pg';
 
 /** What a test asks: a path, and what it says of the request. */
@@ -21,18 +21,20 @@ export interface Answer {
   json<Value = Record<string, unknown>>(): Value;
 }
 
-/** The built services and replicas of the gpodder API, on servers of their own. */
+/** Replicas of the gpodder API in front of the services that the run shares. */
 export class GpodderWorld {
   private constructor(
-    readonly stack: AppStack,
-    readonly gpodder: readonly AppProcess[],
+    readonly stack: SharedStack,
+    readonly gpodder: readonly Pick<AppProcess, 'facts'>[],
     private readonly owner: pg.Pool,
   ) {}
 
   static async open(environment: Readonly<Record<string, string>> = {}, replicas = 1): Promise<GpodderWorld> {
-    const stack = await AppStack.open();
-    await stack.start(['account', 'subscription', 'episode']);
-    const gpodder = await stack.start(Array<'gpodder'>(replicas).fill('gpodder'), environment);
+    const stack = await SharedStack.open();
+    const isUsual = Object.keys(environment).length === 0 && replicas === 1;
+    const gpodder = isUsual
+      ? [stack.app('gpodder')]
+      : await stack.start(Array<'gpodder'>(replicas).fill('gpodder'), environment);
     return new GpodderWorld(stack, gpodder, new pg.Pool({ connectionString: stack.postgres.url, max: 2 }));
   }
 

@@ -4,11 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { TokenIssuer } from '#embedded';
+import { inject } from 'vitest';
+import { appEnvironment, type StackServers } from './app.environment.js';
 import { AppProcess, type App } from './app.process.js';
 import { Device } from './device.js';
 import { freshUser } from './fresh.user.js';
 import { repository } from './launched.system.js';
-import type { RoleUrls } from './migrated.database.js';
+import { roleUrls, type RoleUrls } from './migrated.database.js';
+import type { SharedSystem } from './shared.system.js';
 import { createDatabase } from './test.database.js';
 import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
 
@@ -37,41 +40,16 @@ interface StackDatabase {
   dispose(): Promise<void>;
 }
 
-/**
- * The built apps as processes of a test, each to be killed, stopped and paused by itself, on a database and a Redis
- * of their own. Only in the `int` tier. Ends with {@link close}, whatever state its parts are in.
- */
-export class AppStack {
+/** Built apps as processes of a test. */
+abstract class Stack {
   private readonly processes: AppProcess[] = [];
 
-  private constructor(
-    readonly postgres: StackDatabase,
-    readonly redis: TestServer,
-    /** The queue's Redis; the same one unless it was asked for. */
-    readonly queueRedis: TestServer,
+  protected constructor(
+    readonly postgres: Pick<StackDatabase, 'url' | 'urls'>,
+    private readonly servers: StackServers,
     private readonly issuer: TokenIssuer,
-    private readonly keys: string,
-    private readonly options: StackOptions,
+    private readonly environment: Readonly<Record<string, string>>,
   ) {}
-
-  /** Starts the servers, and no app yet. */
-  static async open(options: StackOptions = {}): Promise<AppStack> {
-    const { durableRedis = false, ownQueue = false } = options;
-    const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
-    const [postgres, redis, queue] = await Promise.all([
-      openDatabase(options),
-      startRedisServer({ durable: durableRedis }),
-      ownQueue ? startRedisServer({ durable: true }) : undefined,
-    ]);
-    return new AppStack(postgres, redis, queue ?? redis, await TokenIssuer.open(keys), keys, options);
-  }
-
-  /** Its Postgres, that faults are made with. */
-  get postgresServer(): TestServer {
-    if (!this.postgres.server)
-      throw new Error('this stack shares its Postgres with other files: open it with ownPostgres');
-    return this.postgres.server;
-  }
 
   /**
    * Starts apps, each with the same variables beside the usual ones, and waits until they serve. Services come first: an
@@ -86,7 +64,7 @@ export class AppStack {
   ): Promise<AppProcess[]> {
     const started: AppProcess[] = [];
     const begin = async (app: App, place: number) => {
-      const own = { LOG_LEVEL: 'info', ...this.environmentOf(app), ...this.options.environment, ...environment };
+      const own = { LOG_LEVEL: 'info', ...appEnvironment(app, this.servers), ...this.environment, ...environment };
       started[place] = await AppProcess.start(app, own, root);
       this.processes.push(started[place]);
     };
@@ -97,14 +75,14 @@ export class AppStack {
   }
 
   /** A device of a user, by default of one that no other test knows. */
-  async device(gateway: AppProcess, user = freshUser()): Promise<Device> {
+  async device(gateway: Pick<AppProcess, 'facts'>, user = freshUser()): Promise<Device> {
     return new Device(`http://127.0.0.1:${String(gateway.facts['port'])}`, await this.issuer.issue(user), user);
   }
 
   /** An app password of somebody new, made by the operators' command. */
   async appPassword(name = `ann-${freshUser()}`): Promise<{ name: string; password: string }> {
     const accounts = async (...args: string[]) => {
-      const env = { PATH: process.env.PATH, ...this.environmentOf('account') };
+      const env = { PATH: process.env.PATH, ...appEnvironment('account', this.servers) };
       const program = join(repository, 'dist', 'programs', 'accounts.js');
       return (await promisify(execFile)(process.execPath, [program, ...args], { env })).stdout.trim();
     };
@@ -112,42 +90,96 @@ export class AppStack {
     return { name, password: await accounts('app-password', name) };
   }
 
-  /** Ends everything and removes its data. */
-  async close(): Promise<void> {
+  /** Ends the processes that this stack started. */
+  protected async end(): Promise<void> {
     await Promise.all(this.processes.map((process) => process.kill()));
-    await Promise.all([this.postgres, ...new Set([this.redis, this.queueRedis])].map((server) => server.dispose()));
-    rmSync(this.keys, { recursive: true, force: true });
   }
 
-  private environmentOf(app: App): Record<string, string> {
-    const { urls } = this.postgres;
-    const servers = { REDIS_URL: this.redis.url };
-    switch (app) {
-      case 'gateway':
-        return {
-          ...servers,
-          PORT: '0',
-          AUTH_ISSUER: TokenIssuer.issuer,
-          AUTH_AUDIENCE: TokenIssuer.audience,
-          AUTH_JWKS_FILE: this.issuer.keySetFile,
-        };
-      case 'subscription':
-      case 'episode':
-        return { ...servers, DATABASE_URL: urls[app] };
-      case 'deletion-worker':
-        return { ...servers, DATABASE_URL: urls.deletion, QUEUE_REDIS_URL: this.queueRedis.url };
-      case 'gpodder':
-        return { ...servers, PORT: '0', SESSION_KEY: 'a-key-of-tests-that-is-long-enough' };
-      case 'account':
-        return {
-          ...servers,
-          DATABASE_URL: urls.account,
-          PORT: '0',
-          PUBLIC_URL: 'http://127.0.0.1:3002',
-          SECRETS_KEY: 'a-secret-of-tests-that-is-long-enough',
-          KEYS_DIRECTORY: this.keys,
-        };
-    }
+  abstract close(): Promise<void>;
+}
+
+/**
+ * The built apps as processes of a test, each to be killed, stopped and paused by itself, on a database and a Redis
+ * of their own. Only in the `int` tier. Ends with {@link close}, whatever state its parts are in.
+ */
+export class AppStack extends Stack {
+  private constructor(
+    private readonly database: StackDatabase,
+    readonly redis: TestServer,
+    /** The queue's Redis; the same one unless it was asked for. */
+    readonly queueRedis: TestServer,
+    private readonly keys: string,
+    issuer: TokenIssuer,
+    environment: Readonly<Record<string, string>>,
+  ) {
+    const { urls } = database;
+    const urlsOfRedis = { redisUrl: redis.url, queueRedisUrl: queueRedis.url };
+    super(database, { urls, ...urlsOfRedis, keys, keySetFile: issuer.keySetFile }, issuer, environment);
+  }
+
+  /** Starts the servers, and no app yet. */
+  static async open(options: StackOptions = {}): Promise<AppStack> {
+    const { durableRedis = false, ownQueue = false, environment = {} } = options;
+    const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
+    const [postgres, redis, queue] = await Promise.all([
+      openDatabase(options),
+      startRedisServer({ durable: durableRedis }),
+      ownQueue ? startRedisServer({ durable: true }) : undefined,
+    ]);
+    return new AppStack(postgres, redis, queue ?? redis, keys, await TokenIssuer.open(keys), environment);
+  }
+
+  /** Its Postgres, that faults are made with. */
+  get postgresServer(): TestServer {
+    if (!this.database.server)
+      throw new Error('this stack shares its Postgres with other files: open it with ownPostgres');
+    return this.database.server;
+  }
+
+  /** Ends everything and removes its data. */
+  async close(): Promise<void> {
+    await this.end();
+    await Promise.all([this.database, ...new Set([this.redis, this.queueRedis])].map((server) => server.dispose()));
+    rmSync(this.keys, { recursive: true, force: true });
+  }
+}
+
+/**
+ * The running system that the files of a run share: one process of each app with the usual settings. A file works with
+ * users of its own, changes no settings and stops nothing. {@link start} is for further replicas of gateway and gpodder.
+ * A file that needs other settings of a service, faults or an empty database opens an {@link AppStack}.
+ */
+export class SharedStack extends Stack {
+  private constructor(
+    private readonly system: SharedSystem,
+    servers: StackServers,
+    issuer: TokenIssuer,
+    environment: Readonly<Record<string, string>>,
+  ) {
+    super({ url: system.databaseUrl, urls: servers.urls }, servers, issuer, environment);
+  }
+
+  /** Connects to the running system. @param environment of the replicas that {@link start} adds. */
+  static async open(environment: Readonly<Record<string, string>> = {}): Promise<SharedStack> {
+    const { system } = inject('servers');
+    if (!system) throw new Error('only the int tier has a shared system: open an AppStack');
+    const issuer = await TokenIssuer.open(system.keys);
+    const { redisUrl, keys } = system;
+    const servers = { redisUrl, queueRedisUrl: redisUrl, keys, keySetFile: issuer.keySetFile };
+    return new SharedStack(system, { urls: roleUrls(system.databaseUrl), ...servers }, issuer, environment);
+  }
+
+  get redis(): { readonly url: string } {
+    return { url: this.system.redisUrl };
+  }
+
+  /** The running process of an app, by what it reported when it was ready. */
+  app(app: App): Pick<AppProcess, 'facts'> {
+    return { facts: this.system.facts[app] };
+  }
+
+  override async close(): Promise<void> {
+    await this.end();
   }
 }
 

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { startPostgres, startRedis } from '#embedded';
 import { migrate } from './migrated.database.js';
+import { type SharedSystem, startSharedSystem } from './shared.system.js';
 import { openRunDirectory, removeRunDirectory } from './run.directory.js';
 
 /** What the `int` tier hands to its tests. */
@@ -13,6 +14,8 @@ interface Servers {
   redisUrl: string;
   /** Where servers that had to be fetched are kept. */
   programs: string;
+  /** The running system that files share; only in the `int` tier. */
+  system?: SharedSystem;
 }
 
 declare module 'vitest' {
@@ -39,8 +42,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
       startRedis({ directory: join(directory, 'redis'), programs, durable: false, progress: console.log }),
     ]);
     await migrate(postgres.url);
-    project.provide('servers', { templateUrl: postgres.url, redisUrl: redis.url, programs });
+    const shared =
+      project.name === 'int' ? await startSharedSystem({ directory, programs, templateUrl: postgres.url }) : undefined;
+    project.provide('servers', { templateUrl: postgres.url, redisUrl: redis.url, programs, system: shared?.system });
     return async () => {
+      await shared?.stop();
       await Promise.all([redis.stop(), postgres.stop()]);
       await removeRunDirectory(directory);
     };

@@ -20,16 +20,25 @@ export interface TestDatabase {
  */
 export async function createDatabase(): Promise<TestDatabase> {
   const { templateUrl } = inject('servers');
-  const template = new URL(templateUrl).pathname.slice(1);
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  const url = (database: string) => Object.assign(new URL(templateUrl), { pathname: `/${database}` }).href;
-  await run(url('postgres'), `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  const ownerUrl = await copyDatabase(templateUrl, name);
   return {
     name,
-    ownerUrl: url(name),
-    urls: roleUrls(url(name)),
-    drop: () => run(url('postgres'), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    ownerUrl,
+    urls: roleUrls(ownerUrl),
+    drop: () => run(urlOf(templateUrl, 'postgres'), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
+}
+
+/** Copies the migrated template to a new database. @returns the owner's URL of it. */
+export async function copyDatabase(templateUrl: string, name: string): Promise<string> {
+  const template = new URL(templateUrl).pathname.slice(1);
+  await run(urlOf(templateUrl, 'postgres'), `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  return urlOf(templateUrl, name);
+}
+
+function urlOf(serverUrl: string, database: string): string {
+  return Object.assign(new URL(serverUrl), { pathname: `/${database}` }).href;
 }
 
 async function run(url: string, statement: string): Promise<void> {

@@ -1,0 +1,48 @@
+import { TokenIssuer } from '#embedded';
+import type { App } from './app.process.js';
+import type { RoleUrls } from './migrated.database.js';
+
+/** What the apps of a stack share. */
+export interface StackServers {
+  /** The database, as each app connects. */
+  readonly urls: RoleUrls;
+  readonly redisUrl: string;
+  /** The Redis of the deletion queue. */
+  readonly queueRedisUrl: string;
+  /** The folder with the keys that sign access tokens. */
+  readonly keys: string;
+  /** The file with the public keys that the gateway accepts. */
+  readonly keySetFile: string;
+}
+
+/** Returns the environment variables that connect an app to these servers. */
+export function appEnvironment(app: App, servers: StackServers): Record<string, string> {
+  const { urls, redisUrl, queueRedisUrl, keys, keySetFile } = servers;
+  const redis = { REDIS_URL: redisUrl };
+  switch (app) {
+    case 'gateway':
+      return {
+        ...redis,
+        PORT: '0',
+        AUTH_ISSUER: TokenIssuer.issuer,
+        AUTH_AUDIENCE: TokenIssuer.audience,
+        AUTH_JWKS_FILE: keySetFile,
+      };
+    case 'subscription':
+    case 'episode':
+      return { ...redis, DATABASE_URL: urls[app] };
+    case 'deletion-worker':
+      return { ...redis, DATABASE_URL: urls.deletion, QUEUE_REDIS_URL: queueRedisUrl };
+    case 'gpodder':
+      return { ...redis, PORT: '0', SESSION_KEY: 'a-key-of-tests-that-is-long-enough' };
+    case 'account':
+      return {
+        ...redis,
+        DATABASE_URL: urls.account,
+        PORT: '0',
+        PUBLIC_URL: 'http://127.0.0.1:3002',
+        SECRETS_KEY: 'a-secret-of-tests-that-is-long-enough',
+        KEYS_DIRECTORY: keys,
+      };
+  }
+}

@@ -1,0 +1,90 @@
+import type { EventEmitter } from 'node:events';
+import type { ModuleMetadata } from '@nestjs/common';
+import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
+import pg, { type Pool } from 'pg';
+import { createDataSource, Database } from '#database';
+import { createDatabase, type TestDatabase } from './test.database.js';
+import { startRedisServer, type TestServer } from './test.server.js';
+
+/** A database of a test, as a service connects to it. */
+export interface FixtureDatabase extends Pick<TestDatabase, 'name' | 'ownerUrl' | 'urls'> {
+  /** Connected with the service's own role. */
+  readonly database: Database;
+  /** Connected as the owner, to prepare and inspect rows. */
+  readonly owner: pg.Client;
+  /** Returns how many statements the server has answered for the service so far. */
+  statements(): number;
+}
+
+/**
+ * Builds what an integration test needs: databases, Redis servers and the real module of an app. Build in `beforeAll`,
+ * close in `afterAll`. {@link close} releases everything in reverse order, also after a failed start.
+ */
+export class Fixture {
+  private readonly releases: (() => Promise<unknown> | void)[] = [];
+
+  /** Registers a release that {@link close} runs. */
+  onClose(release: () => Promise<unknown> | void): void {
+    this.releases.push(release);
+  }
+
+  /**
+   * Creates a migrated database without rows and connects to it.
+   *
+   * @param role the role that the service connects as.
+   * @param events whether writes publish events.
+   */
+  async database(role: keyof TestDatabase['urls'], events = false): Promise<FixtureDatabase> {
+    const { name, ownerUrl, urls, drop } = await createDatabase();
+    this.onClose(drop);
+    const owner = new pg.Client({ connectionString: ownerUrl });
+    await owner.connect();
+    this.onClose(() => owner.end());
+    const dataSource = await createDataSource({ url: urls[role], poolSize: 10 }).initialize();
+    const database = new Database(dataSource, true, undefined, events);
+    this.onClose(() => database.close());
+    const { master } = dataSource.driver as unknown as { master: Pool };
+    return { name, ownerUrl, urls, database, owner, statements: countStatements(master) };
+  }
+
+  /** Starts a Redis of this fixture alone. */
+  async redis(options?: Parameters<typeof startRedisServer>[0]): Promise<TestServer> {
+    const server = await startRedisServer(options);
+    this.onClose(() => server.dispose());
+    return server;
+  }
+
+  /**
+   * Compiles and initializes the real modules of an app, wired as in production.
+   *
+   * @param override replaces configuration or time, and nothing else.
+   */
+  async module(
+    imports: NonNullable<ModuleMetadata['imports']>,
+    override: (builder: TestingModuleBuilder) => TestingModuleBuilder = (builder) => builder,
+  ): Promise<TestingModule> {
+    const module = await override(Test.createTestingModule({ imports })).compile();
+    module.useLogger(false);
+    await module.init();
+    this.onClose(() => module.close());
+    return module;
+  }
+
+  /** Releases everything, the newest first. */
+  async close(): Promise<void> {
+    for (const release of this.releases.splice(0).reverse()) await release();
+  }
+}
+
+/** Counts the statements that the server answers on the connections of a pool. */
+function countStatements(pool: Pool): () => number {
+  let answered = 0;
+  const counted = new WeakSet<EventEmitter>();
+  pool.on('acquire', (client) => {
+    // The server ends the answer to each statement with this message.
+    const { connection } = client as unknown as { connection: EventEmitter };
+    if (!counted.has(connection)) connection.on('commandComplete', () => (answered += 1));
+    counted.add(connection);
+  });
+  return () => answered;
+}
