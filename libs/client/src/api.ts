@@ -103,10 +103,8 @@ export interface Api {
   readonly clockOffset: number;
 }
 
-/** The interface at a base URL, for one user. */
-export function createApi(options: ApiOptions): Api {
-  const sending = new Sending(options);
-
+/** Returns the kinds of request that the interface's operations consist of. */
+function requestsOf(sending: Sending) {
   const read = <T>(path: string, call: CallOptions = {}) =>
     sending.send({ method: 'GET', path, type: 'application/json', signal: call.signal }, (answer) => json<T>(answer));
 
@@ -150,6 +148,13 @@ export function createApi(options: ApiOptions): Api {
     }
   }
 
+  return { read, write, sendText, list, walk };
+}
+
+/** The interface at a base URL, for one user. */
+export function createApi(options: ApiOptions): Api {
+  const sending = new Sending(options);
+  const { read, write, sendText, list, walk } = requestsOf(sending);
   return {
     addSubscriptions: (subscriptions, call) => write('POST', '/subscriptions', { subscriptions }, call),
     listSubscriptions: ((query?: ListQuery, call?: ListOptions) =>

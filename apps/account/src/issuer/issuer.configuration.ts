@@ -47,6 +47,26 @@ export function cookieNames({ PUBLIC_URL }: AccountConfig): Record<'session' | '
   return { session: name('issuer'), request: name('request'), resume: name('resume') };
 }
 
+/** Returns the features of OAuth that the issuer has, and the APIs that it issues tokens for. */
+function features(config: AccountConfig): Configuration['features'] {
+  return {
+    devInteractions: { enabled: false },
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    rpInitiatedLogout: { enabled: false },
+    userinfo: { enabled: false },
+    revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+    deviceFlow: { enabled: true, deviceInfo: () => ({ address: requestAddress() }) },
+    registration: { enabled: true, issueRegistrationAccessToken: false },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: (_ctx, _client, oneOf) => (oneOf ? (oneOf[0] as string) : (config.API_URLS?.[0] ?? anyApi)),
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_ctx, resource) => apiResource(config, resource),
+    },
+  };
+}
+
 /** How oidc-provider is to behave; the traps that this answers are in docs/adr/0021. */
 export function issuerConfiguration({ config, key, adapter, isActive, errorPage }: IssuerParts): Configuration {
   const isSecure = config.PUBLIC_URL.startsWith('https:');
@@ -62,22 +82,7 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
       long: cookie,
       short: cookie,
     },
-    features: {
-      devInteractions: { enabled: false },
-      dPoP: { enabled: false },
-      pushedAuthorizationRequests: { enabled: false },
-      rpInitiatedLogout: { enabled: false },
-      userinfo: { enabled: false },
-      revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
-      deviceFlow: { enabled: true, deviceInfo: () => ({ address: requestAddress() }) },
-      registration: { enabled: true, issueRegistrationAccessToken: false },
-      resourceIndicators: {
-        enabled: true,
-        defaultResource: (_ctx, _client, oneOf) => (oneOf ? (oneOf[0] as string) : (config.API_URLS?.[0] ?? anyApi)),
-        useGrantedResource: () => true,
-        getResourceServerInfo: (_ctx, resource) => apiResource(config, resource),
-      },
-    },
+    features: features(config),
     // Those of the issuer itself; the API's are its own (getResourceServerInfo).
     scopes: ['openid', 'offline_access'],
     claims: { openid: ['sub'], auth_time: null, iss: null },

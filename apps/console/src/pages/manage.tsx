@@ -10,9 +10,6 @@ const { subscriptions: t } = texts;
 /** What can be done with one subscription. It closes with what is done; the row and a notice say how that goes. */
 export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unknown; onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const newUrl = useSignal('');
-  const problem = useSignal<string | undefined>(undefined);
-  const isRemoving = useSignal(false);
   const isBusy = pending.value.some(({ guid }) => guid === row.guid);
   useEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
@@ -25,13 +22,6 @@ export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unk
     );
   };
   const name = feedName(row.feedUrl);
-  const submitMove = (event: Event) => {
-    event.preventDefault();
-    const url = feedUrlOf(newUrl.value);
-    problem.value = url === undefined ? t.addInvalid : undefined;
-    if (url === undefined) document.getElementById('new-url')?.focus();
-    else does('move', feedName(url), move(row, url));
-  };
   return (
     <dialog ref={dialog} aria-labelledby="manage-title" onClose={() => !dialog.current?.open && onClose()}>
       <div class="dialog-head">
@@ -54,52 +44,76 @@ export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unk
       >
         {row.isSubscribed ? t.unsubscribe : t.subscribe}
       </button>
-      <form onSubmit={submitMove} noValidate>
-        <div class="field">
-          <label for="new-url">{t.move}</label>
-          <p class="hint" id="new-url-hint">
-            {t.moveHint}
-          </p>
-          {problem.value !== undefined && (
-            <p class="error" id="new-url-error" role="alert">
-              {problem.value}
-            </p>
-          )}
-          <input
-            id="new-url"
-            type="url"
-            dir="ltr"
-            autocomplete="off"
-            autocapitalize="none"
-            spellcheck={false}
-            maxLength={4096}
-            aria-describedby={problem.value === undefined ? 'new-url-hint' : 'new-url-hint new-url-error'}
-            aria-invalid={problem.value !== undefined}
-            value={newUrl.value}
-            onInput={({ currentTarget }) => (newUrl.value = currentTarget.value)}
-          />
-        </div>
-        <button class="plain" disabled={isBusy}>
-          {t.moveSubmit}
-        </button>
-      </form>
-      {isRemoving.value ? (
-        <div class="removing" role="alert">
-          <p>{t.removeText}</p>
-          <div class="actions">
-            <button class="plain" onClick={() => (isRemoving.value = false)}>
-              {texts.cancel}
-            </button>
-            <button class="danger" onClick={() => does('delete', name, remove(row))}>
-              {t.removeSubmit}
-            </button>
-          </div>
-        </div>
-      ) : (
-        <button class="danger" disabled={isBusy} onClick={() => (isRemoving.value = true)}>
-          {t.remove}
-        </button>
-      )}
+      <MoveForm isBusy={isBusy} onMove={(url) => does('move', feedName(url), move(row, url))} />
+      <RemoveButtons isBusy={isBusy} onRemove={() => does('delete', name, remove(row))} />
     </dialog>
+  );
+}
+
+/** A field for the new address of a feed that moved. */
+function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) => void }) {
+  const newUrl = useSignal('');
+  const problem = useSignal<string | undefined>(undefined);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const url = feedUrlOf(newUrl.value);
+    problem.value = url === undefined ? t.addInvalid : undefined;
+    if (url === undefined) document.getElementById('new-url')?.focus();
+    else onMove(url);
+  };
+  return (
+    <form onSubmit={submit} noValidate>
+      <div class="field">
+        <label for="new-url">{t.move}</label>
+        <p class="hint" id="new-url-hint">
+          {t.moveHint}
+        </p>
+        {problem.value !== undefined && (
+          <p class="error" id="new-url-error" role="alert">
+            {problem.value}
+          </p>
+        )}
+        <input
+          id="new-url"
+          type="url"
+          dir="ltr"
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          maxLength={4096}
+          aria-describedby={problem.value === undefined ? 'new-url-hint' : 'new-url-hint new-url-error'}
+          aria-invalid={problem.value !== undefined}
+          value={newUrl.value}
+          onInput={({ currentTarget }) => (newUrl.value = currentTarget.value)}
+        />
+      </div>
+      <button class="plain" disabled={isBusy}>
+        {t.moveSubmit}
+      </button>
+    </form>
+  );
+}
+
+/** A button that removes a subscription, after it asked once more. */
+function RemoveButtons({ isBusy, onRemove }: { isBusy: boolean; onRemove: () => void }) {
+  const isRemoving = useSignal(false);
+  if (!isRemoving.value)
+    return (
+      <button class="danger" disabled={isBusy} onClick={() => (isRemoving.value = true)}>
+        {t.remove}
+      </button>
+    );
+  return (
+    <div class="removing" role="alert">
+      <p>{t.removeText}</p>
+      <div class="actions">
+        <button class="plain" onClick={() => (isRemoving.value = false)}>
+          {texts.cancel}
+        </button>
+        <button class="danger" onClick={onRemove}>
+          {t.removeSubmit}
+        </button>
+      </div>
+    </div>
   );
 }

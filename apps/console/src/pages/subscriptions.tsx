@@ -1,4 +1,4 @@
-import { useComputed, useSignal } from '@preact/signals';
+import { type Signal, useComputed, useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
 import { isOnline } from '../data/network.js';
 import { add, isComplete, pending, type Row, rows, subscriptionPulls, total } from '../data/subscriptions.js';
@@ -41,37 +41,9 @@ export function Subscriptions() {
     <Page title={t.title} lead={t.lead}>
       <AddForm />
       <section class="card list">
-        <div class="tools" role="search">
-          <div class="field">
-            <label for="search">{t.search}</label>
-            <input
-              id="search"
-              type="search"
-              autocomplete="off"
-              value={search.value}
-              onInput={({ currentTarget }) => (search.value = typed.search = currentTarget.value)}
-            />
-          </div>
-          <div class="field">
-            <label for="show">{t.show}</label>
-            <select
-              id="show"
-              value={isOn.value ? 'on' : 'off'}
-              onChange={({ currentTarget }) => (isOn.value = currentTarget.value === 'on')}
-            >
-              <option value="on">{t.on}</option>
-              <option value="off">{t.off}</option>
-            </select>
-          </div>
-        </div>
+        <Tools search={search} isOn={isOn} />
         <p class="quiet small count" role="status">
-          {failed.value
-            ? ''
-            : isComplete.value
-              ? t.count(shown.value.length)
-              : all === undefined
-                ? texts.loading
-                : t.soFar(rows.value.length, all)}
+          {!failed.value && countOf(shown.value.length)}
         </p>
         <Waiting />
         {failed.value && (
@@ -82,7 +54,7 @@ export function Subscriptions() {
         )}
         {isComplete.value && shown.value.length === 0 ? (
           <p class="empty">
-            {!isWhole ? (isOn.value ? t.noneFound : search.value.trim() === '' ? t.noneOff : t.noneFound) : t.none}{' '}
+            {isWhole ? t.none : search.value.trim() === '' ? t.noneOff : t.noneFound}{' '}
             {isWhole && <a href="/console/data">{t.importLink}</a>}
           </p>
         ) : (
@@ -101,6 +73,41 @@ export function Subscriptions() {
         <ManageDialog key={row.guid} row={row} opening={managed.value} onClose={() => (managed.value = undefined)} />
       )}
     </Page>
+  );
+}
+
+/** Says how many podcasts are shown, or how many of all have been loaded. */
+function countOf(shown: number): string {
+  if (isComplete.value) return t.count(shown);
+  return total.value === undefined ? texts.loading : t.soFar(rows.value.length, total.value);
+}
+
+/** The search, and the choice of what the list shows. */
+function Tools({ search, isOn }: { search: Signal<string>; isOn: Signal<boolean> }) {
+  return (
+    <div class="tools" role="search">
+      <div class="field">
+        <label for="search">{t.search}</label>
+        <input
+          id="search"
+          type="search"
+          autocomplete="off"
+          value={search.value}
+          onInput={({ currentTarget }) => (search.value = typed.search = currentTarget.value)}
+        />
+      </div>
+      <div class="field">
+        <label for="show">{t.show}</label>
+        <select
+          id="show"
+          value={isOn.value ? 'on' : 'off'}
+          onChange={({ currentTarget }) => (isOn.value = currentTarget.value === 'on')}
+        >
+          <option value="on">{t.on}</option>
+          <option value="off">{t.off}</option>
+        </select>
+      </div>
+    </div>
   );
 }
 
