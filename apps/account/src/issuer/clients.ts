@@ -33,7 +33,7 @@ export const firstParty: readonly ClientMetadata[] = [
   },
 ];
 
-/** Registrations that nobody has used: of one network, and in all. They go after a day (sweeping.ts). */
+/** Registrations that nobody has used: of one network, and in all. `sweep.ts` removes them after a day. */
 const unusedPerNetwork = 10;
 const unusedInAll = 10_000;
 

@@ -45,7 +45,7 @@ export class SignOut {
       'DELETE FROM account.sessions WHERE account_id = $1 AND id IS DISTINCT FROM $2::uuid RETURNING id',
       [accountId, exceptSession ?? null],
     );
-    // Codes and tokens are good for nothing without their grant, and swept (issuer/sweeping.ts). In an order, so that two
+    // Codes and tokens are good for nothing without their grant, and swept (`sweep.ts`). In an order, so that two
     // of these wait for each other in turn.
     const grants = await rowsOf<{ grant: string }>(
       manager,
