@@ -7,7 +7,7 @@ import { relative } from 'node:path';
 const { testResults } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const files = testResults.map(({ name, startTime, endTime, assertionResults }) => ({
   file: relative(process.cwd(), name),
-  tier: /\.([a-z]+-)?spec\.ts$/.exec(name)?.[1]?.slice(0, -1) ?? 'unit',
+  tier: /\.([a-z0-9]+-)?spec\.ts$/.exec(name)?.[1]?.slice(0, -1) ?? 'unit',
   startTime,
   endTime,
   cases: assertionResults.length,
