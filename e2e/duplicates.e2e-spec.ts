@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { SubscribeAnswer } from './interface.js';
-import { episode, newGuid, numbers } from './samples.js';
+import { episode, newGuid } from './samples.js';
 import { User } from './user.js';
 
 const full = Boolean(process.env.TEST_FULL);
@@ -50,21 +50,6 @@ test('three devices, two of which know the declared guid, through a move to http
   );
 });
 
-test('many of them may be merged in one POST up to 8 pairs, the rest by PATCH', async () => {
-  const ann = await User.fresh();
-  const feeds = numbers(10).map((number) => `https://feeds.example/copy-${number}`);
-  await ann.subscribe(...feeds);
-  const declared = await ann.subscribed('https://feeds.example/first', newGuid());
-  const { body } = await ann.post<SubscribeAnswer>('/subscriptions', {
-    subscriptions: feeds.map((feed_url) => ({ feed_url, guid: declared })),
-  });
-  expect(body.success).toHaveLength(8);
-  expect(body.failure).toMatchObject(feeds.slice(8).map((feed_url) => ({ feed_url, code: 'limit_reached' })));
-  for (const feed_url of feeds.slice(8)) await ann.update(declared, { new_feed_url: feed_url });
-  const { subscriptions } = await ann.subscriptions({ per_page: 100 });
-  expect(new Set(subscriptions.map(({ guid, new_guid }) => new_guid ?? guid))).toEqual(new Set([declared]));
-});
-
 test('feed_url_taken names the owner of the feed_url, so that a PATCH can merge the two', async () => {
   const ann = await User.fresh();
   const [one, other] = [newGuid(), newGuid()];
@@ -80,19 +65,4 @@ test('feed_url_taken names the owner of the feed_url, so that a PATCH can merge 
   expect(await ann.subscription(one)).toMatchObject({ new_guid: other });
   const again = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions: [entry] });
   expect(again.body.failure).toEqual([]);
-});
-
-test('a tombstone is a pointer once its guid names a live subscription, and every device can follow', async () => {
-  const ann = await User.fresh();
-  const [gone, live] = [newGuid(), newGuid()];
-  await ann.subscribed('https://feeds.example/gone', gone);
-  await ann.deleted(gone);
-  await ann.subscribed('https://feeds.example/live', live);
-  await ann.subscribe({ feed_url: 'https://feeds.example/live', guid: gone });
-  expect(await ann.subscription(gone)).toMatchObject({ guid: gone, new_guid: live, is_subscribed: true });
-  const { subscriptions } = await ann.subscriptions();
-  expect(subscriptions).toMatchObject([
-    { guid: gone, new_guid: live, feed_url: 'https://feeds.example/live', is_subscribed: true },
-    { guid: live, is_subscribed: true },
-  ]);
 });

@@ -16,6 +16,7 @@ describe('validateEntry', () => {
     const judged = validateEntry({
       ...good,
       podcastGuid: podcast.toUpperCase(),
+      syncId: syncId(1).toUpperCase(),
       publishDate: '2025-01-01T02:00:00.1239+02:00',
       temporaryId: 7,
       playbackPosition: { value: 12.5, timestamp: '2026-02-01T12:00' },
@@ -45,6 +46,10 @@ describe('validateEntry', () => {
   it.each([{ episodeGuid: '😀'.repeat(512) }, { temporaryId: 'ä'.repeat(127) }])(
     'takes texts up to their limits in bytes: %#',
     (differing) => expect(fault(differing)).toBe('accepted'),
+  );
+
+  it.each(['', 'a', 0, 1.5])('keeps a temporary_id of any text or number: %j', (temporaryId) =>
+    expect(validateEntry({ ...good, temporaryId })).toMatchObject({ temporaryId }),
   );
 
   it.each(['\u0001', 'a\tb\nc', '\u202e', '\ufffe', '1970-01-01T00:00:00.000Z', ' '.repeat(3) + 'x'])(
@@ -153,6 +158,7 @@ describe('validateEntry', () => {
     [{ enclosureUrl: `https://e.example/${'ä'.repeat(2_040)}` }, 'enclosure_url: The URL is longer than 4096 bytes'],
     [{ playbackPosition: 5 }, 'playback_position is not an object with value and timestamp'],
     [{ playbackPosition: null }, 'playback_position is not an object with value and timestamp'],
+    [{ playedStatus: [] }, 'played_status: the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)'],
     [
       { playbackPosition: { value: -1, timestamp: at } },
       'playback_position: the value is not a number of seconds, 0 or more',

@@ -35,6 +35,10 @@ describe('the rank of two episodes', () => {
     expect(matchRank(one, other(pick('episodeGuid')))).toBe(1);
   });
 
+  it('is none for episode_guids that differ in case alone', () => {
+    expect(matchRank(one, other({ episodeGuid: one.episodeGuid.toUpperCase() }))).toBeUndefined();
+  });
+
   it.each([
     ['either', bare, other(pick('enclosureUrl'))],
     ['the other', one, other({ ...pick('enclosureUrl'), episodeGuid: '' })],

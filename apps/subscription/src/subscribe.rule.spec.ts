@@ -42,9 +42,13 @@ describe('judgeEntry', () => {
     });
   });
 
-  it('keeps the URL as it was sent', () => {
-    const feedUrl = 'HTTPS://User@Example.COM:443/%7Efeed/../x?q=ä#f';
-    expect(judgeEntry({ feedUrl })).toMatchObject({ feedUrl });
+  it.each(['HTTPS://User@Example.COM:443/%7Efeed/../x?q=ä#f', 'https://feeds.example', 'https://x.example/%zz?a+b&&'])(
+    'keeps the URL as it was sent, without the white space around it: %s',
+    (feedUrl) => expect(judgeEntry({ feedUrl: ` \t${feedUrl}\n` })).toMatchObject({ feedUrl }),
+  );
+
+  it('echoes a URL that it refuses exactly as it was sent', () => {
+    expect(judgeEntry({ feedUrl: ' Nonsense\0 ☂ ' })).toMatchObject({ feedUrl: ' Nonsense\0 ☂ ' });
   });
 });
 
@@ -109,6 +113,13 @@ describe('an entry with a guid that is known', () => {
       success: [],
       failure: [{ feed_url: v, code: 'feed_url_taken', message, guid: B }],
     });
+    expect(known.changes()).toEqual(nothing);
+  });
+
+  it('does not swap the URLs of two with declared guids in one batch', () => {
+    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [B] });
+    const { failure } = post(known, { feedUrl: v, guid: A }, { feedUrl: u, guid: B });
+    expect(failure.map(({ code }) => code)).toEqual(['feed_url_taken', 'feed_url_taken']);
     expect(known.changes()).toEqual(nothing);
   });
 
@@ -333,6 +344,13 @@ describe('a tombstone never stands in the way of a live one', () => {
       post(known, entry);
       expect(changedRow(known, 2)).toMatchObject({ deleted: null, isSubscribed: true });
     }
+  });
+
+  it('its URL with a guid that is unknown brings it back under that guid', () => {
+    const known = world(gone);
+    expect(post(known, { feedUrl: v, guid: A }).success[0]?.guid).toBe(A);
+    expect(changedRow(known, 2)).toMatchObject({ guid: A, guidChanged: now, deleted: null, isSubscribed: true });
+    expect(known.byGuid(B)?.id).toBe(2);
   });
 
   it('one whose current URL has passed comes back at the URL that was sent, and leaves the other its own', () => {

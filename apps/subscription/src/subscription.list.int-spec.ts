@@ -86,6 +86,10 @@ describe('the list of subscriptions', () => {
     expect(await shown(t0)).toEqual([[a, c, t2]]);
     expect(await shown(t1)).toEqual([[b, c, t2]]);
     expect(await shown(t2)).toEqual([[c, undefined, undefined]]);
+    const t3 = (await update(c, { newGuid: a })).guid_changed;
+    expect(await shown()).toEqual([[a, undefined, undefined]]);
+    expect(await shown(t1)).toEqual([[b, a, t3]]);
+    expect(await shown(t2)).toEqual([[c, a, t3]]);
   });
 
   it('shows no guid that has become that of another one: what is shown of that would be undone', async () => {
@@ -224,6 +228,8 @@ describe('a subscription that was merged into another', () => {
     const [a, b] = [await add(1), await add(2)];
     const { guid_changed: guidChanged } = await update(a, { newGuid: b });
     expect(await page()).toMatchObject({ items: [{ guid: a, new_guid: b, guid_changed: guidChanged }], total: 1 });
+    await update(b, { newGuid: a });
+    expect(await page()).toMatchObject({ items: [{ guid: a }, { guid: b, new_guid: a }], total: 2 });
   });
 
   it('shows the guid it had at since, and the later of the merge and the change of guid of its survivor', async () => {

@@ -76,6 +76,14 @@ describe('POST', () => {
     expect(await count('subscription.subscriptions')).toBe(1);
   });
 
+  it('makes one subscription of 20 requests at once under different guids, which all name it', async () => {
+    const guids = Array.from({ length: 20 }, () => randomUUID());
+    await Promise.all(guids.map((guid) => subscribe({ feedUrl: feed(1), guid })));
+    expect(await count('subscription.subscriptions')).toBe(1);
+    const named = await Promise.all(guids.map(get));
+    expect(new Set(named.map((read) => read.new_guid ?? read.guid)).size).toBe(1);
+  });
+
   it('merges what is there already into a subscription that the same request makes', async () => {
     const older = (await subscribe({ feedUrl: feed('old') })).success[0]?.guid as string;
     const guid = randomUUID();
@@ -209,6 +217,18 @@ describe('PATCH', () => {
       [userId],
     );
     expect(rows).toEqual([{ live: 1 }]);
+  });
+
+  it('20 times at once with another guid leaves one chain, which any of the guids leads through', async () => {
+    const [first, ...guids] = [await add(1), ...Array.from({ length: 20 }, () => randomUUID())] as const;
+    const changes = await Promise.all(guids.map((newGuid) => update(first, { newGuid })));
+    const stamps = changes.map((change) => String(change.guid_changed)).sort();
+    expect(new Set(stamps).size).toBe(20);
+    const last = changes.find((change) => change.guid_changed === stamps.at(-1));
+    for (const guid of [first, ...guids]) {
+      const read = await get(guid);
+      expect(read.new_guid ?? read.guid).toBe(last?.new_guid);
+    }
   });
 
   it('takes the URL, the names and the status of what it merges, all under one stamp', async () => {

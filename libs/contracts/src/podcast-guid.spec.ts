@@ -33,22 +33,17 @@ describe('podcastGuid', () => {
     expect(new Set(urls.map(podcastGuid)).size).toBe(urls.length);
   });
 
-  it('is linear in its input: a million slashes and an x cost no more than ten times a million letters', () => {
-    const timeOf = (url: string) => {
-      const begun = performance.now();
-      podcastGuid(url);
-      return performance.now() - begun;
-    };
-    const letters = `https://a.example/${'a'.repeat(1_000_000)}x`;
-    const usual = Math.max(timeOf(letters), timeOf(letters), 5);
-    expect(timeOf(`https://a.example${'/'.repeat(1_000_000)}x`)).toBeLessThan(10 * usual);
-    expect(timeOf(`https://a.example${'/'.repeat(1_000_000)}`)).toBeLessThan(10 * usual);
+  it.each(['x', ''])('is linear in its input: a million slashes and %j take no minutes', (end) => {
+    const begun = performance.now();
+    podcastGuid(`https://a.example${'/'.repeat(1_000_000)}${end}`);
+    // Linear work takes less than 0.1 s, quadratic work more than 10 minutes.
+    expect(performance.now() - begun).toBeLessThan(60_000);
   });
 
   it('is the UUIDv5 of the package uuid, for any URL', () => {
     const namespace = 'ead4c236-bf58-58c6-a2c6-a6b28d128cb6';
     fc.assert(
-      fc.property(fc.webPath(), fc.string({ unit: 'grapheme' }), (path, text) => {
+      fc.property(fc.webPath(), fc.string({ unit: 'binary' }), (path, text) => {
         const name = `podcast.example${path}${text}x`;
         expect(podcastGuid(`https://${name}`)).toBe(uuidv5(name, namespace));
       }),

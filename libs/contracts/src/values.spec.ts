@@ -20,7 +20,7 @@ describe('faultInHttpUrl', () => {
     (url) => expect(faultInHttpUrl(url)).toBeUndefined(),
   );
 
-  it.each(['podnews.net/rss', '//podnews.net/rss', 'example.com:8080/feed', '', '/feed'])(
+  it.each(['podnews.net/rss', '//podnews.net/rss', 'example.com:8080/feed', '', '/feed', 'a'])(
     'says that a URL without a scheme has no protocol: "%s"',
     (url) => expect(faultInHttpUrl(url)).toBe(noProtocol),
   );
@@ -31,6 +31,7 @@ describe('faultInHttpUrl', () => {
     ['https://', 'no valid host'],
     ['http:///feed', 'no valid host'],
     ['http:feed', 'no valid host'],
+    ['https://host:99999/', 'no valid host'],
     ['https://ho st/feed', 'white space'],
     ['https://host/fe\u00a0ed', 'white space'],
     ['https://host/feed\n', 'control character'],
@@ -103,14 +104,31 @@ describe('keptTitle', () => {
 });
 
 describe('guidSchema', () => {
-  it.each(['AD9FD16D-2A4F-4C3C-8F2C-9A8B7C6D5E4F', 'ad9fd16d-2a4f-0c3c-0f2c-9a8b7c6d5e4f'])(
-    'takes a UUID of any version in any case and prints it in lower case: %s',
-    (guid) => expect(guidSchema.parse(guid)).toBe(guid.toLowerCase()),
+  it.each([
+    'AD9FD16D-2A4F-4C3C-8F2C-9A8B7C6D5E4F',
+    'ad9fd16d-2a4f-0c3c-0f2c-9a8b7c6d5e4f',
+    '12345678-1234-F234-0234-123456789abc',
+    '00000000-0000-0000-0000-000000000000',
+    'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  ])('takes a UUID of any version in any case and prints it in lower case: %s', (guid) =>
+    expect(guidSchema.parse(guid)).toBe(guid.toLowerCase()),
   );
-  it.each(['', 'x', '{ad9fd16d-2a4f-4c3c-8f2c-9a8b7c6d5e4f}', 'ad9fd16d2a4f4c3c8f2c9a8b7c6d5e4f'])(
-    'refuses "%s"',
-    (guid) => expect(guidSchema.safeParse(guid).success).toBe(false),
-  );
+
+  it.each([
+    '',
+    'x',
+    '1',
+    ' ',
+    'null',
+    '\0',
+    '☂',
+    'a'.repeat(4_000),
+    '{ad9fd16d-2a4f-4c3c-8f2c-9a8b7c6d5e4f}',
+    'ad9fd16d-2a4f-4c3c-8f2c-9a8b7c6d5e4fx',
+    'ad9fd16d2a4f4c3c8f2c9a8b7c6d5e4f',
+    7,
+    null,
+  ])('refuses %j', (guid) => expect(guidSchema.safeParse(guid).success).toBe(false));
 });
 
 describe('parseTime', () => {
@@ -170,8 +188,15 @@ describe('parseStatusTime', () => {
   it('reads the minute form as UTC and remembers the form', () => {
     expect(parseStatusTime('2023-02-23T14:05')).toEqual({ instant: '2023-02-23T14:05:00.000000Z', minuteForm: true });
     expect(parseStatusTime('2023-02-23T14:05:00Z')?.minuteForm).toBe(false);
-    expect(parseStatusTime('2023-02-30T14:05')).toBeUndefined();
+    expect(parseStatusTime('2023-02-23 14:05:00z')).toEqual({
+      instant: '2023-02-23T14:05:00.000000Z',
+      minuteForm: false,
+    });
   });
+
+  it.each(['2023-02-30T14:05', '2023-02-23T14:60', '2023-02-23', 'now', ''])('refuses what is no time: "%s"', (text) =>
+    expect(parseStatusTime(text)).toBeUndefined(),
+  );
 });
 
 describe('toStamp', () => {

@@ -1,0 +1,206 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { EpisodePage, SubscriptionPage } from './interface.js';
+import { episode, feed, numbers } from './samples.js';
+import { baseUrl } from './stack.js';
+import { User } from './user.js';
+
+// list.query, query.string, cursor, page.links and etag of the gateway own the rules, in their unit tests;
+// subscription.list.int-spec.ts and episode.service.int-spec.ts own what a list has.
+
+type Page = SubscriptionPage & EpisodePage;
+
+const never = '1970-01-01T00:00:00.000Z';
+
+/** A user with ten subscriptions, one of which has ten episodes. */
+async function userWithTen(): Promise<{ ann: User; guid: string }> {
+  const ann = await User.fresh();
+  const [first] = await ann.subscribe(...numbers(10).map(feed));
+  const guid = first?.guid ?? '';
+  await ann.upload(...numbers(10).map((n) => episode(guid, n)));
+  return { ann, guid };
+}
+
+/** The names in a `Vary`; a compressed answer repeats one of them. */
+const fieldsOf = (vary: string | null) => new Set(vary?.toLowerCase().split(/, */));
+
+describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
+  const path = `/${list}`;
+  const names = (body: Page) => body[list].map((row) => ('title' in row ? row.title : row.feed_url));
+  const expected = numbers(10).map((n) => (list === 'episodes' ? `Title of ${n}` : feed(n)));
+
+  describe('answers', () => {
+    let ann: User;
+    beforeAll(async () => {
+      ({ ann } = await userWithTen());
+    });
+    const page = async (link: string) => (await ann.get<Page>(link)).body;
+
+    test('without parameters with page 1 of 50 rows, the oldest row first', async () => {
+      const { status, headers, body } = await ann.get<Page>(path);
+      expect([status, names(body), headers.get('ignored-parameters')]).toEqual([200, expected, null]);
+      expect(body).toEqual({ total: 10, page: 1, per_page: 50, [list]: body[list] });
+    });
+
+    test('never with an error for what can not be used, which Ignored-Parameters names', async () => {
+      const query = 'since=x&page=0&per_page=-5&cursor=%00&color=red';
+      const { status, headers, body } = await ann.get<Page>(`${path}?${query}`);
+      const used = { total: 10, page: 1, per_page: 50 };
+      expect({ status, body }).toMatchObject({ status: 200, body: used });
+      expect(headers.get('ignored-parameters')).toBe('since, page, per_page, cursor');
+      expect(headers.get('cache-control')).toBe('private, no-cache');
+      expect([...fieldsOf(headers.get('vary'))]).toEqual(expect.arrayContaining(['accept-encoding', 'authorization']));
+      const clamped = await ann.get<Page>(`${path}?per_page=251`);
+      expect([clamped.body.per_page, clamped.headers.get('ignored-parameters')]).toEqual([250, 'per_page']);
+      expect((await ann.get(`${path}?per_page=250`)).headers.get('ignored-parameters')).toBeNull();
+    });
+
+    test('with no rows and the true total past the end, from where a link leads back', async () => {
+      const past = await page(`${path}?per_page=3&page=9`);
+      expect({ ...past, previous: '' }).toEqual({ total: 10, page: 9, per_page: 3, previous: '', [list]: [] });
+      expect(names(await page(past.previous ?? ''))).toEqual(expected.slice(7));
+    });
+
+    test('with links that lead through every row once, forward and back', async () => {
+      const pages = [await page(`${path}?per_page=3`)];
+      for (let { next } = pages[0]!; next !== undefined; { next } = pages.at(-1)!) pages.push(await page(next));
+      expect(pages.map(names)).toEqual([0, 3, 6, 9].map((first) => expected.slice(first, first + 3)));
+      expect(pages.map((body) => [body.page, body.total])).toEqual([1, 2, 3, 4].map((number) => [number, 10]));
+      const back = [pages.at(-1)!];
+      for (let { previous } = back[0]!; previous !== undefined; { previous } = back[0]!)
+        back.unshift(await page(previous));
+      expect(back.map(names)).toEqual(pages.map(names));
+    });
+
+    test('with absolute links that keep the prefix and every other parameter', async () => {
+      const { next } = await page(`${path}?per_page=3`);
+      expect(next?.startsWith(`${baseUrl}${path}?`)).toBe(true);
+      const since = '2020-01-01T00:00:00.000Z';
+      const link = await page(`/v1${path}?since=${since}&per_page=3&color=red&color=blue&empty=`);
+      expect(link.next?.startsWith(`${baseUrl}/v1${path}?`)).toBe(true);
+      const sent = new URL(link.next ?? '').searchParams;
+      const kept = ['since', 'per_page', 'page', 'empty'].map((name) => sent.get(name));
+      expect([kept, sent.getAll('color')]).toEqual([
+        [since, '3', '2', ''],
+        ['red', 'blue'],
+      ]);
+    });
+
+    test('with a link of which page and per_page may be changed', async () => {
+      const link = new URL((await page(`${path}?per_page=3`)).next ?? '');
+      link.searchParams.set('page', '77');
+      link.searchParams.set('per_page', '5');
+      const changed = await page(link.href);
+      expect([changed.page, names(changed)]).toEqual([77, expected.slice(3, 8)]);
+    });
+
+    test('and ignores a link of another since', async () => {
+      const { next } = await page(`${path}?per_page=3`);
+      const { status, headers } = await ann.get(`${next}&since=2020-01-01T00:00:00Z`);
+      expect([status, headers.get('ignored-parameters')]).toEqual([200, 'cursor']);
+    });
+  });
+
+  test('with since has what changed strictly later, also in its total', async () => {
+    const { ann, guid } = await userWithTen();
+    const { sync } = await ann.episodes();
+    const total = async (since: string) => (await ann.get<Page>(`${path}?since=${since}`)).body.total;
+    expect(await total(sync)).toBe(0);
+    const title = 'another';
+    if (list === 'episodes') await ann.uploaded(episode(guid, 1, { title }));
+    else await ann.subscribe(feed(1));
+    expect(await total(sync)).toBe(1);
+    const stamp = Date.parse((await ann.episodes()).sync);
+    const local = new Date(stamp - 1 + 7_200_000).toISOString();
+    for (const offset of ['%2B02:00', '+02:00']) expect(await total(local.replace('Z', offset))).toBe(1);
+    expect(await total(new Date(stamp).toISOString())).toBe(0);
+  });
+
+  describe('has an ETag that', () => {
+    const etagOf = async (ann: User, link = path) => (await ann.get(link)).headers.get('etag') ?? '';
+    const ask = (ann: User, etag: string, link = path) => ann.get(link, { 'if-none-match': etag });
+
+    test('gets 304 without a body and with the same headers until the user writes, also for HEAD', async () => {
+      const { ann, guid } = await userWithTen();
+      const { headers } = await ann.get(path);
+      const etag = headers.get('etag') ?? '';
+      expect(etag).toMatch(/^W\/"[!-~]+"$/);
+      await (await User.fresh()).subscribed();
+      for (const sent of [etag, `"x", W/"y", ${etag}`, '*']) {
+        const answer = await ask(ann, sent);
+        expect([answer.status, answer.text]).toEqual([304, '']);
+        for (const name of ['etag', 'sync-timestamp', 'cache-control'])
+          expect(answer.headers.get(name)).toBe(headers.get(name));
+        expect(fieldsOf(answer.headers.get('vary'))).toEqual(fieldsOf(headers.get('vary')));
+      }
+      const head = await ann.send('HEAD', path, { headers: { 'if-none-match': etag } });
+      expect([head.status, head.headers.get('etag')]).toEqual([304, etag]);
+      const writes = [
+        () => ann.subscribe(feed(2)),
+        () => ann.uploaded(episode(guid, 11)),
+        () => ann.update(guid, { is_subscribed: false }),
+        () => ann.deleted(guid),
+      ];
+      for (const write of writes) {
+        const before = await etagOf(ann);
+        await write();
+        expect((await ask(ann, before)).status).toBe(200);
+      }
+    });
+
+    test('is of its user and its whole URL', async () => {
+      const { ann } = await userWithTen();
+      const etag = await etagOf(ann);
+      expect((await ask(await User.fresh(), etag)).status).toBe(200);
+      for (const other of [`${path}?per_page=7`, `/v1${path}`]) expect((await ask(ann, etag, other)).status).toBe(200);
+      const ignored = `${path}?page=x`;
+      const again = await ask(ann, await etagOf(ann, ignored), ignored);
+      expect([again.status, again.headers.get('ignored-parameters')]).toEqual([304, 'page']);
+    });
+
+    test('works on a page reached by a link, which keeps the Sync-Timestamp of the first page', async () => {
+      const { ann } = await userWithTen();
+      const first = await ann.get<Page>(`${path}?per_page=4`);
+      await ann.subscribe(feed(11));
+      const link = first.body.next ?? '';
+      const second = await ann.get<Page>(link);
+      const again = await ask(ann, second.headers.get('etag') ?? '', link);
+      expect(again.status).toBe(304);
+      const back = await ann.get(second.body.previous ?? '');
+      for (const { headers } of [second, again, back])
+        expect(headers.get('sync-timestamp')).toBe(first.headers.get('sync-timestamp'));
+    });
+
+    test('works for a user who never wrote, whose Sync-Timestamp is 1970', async () => {
+      const ann = await User.fresh();
+      const etag = await etagOf(ann);
+      const answer = await ask(ann, etag);
+      expect([answer.status, answer.headers.get('sync-timestamp')]).toEqual([304, never]);
+      await ann.subscribed();
+      expect((await ask(ann, etag)).status).toBe(200);
+    });
+  });
+});
+
+describe('Sync-Timestamp', () => {
+  test('is the stamp of the last write of the user, in both lists', async () => {
+    const [ann, bob] = [await User.fresh(), await User.fresh()];
+    const [made] = await ann.subscribe(feed(1));
+    await bob.subscribed();
+    for (const { sync } of [await ann.subscriptions(), await ann.episodes()])
+      expect(sync).toBe(made?.subscription_changed);
+  });
+
+  test('is one for all that a request changes, also a merge with its episodes', async () => {
+    const ann = await User.fresh();
+    const made = await ann.subscribe(feed(1), feed(2));
+    expect(made[1]?.subscription_changed).toBe(made[0]?.subscription_changed);
+    const [x, y] = made.map(({ guid }) => guid) as [string, string];
+    await ann.upload(...[x, y, x, y].map((guid, n) => episode(guid, n)));
+    const { sync } = await ann.episodes();
+    const merge = await ann.update(x, { new_feed_url: feed(2), new_guid: y });
+    expect(merge.guid_changed).toBe(merge.subscription_changed);
+    expect((await ann.subscriptions()).sync).toBe(merge.guid_changed);
+    expect((await ann.episodes({ since: sync })).total).toBe(2);
+    expect((await ann.episodes({ since: merge.guid_changed ?? '' })).total).toBe(0);
+  });
+});
