@@ -9,14 +9,16 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removePostgres, removeRedis, StartError } from '#embedded';
 import { eventually } from '#testing';
-import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import type { StandaloneOptions } from './standalone.options.js';
 import { StandaloneStack } from './standalone.stack.js';
+import type { Welcome } from './welcome.text.js';
 
 /** What the stand-ins for the apps do: they write down that they start, serve and stop. */
 const standIn = `
@@ -42,7 +44,7 @@ let data: string;
 let lines: string[];
 let stacks: StandaloneStack[];
 
-beforeEach(() => {
+function prepare(): void {
   root = mkdtempSync(join(tmpdir(), 'standalone-stack-'));
   // Reachable for the user that Postgres runs as when root runs the tests.
   chmodSync(root, 0o711);
@@ -53,15 +55,15 @@ beforeEach(() => {
     replace(app, standIn);
   replace('migrate', standIn.replace(/process\.send.*/, 'process.exit(0)'));
   replace('accounts', standIn.replace(/process\.send.*/, "console.log('the link'); process.exit(0)"));
-});
+}
 
-afterEach(async () => {
+async function remove(): Promise<void> {
   vi.unstubAllEnvs();
   for (const each of stacks) await each.stop();
   await removeRedis(join(data, 'redis'));
   await removePostgres(join(data, 'postgres'));
   rmSync(root, { recursive: true, force: true });
-});
+}
 
 function replace(app: string, script: string): void {
   mkdirSync(join(root, 'programs'), { recursive: true });
@@ -101,12 +103,31 @@ function isGone(pid: number): boolean {
   }
 }
 
-describe('StandaloneStack', () => {
-  it('starts migrations, services and edges in this order, and stops them in the reverse one', async () => {
+describe('two runs on the same data', () => {
+  let welcome: Welcome;
+  let first: Event[];
+  let second: Event[];
+  beforeAll(async () => {
+    prepare();
+    vi.stubEnv('SESSION_KEY_FILE', '/nowhere');
+    vi.stubEnv('NODE_OPTIONS', '--max-old-space-size=512');
     const running = stack({ replicas: 2 });
-    await running.start();
+    welcome = await running.start();
     await running.stop();
-    const order = events().map(({ app, what }) => `${what} ${app}`);
+    first = events();
+    const again = stack();
+    await again.start();
+    await again.stop();
+    second = events().slice(first.length);
+  });
+  afterAll(remove);
+
+  const starts = (of: readonly Event[], name: string) =>
+    of.filter(({ app, what }) => app === name && what === 'start').map(({ env }) => env);
+  const environmentOf = (name: string) => starts(first, name)[0] ?? {};
+
+  it('start migrations, services and edges in this order, and stop them in the reverse one', () => {
+    const order = first.map(({ app, what }) => `${what} ${app}`);
     const services = ['account', 'deletion-worker', 'episode', 'subscription'].flatMap((app) => [app, app]);
     expect(order[0]).toBe('start migrate');
     expect(order.slice(1, 9).toSorted()).toEqual(services.map((app) => `start ${app}`));
@@ -114,96 +135,50 @@ describe('StandaloneStack', () => {
     expect(order.slice(10, 12).toSorted()).toEqual(['start gateway', 'start gpodder']);
     expect(order.slice(12, 14).toSorted()).toEqual(['stop gateway', 'stop gpodder']);
     expect(order.slice(14).toSorted()).toEqual(services.map((app) => `stop ${app}`));
-    expect(events().every(({ pid }) => isGone(pid))).toBe(true);
+    expect([...first, ...second].every(({ pid }) => isGone(pid))).toBe(true);
   });
 
-  it('says where API, accounts and gpodder are, and the link by which the first account is made', async () => {
-    const welcome = await stack().start();
-    const environmentOf = (name: string) => events().find(({ app }) => app === name)?.env ?? {};
+  it('say where API, accounts and gpodder are, and the link by which the first account is made', () => {
+    const accountPort = starts(first, 'account').find(({ PORT }) => PORT !== '0')?.PORT;
     expect(welcome).toEqual({
       baseUrl: `http://127.0.0.1:${environmentOf('gateway').PORT}`,
-      accountUrl: `http://127.0.0.1:${environmentOf('account').PORT}`,
+      accountUrl: `http://127.0.0.1:${accountPort}`,
       syncUrl: `http://127.0.0.1:${environmentOf('gpodder').PORT}`,
       data,
       firstLink: 'the link',
     });
   });
 
-  it('is reached under other origins where a proxy has them, which name the issuer', async () => {
-    const origins = { publicUrl: 'https://pods.example', accountUrl: 'https://account.pods.example' };
-    const urls = { ...origins, gpodderUrl: 'https://gpodder.pods.example' };
-    const welcome = await stack(urls).start();
-    expect(welcome).toMatchObject({ baseUrl: urls.publicUrl, accountUrl: urls.accountUrl, syncUrl: urls.gpodderUrl });
-    const environmentOf = (name: string) => events().find(({ app }) => app === name)?.env ?? {};
-    expect(environmentOf('account')).toMatchObject({ PUBLIC_URL: urls.accountUrl, API_URLS: urls.publicUrl });
-    expect(environmentOf('gateway')).toMatchObject({
-      PUBLIC_URL: urls.publicUrl,
-      AUTH_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
-      AUTH_OWN_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
-      AUTH_SERVERS: urls.accountUrl,
-      CORS_ORIGINS: urls.accountUrl,
-    });
-    expect(environmentOf('gpodder')).toMatchObject({ PUBLIC_URL: urls.gpodderUrl });
+  it('sign sessions of the gpodder API by one key, also against a variable left over in the shell', () => {
+    expect(environmentOf('gpodder').SESSION_KEY).toMatch(/^[\w-]{32,}$/);
+    expect(starts(second, 'gpodder')[0]?.SESSION_KEY).toBe(environmentOf('gpodder').SESSION_KEY);
+    expect(environmentOf('gpodder')).not.toHaveProperty('SESSION_KEY_FILE');
   });
 
-  it('signs sessions of the gpodder API by a key that stays the same, also against one left over in the shell', async () => {
-    vi.stubEnv('SESSION_KEY_FILE', '/nowhere');
-    for (let start = 0; start < 2; start++) {
-      const running = stack();
-      await running.start();
-      await running.stop();
-    }
-    const started = events().filter(({ app, what }) => app === 'gpodder' && what === 'start');
-    const [first, second] = started.map(({ env }) => env);
-    expect(first?.SESSION_KEY).toMatch(/^[\w-]{32,}$/);
-    expect(second?.SESSION_KEY).toBe(first?.SESSION_KEY);
-    expect(first).not.toHaveProperty('SESSION_KEY_FILE');
-  });
-
-  it('gives the account app keys that stay the same; one replica has the port that browsers know', async () => {
-    const accountsOf = async () => {
-      const running = stack({ replicas: 2 });
-      const { accountUrl } = await running.start();
-      await running.stop();
-      const started = events().filter(({ app, what }) => app === 'account' && what === 'start');
-      return { port: new URL(accountUrl).port, environments: started.slice(-2).map(({ env }) => env) };
-    };
-    const { port, environments } = await accountsOf();
-    expect(environments.map(({ PORT }) => PORT).toSorted()).toEqual([port, '0'].toSorted());
-    const [again] = (await accountsOf()).environments;
-    for (const { SECRETS_KEY, KEYS_DIRECTORY = '' } of environments) {
+  it('give the account app the same keys, and one replica the port that browsers know', () => {
+    const replicas = starts(first, 'account');
+    const { port } = new URL(welcome.accountUrl);
+    expect(replicas.map(({ PORT }) => PORT).toSorted()).toEqual([port, '0'].toSorted());
+    const [again] = starts(second, 'account');
+    for (const { SECRETS_KEY, KEYS_DIRECTORY = '' } of replicas) {
       expect(SECRETS_KEY).toMatch(/^[\w-]{32}$/);
       expect(SECRETS_KEY).toBe(again?.SECRETS_KEY);
       expect(statSync(join(KEYS_DIRECTORY, 'signing-key.json')).mode & 0o777).toBe(0o600);
     }
   });
 
-  it("leaves the deletion worker's database where the operators' command looks, for this user's eyes only", async () => {
-    const running = stack();
-    await running.start();
-    await running.stop();
-    const worker = events().find(({ app }) => app === 'deletion-worker');
-    const file = join(data, 'deletions-database-url');
-    expect(readFileSync(file, 'utf8').trim()).toBe(worker?.env['DATABASE_URL']);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+  it("leave the databases of the operators' commands in files that only this user can read", () => {
+    const urlIn = (name: string) => {
+      expect(statSync(join(data, name)).mode & 0o777).toBe(0o600);
+      return readFileSync(join(data, name), 'utf8').trim();
+    };
+    expect(urlIn('deletions-database-url')).toBe(environmentOf('deletion-worker').DATABASE_URL);
+    const dump = urlIn('dump-database-url');
+    expect(new URL(dump).username).toBe('podcast_sync_dump');
+    expect(environmentOf('migrate').DUMP_DATABASE_URL).toBe(dump);
   });
 
-  it("leaves the database of `dump` where that looks, for this user's eyes only, with its own role", async () => {
-    const running = stack();
-    await running.start();
-    await running.stop();
-    const file = join(data, 'dump-database-url');
-    const url = readFileSync(file, 'utf8').trim();
-    expect(new URL(url).username).toBe('podcast_sync_dump');
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(events().find(({ app }) => app === 'migrate')?.env['DUMP_DATABASE_URL']).toBe(url);
-  });
-
-  it('gives each app what it needs and no more: a service its own role, the edges no database', async () => {
-    const running = stack();
-    await running.start();
-    await running.stop();
-    const environmentOf = (name: string) => events().find(({ app }) => app === name)?.env ?? {};
+  it('give each app what it needs and no more: a service its own role, the edges no database', () => {
     for (const [app, role] of [
       ['subscription', 'podcast_sync_subscription'],
       ['episode', 'podcast_sync_episode'],
@@ -222,13 +197,31 @@ describe('StandaloneStack', () => {
     expect(environmentOf('migrate')).toMatchObject({ DATABASE_URL: templateUrl });
   });
 
-  it("bounds the heap of each app, and leaves the last word to the person's own NODE_OPTIONS", async () => {
-    vi.stubEnv('NODE_OPTIONS', '--max-old-space-size=512');
-    const running = stack();
-    await running.start();
-    await running.stop();
-    const limits = new Set(events().map(({ env }) => env.NODE_OPTIONS));
+  it("bound the heap of each app, and let the person's own NODE_OPTIONS win", () => {
+    const limits = new Set(first.map(({ env }) => env.NODE_OPTIONS));
     expect([...limits]).toEqual(['--max-old-space-size=384 --max-old-space-size=512']);
+  });
+});
+
+describe('StandaloneStack', () => {
+  beforeEach(prepare);
+  afterEach(remove);
+
+  it('is reached under other origins where a proxy has them, which name the issuer', async () => {
+    const origins = { publicUrl: 'https://pods.example', accountUrl: 'https://account.pods.example' };
+    const urls = { ...origins, gpodderUrl: 'https://gpodder.pods.example' };
+    const welcome = await stack(urls).start();
+    expect(welcome).toMatchObject({ baseUrl: urls.publicUrl, accountUrl: urls.accountUrl, syncUrl: urls.gpodderUrl });
+    const environmentOf = (name: string) => events().find(({ app }) => app === name)?.env ?? {};
+    expect(environmentOf('account')).toMatchObject({ PUBLIC_URL: urls.accountUrl, API_URLS: urls.publicUrl });
+    expect(environmentOf('gateway')).toMatchObject({
+      PUBLIC_URL: urls.publicUrl,
+      AUTH_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
+      AUTH_OWN_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
+      AUTH_SERVERS: urls.accountUrl,
+      CORS_ORIGINS: urls.accountUrl,
+    });
+    expect(environmentOf('gpodder')).toMatchObject({ PUBLIC_URL: urls.gpodderUrl });
   });
 
   it('starts an app that died again and says so; a gateway keeps its port', async () => {
@@ -257,6 +250,29 @@ describe('StandaloneStack', () => {
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
   });
 
+  it('starts on another port where one that it chose is taken before its app listens', async () => {
+    // The first gateway waits until the test has taken its port, and fails then, as one that cannot listen.
+    const taken = join(root, 'taken');
+    const firstFails = standIn.replace(
+      /process\.send.*/,
+      `const { existsSync } = require('node:fs');
+      if (existsSync(${JSON.stringify(taken)})) process.send({ ready: true, facts: {} });
+      else setInterval(() => { if (existsSync(${JSON.stringify(taken)})) process.exit(1); }, 10);`,
+    );
+    replace('gateway', firstFails);
+    const started = stack().start();
+    const gateways = () => events().filter(({ app, what }) => app === 'gateway' && what === 'start');
+    await eventually(() => expect(gateways()).toHaveLength(1));
+    const other = createServer().listen(Number(gateways()[0]?.env.PORT), '127.0.0.1');
+    await once(other, 'listening');
+    writeFileSync(taken, '');
+    const { baseUrl } = await started;
+    other.close();
+    expect(gateways()).toHaveLength(2);
+    expect(baseUrl).toBe(`http://127.0.0.1:${gateways()[1]?.env.PORT}`);
+    expect(gateways()[1]?.env.PORT).not.toBe(gateways()[0]?.env.PORT);
+  });
+
   it('stops in the middle of a start', async () => {
     replace('subscription', standIn.replace(/process\.send.*/, 'setInterval(() => {}, 1000);'));
     const running = stack();
@@ -283,7 +299,7 @@ describe('StandaloneStack', () => {
     'refuses a busy %s before it starts or writes anything',
     async (option) => {
       const other = createServer().listen(0, '127.0.0.1');
-      await eventually(() => expect(other.listening).toBe(true));
+      await once(other, 'listening');
       const { port } = other.address() as AddressInfo;
       const refused = stack({ [option]: port });
       await expect(refused.start()).rejects.toThrow(StartError);

@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort, startPostgres, startRedis, StartError, TokenIssuer, type EmbeddedServer } from '#embedded';
 import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
-import { accountKeys, appPrograms, type Backends } from './app.programs.js';
+import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app.programs.js';
 import { lockData } from './data.lock.js';
 import type { StandaloneOptions } from './standalone.options.js';
 import { SupervisedRun } from './supervised.run.js';
@@ -61,9 +61,26 @@ export class StandaloneStack {
     );
     const keySets = { commandLine: commandLine as string, account: account as string };
     const backends = await this.startBackends(data);
+    return this.startPrograms({ ...backends, data, keySets }, places);
+  }
+
+  /** Starts the apps, and starts them again on other ports where one that was chosen here has been taken meanwhile. */
+  private async startPrograms(fixed: Fixed, places: Places, attempt = 1): Promise<Welcome> {
+    const before = this.begun.length;
+    try {
+      return await this.startProgramsAt(fixed, places);
+    } catch (error) {
+      if (this.ending.signal.aborted || attempt === portAttempts) throw error;
+      for (const stop of this.begun.splice(before).reverse()) await stop();
+      if (!(await this.hasLostPort(places))) throw error;
+    }
+    return this.startPrograms(fixed, await this.choosePlaces(), attempt + 1);
+  }
+
+  private async startProgramsAt(fixed: Fixed, places: Places): Promise<Welcome> {
     const { LOG_LEVEL: logLevel, host, publicUrl, gpodderUrl, replicas } = this.options;
     const programs = appPrograms(
-      { ...backends, ...places, data, host, publicUrl, gpodderUrl, replicas, logLevel, keySets, say: this.say },
+      { ...fixed, ...places, host, publicUrl, gpodderUrl, replicas, logLevel, say: this.say },
       this.folder,
     );
     this.step('Bringing the database up to date');
@@ -78,8 +95,15 @@ export class StandaloneStack {
     return { baseUrl, accountUrl, syncUrl, data: this.options.data, firstLink: firstLink.trim() || undefined };
   }
 
+  /** Whether another program listens on a port that was chosen here. */
+  private async hasLostPort(places: Places): Promise<boolean> {
+    for (const name of portOptions)
+      if (this.options[name] === 0 && (await listenFailure(this.options.host, places[name]))) return true;
+    return false;
+  }
+
   /** The ports, and the URLs that name them: for this machine, or for those that share its network. */
-  private async choosePlaces() {
+  private async choosePlaces(): Promise<Places> {
     const { host, publicUrl, accountUrl, gpodderUrl } = this.options;
     const chosen = [];
     for (const name of portOptions) {
@@ -149,6 +173,13 @@ export class StandaloneStack {
 
 const portOptions = ['port', 'accountPort', 'gpodderPort'] as const;
 type PortOption = (typeof portOptions)[number];
+/** The ports, and the URLs that name them. */
+type Places = Pick<ProgramOptions, PortOption | 'baseUrl' | 'accountUrl'> & { readonly syncUrl: string };
+/** What stays the same when the apps are started on other ports. */
+type Fixed = Backends & Pick<ProgramOptions, 'data' | 'keySets'>;
+
+/** How often ports are chosen at the most. */
+const portAttempts = 5;
 
 /**
  * The address that a host is reached by: where it means all of them, that of this machine in the local network, so that
@@ -162,15 +193,20 @@ function reachableAddress(host: string): string {
 
 /** Found out before anything is started: a newcomer's first problem should leave nothing behind. */
 async function refuseBusyPort(host: string, port: number, option: PortOption): Promise<void> {
-  const probe = createServer();
-  const failure = await new Promise<NodeJS.ErrnoException | undefined>((settle) => {
-    probe.once('error', settle);
-    probe.listen({ port, host }, () => probe.close(() => settle(undefined)));
-  });
+  const failure = await listenFailure(host, port);
   if (failure?.code === 'EADDRINUSE')
     throw new StartError(
       `Port ${port} is in use by another program. Choose another one: npm start -- ` +
         `--${option.replace('Port', '-port')} ${port === 65_535 ? 0 : port + 10}`,
     );
   if (failure) throw new StartError(`It can't listen on ${host}:${port}: ${failure.message}`);
+}
+
+/** Returns why nobody can listen on a port, if so. */
+function listenFailure(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  const probe = createServer();
+  return new Promise((settle) => {
+    probe.once('error', settle);
+    probe.listen({ port, host }, () => probe.close(() => settle(undefined)));
+  });
 }

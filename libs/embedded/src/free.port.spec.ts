@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { expect, it } from 'vitest';
-import { freePort } from './free.port.js';
+import { describe, expect, it } from 'vitest';
+import { freePort, onFreePort } from './free.port.js';
 
 it('is a port that nobody listens on, and that no system gives to an outgoing connection', async () => {
   const servers = [];
@@ -16,4 +16,35 @@ it('is a port that nobody listens on, and that no system gives to an outgoing co
   }
   expect(ports.size).toBe(200);
   for (const server of servers) server.close();
+});
+
+describe('onFreePort', () => {
+  const listenOn = async (port: number) => {
+    const server = createServer().listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return server;
+  };
+
+  it('chooses another port where the first one was taken between choice and use', async () => {
+    const other = await listenOn(await freePort());
+    const taken = (other.address() as AddressInfo).port;
+    const chosen = [taken, taken, await freePort()];
+    const server = await onFreePort(listenOn, () => Promise.resolve(chosen.shift()!));
+    expect((server.address() as AddressInfo).port).not.toBe(taken);
+    expect(chosen).toEqual([]);
+    for (const each of [other, server]) each.close();
+  });
+
+  it('fails with any other error, and where no port is ever free', async () => {
+    let starts = 0;
+    const failing = (message: string) =>
+      onFreePort(
+        () => ((starts += 1), Promise.reject(new Error(message))),
+        () => Promise.resolve(1),
+      );
+    await expect(failing('out of memory')).rejects.toThrow('out of memory');
+    expect(starts).toBe(1);
+    await expect(failing('bind: Address already in use')).rejects.toThrow('in use');
+    expect(starts).toBe(11);
+  });
 });

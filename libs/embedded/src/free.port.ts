@@ -25,3 +25,30 @@ function isFree(port: number): Promise<boolean> {
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 }
+
+const attempts = 10;
+
+/**
+ * Starts a server on a free port, and on another one where the port was taken meanwhile.
+ *
+ * @param start starts it on a port; fails with an error that says so where the address is in use.
+ * @throws what `start` throws otherwise.
+ */
+export async function onFreePort<T>(
+  start: (port: number) => Promise<T>,
+  choose: () => Promise<number> = freePort,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await choose();
+    try {
+      return await start(port);
+    } catch (error) {
+      if (attempt === attempts || !saysPortIsTaken(error)) throw error;
+    }
+  }
+}
+
+/** As Node, Postgres, Redis and pgbouncer put it. */
+function saysPortIsTaken(error: unknown): boolean {
+  return error instanceof Error && /EADDRINUSE|address already in use/i.test(error.message);
+}

@@ -1,5 +1,5 @@
 export { fetchDebianProgram } from './debian.program.js';
-export { freePort } from './free.port.js';
+export { freePort, onFreePort } from './free.port.js';
 export type { EmbeddedServer, ServerOptions } from './embedded.server.js';
 export { removePostgres, startPostgres, type PostgresOptions } from './postgres.server.js';
 export { type Program, redisBinary } from './redis.binary.js';

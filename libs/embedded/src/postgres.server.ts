@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, 
 import { join } from 'node:path';
 import pg from 'pg';
 import type { EmbeddedServer, ServerOptions } from './embedded.server.js';
-import { freePort } from './free.port.js';
+import { onFreePort } from './free.port.js';
 import { postgresBinaries, type PostgresBinaries } from './postgres.binaries.js';
 import { handOver, postgresPlace, type PostgresPlace } from './postgres.place.js';
 import { secretFile } from './secret.file.js';
@@ -32,19 +32,21 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
   if (!existsSync(data)) await initialise(data, place, binaries, password, durable);
   refuseOtherVersion(data, binaries);
 
-  const port = options.port ?? (await freePort());
-  const program: ServerProgram = {
-    ...identity(data),
-    command: binaries.postgres,
-    args: ['-D', data, ...settings(port, durable).flatMap((setting) => ['-c', setting])],
-    account: place.account,
-    env: environment(),
-    logFile: join(directory, 'postgres.log'),
+  const startOn = async (port: number): Promise<EmbeddedServer> => {
+    const program: ServerProgram = {
+      ...identity(data),
+      command: binaries.postgres,
+      args: ['-D', data, ...settings(port, durable).flatMap((setting) => ['-c', setting])],
+      account: place.account,
+      env: environment(),
+      logFile: join(directory, 'postgres.log'),
+    };
+    if (await stopOrphan(program)) progress('stopped a Postgres that an earlier start had left behind');
+    const urlOf = (name: string) => `postgres://${owner}:${password}@127.0.0.1:${port}/${name}`;
+    const server = await ServerProcess.start(program, () => ensureDatabase(urlOf('postgres'), database));
+    return { url: urlOf(database), port, pid: server.pid, exited: server.exited, stop: () => server.stop() };
   };
-  if (await stopOrphan(program)) progress('stopped a Postgres that an earlier start had left behind');
-  const urlOf = (name: string) => `postgres://${owner}:${password}@127.0.0.1:${port}/${name}`;
-  const server = await ServerProcess.start(program, () => ensureDatabase(urlOf('postgres'), database));
-  return { url: urlOf(database), port, pid: server.pid, exited: server.exited, stop: () => server.stop() };
+  return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
 }
 
 /** Stops what still runs on a directory of {@link startPostgres} and removes it with all its data. */

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { EmbeddedServer, ServerOptions } from './embedded.server.js';
-import { freePort } from './free.port.js';
+import { onFreePort } from './free.port.js';
 import { redisBinary } from './redis.binary.js';
 import { secretFile, writePrivateFile } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
@@ -27,7 +27,6 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   const data = realpathSync(directory);
   const { command, env } = await redisBinary(options.programs ?? join(data, 'programs'), progress);
   const password = secretFile(join(data, 'password'));
-  const port = options.port ?? (await freePort());
   const configuration = join(data, 'redis.conf');
   const program: ServerProgram = {
     ...identity(data),
@@ -37,16 +36,19 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
     logFile: join(data, 'redis.log'),
   };
   if (await stopOrphan(program)) progress('stopped a Redis that an earlier start had left behind');
-  // In a file and not among the arguments, which every user of the machine can read.
-  writePrivateFile(configuration, settings(program, port, password, durable, eachWrite));
-  const server = await ServerProcess.start(program, () => answers(port, password));
-  return {
-    url: `redis://:${password}@127.0.0.1:${port}`,
-    port,
-    pid: server.pid,
-    exited: server.exited,
-    stop: () => server.stop(),
+  const startOn = async (port: number): Promise<EmbeddedServer> => {
+    // In a file and not among the arguments, which every user of the machine can read.
+    writePrivateFile(configuration, settings(program, port, password, durable, eachWrite));
+    const server = await ServerProcess.start(program, () => answers(port, password));
+    return {
+      url: `redis://:${password}@127.0.0.1:${port}`,
+      port,
+      pid: server.pid,
+      exited: server.exited,
+      stop: () => server.stop(),
+    };
   };
+  return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
 }
 
 /** Stops what still runs on a directory of {@link startRedis} and removes it with all its data. */

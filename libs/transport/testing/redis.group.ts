@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { generate } from 'selfsigned';
 import { inject } from 'vitest';
-import { freePort, redisBinary } from '#embedded';
+import { onFreePort, redisBinary } from '#embedded';
 import { eventually } from '#testing';
 
 interface Node {
@@ -117,20 +117,26 @@ export class RedisGroup {
     rmSync(this.directory, { recursive: true });
   }
 
-  private async start(settings: string, ...flags: string[]): Promise<Node> {
-    const port = await freePort();
+  private start(settings: string, ...flags: string[]): Promise<Node> {
+    return onFreePort((port) => this.startOn(port, settings, flags));
+  }
+
+  private async startOn(port: number, settings: string, flags: string[]): Promise<Node> {
     const directory = join(this.directory, String(port));
-    mkdirSync(directory);
+    mkdirSync(directory, { recursive: true });
     const file = join(directory, 'redis.conf');
     writeFileSync(
       file,
       `bind 127.0.0.1\n${this.access(port)}dir ${directory}\nsave ""\nrepl-diskless-sync-delay 0\n${settings}`,
     );
     const { command, env } = await redisBinary(inject('servers').programs, console.log);
-    const child = spawn(command, [file, ...flags], { env, stdio: 'ignore' });
+    const child = spawn(command, [file, ...flags], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
     const node = { port, child };
+    const ended = once(child, 'close').then(() => Promise.reject(new Error(output)));
+    await Promise.race([eventually(() => this.ask(node, 'PING'), { timeout: startLimitMs }), ended]);
     this.nodes.push(node);
-    await eventually(() => this.ask(node, 'PING'), { timeout: startLimitMs });
     return node;
   }
 
