@@ -6,9 +6,11 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,16 +25,18 @@ import {
   shareFetchedPrograms,
   type LaunchOptions,
 } from '#testing';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 const asRoot = process.getuid?.() === 0;
 const full = Boolean(process.env.TEST_FULL);
-/** How `npm start` is told to stop: as what, and whether the whole process group hears it. */
+/** How `npm start` is asked to stop: by which signal, and whether the whole process group receives it. */
 const signals = [
   ['Ctrl-C in the terminal', 'SIGINT', -1],
   ['SIGINT to npm alone', 'SIGINT', 1],
   ['SIGTERM to npm alone', 'SIGTERM', 1],
 ] as const;
+/** The end of the script `start`: what runs once the programs are built. */
+const startsProgram = 'exec node dist/programs/standalone.js';
 /** A user without rights who is on every machine. */
 const ordinary = {
   uid: Number(execFileSync('id', ['-u', 'nobody'])),
@@ -51,6 +55,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const system of systems) await system.stop();
+  await removePostgres(join(root, 'data', 'postgres'));
   rmSync(root, { recursive: true, force: true });
 });
 
@@ -78,94 +83,90 @@ async function newUser(data = join(root, 'data')) {
   };
 }
 
-/** Those of the processes that run, with what they are. */
+/** Those of the processes that run, with their command lines. */
 function running(processes: readonly number[]): string[] {
   return processes.filter(isRunning).map((pid) => `${pid} ${commandLine(pid)}`);
 }
 
-async function expectGone(processes: readonly number[], within = 15_000): Promise<void> {
-  await eventually(() => expect(running(processes)).toEqual([]), { timeout: within });
-}
-
-describe.runIf(inject('stack').launched)('one system on one machine', () => {
-  it('leaves nothing running after SIGTERM, SIGINT and kill -9, and shows the same data each time', async () => {
+describe('one system on one machine', { timeout: 120_000 }, () => {
+  it('refuses a second start on its data and its port, and leaves nothing running after any end', async () => {
     const first = await start();
     const ann = await newUser();
     await ann.subscribe(first);
+
+    const second = LaunchedSystem.launch({ data: join(root, 'data') });
+    expect(await second.ended).toBe(1);
+    expect(second.output).toContain(`already runs on ${join(root, 'data')} (process ${first.pid})`);
+    const port = Number(new URL(first.baseUrl).port);
+    const other = LaunchedSystem.launch({ data: join(root, 'other'), port });
+    expect(await other.ended).toBe(1);
+    expect(other.output).toContain(`Port ${port} is in use by another program`);
+    // Except for what the test itself puts there.
+    expect(readdirSync(join(root, 'other'))).toEqual(['programs']);
+    await ann.expectSubscription(first);
+
     const ofFirst = first.processes();
     // The supervisor, six apps, Redis and Postgres with its own processes.
     expect(ofFirst.length).toBeGreaterThan(9);
-    first.signal('SIGTERM');
-    expect(await first.ended).toBe(0);
-    expect(running(ofFirst)).toEqual([]);
-
-    const second = await start();
-    await ann.expectSubscription(second);
-    const ofSecond = second.processes();
-    second.signal('SIGKILL');
-    await second.ended;
-    // The next start sees to the servers; nobody but themselves ends the apps.
+    first.signal('SIGKILL');
+    await first.ended;
+    // The next start stops the servers; the apps end by themselves.
     const third = await start();
     await ann.expectSubscription(third);
     expect(third.output).toMatch(/stopped a Postgres that an earlier start had left behind/);
     expect(third.output).toMatch(/stopped a Redis that an earlier start had left behind/);
-    await expectGone(ofSecond);
+    await eventually(() => expect(running(ofFirst)).toEqual([]));
 
     const ofThird = third.processes();
+    // A Ctrl-C under npm arrives twice: from the terminal and from npm.
+    third.signal('SIGINT');
+    await eventually(() => expect(third.output).toContain('Stopping ...'));
     third.signal('SIGINT');
     expect(await third.ended).toBe(0);
     expect(running(ofThird)).toEqual([]);
-  }, 120_000);
+    expect(third.output).toContain('Stopped.');
+    expect(third.output).not.toContain('by force');
 
-  it('refuses a second start on the same data and a busy port, and goes on undisturbed', async () => {
-    const system = await start();
-    const second = LaunchedSystem.launch({ data: join(root, 'data') });
-    expect(await second.ended).toBe(1);
-    expect(second.output).toContain(`already runs on ${join(root, 'data')} (process ${system.pid})`);
-    const port = Number(new URL(system.baseUrl).port);
-    const other = LaunchedSystem.launch({ data: join(root, 'other'), port });
-    expect(await other.ended).toBe(1);
-    expect(other.output).toContain(`Port ${port} is in use by another program`);
-    // But for what the test itself puts there.
-    expect(readdirSync(join(root, 'other'))).toEqual(['programs']);
-    await (await newUser()).subscribe(system);
-    await system.stop();
-  }, 120_000);
+    const halfway = LaunchedSystem.launch({ data: join(root, 'data') });
+    await eventually(() => expect(halfway.output).toContain('Bringing the database up to date'));
+    const ofHalfway = halfway.processes();
+    halfway.signal('SIGTERM');
+    expect(await halfway.ended).toBe(0);
+    expect(running(ofHalfway)).toEqual([]);
+  });
 
-  it.each(full ? signals : signals.slice(0, 1))(
-    'under npm start, stops in order on %s',
-    async (_case, signal, group) => {
-      shareFetchedPrograms(join(root, 'data'));
-      const args = [
-        'start',
-        '--ignore-scripts',
-        '--',
-        '--port',
-        '0',
-        '--account-port',
-        '0',
-        '--gpodder-port',
-        '0',
-        '--data',
-        join(root, 'data'),
-      ];
-      const npm = spawn('npm', args, { cwd: repository, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-      let output = '';
-      for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-      const ended = new Promise((resolve) => npm.once('close', resolve));
-      try {
-        await eventually(() => expect(output).toContain('is ready'), { timeout: 60_000 });
-      } finally {
-        // A terminal signals the whole foreground group: npm and, a second time through npm, the supervisor.
-        process.kill(group * (npm.pid ?? 0), signal);
-      }
-      await ended;
-      await eventually(() => expect(processesWith(root)).toEqual([]), { timeout: 15_000 });
-      expect(output).toContain('Stopped.');
-      expect(output).not.toContain('by force');
-    },
-    120_000,
-  );
+  it('is what npm start runs, in the place of its shell', () => {
+    const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>;
+    };
+    expect(scripts['start']?.split(' && ')).toEqual(["echo 'Building ...'", 'npm run -s build', startsProgram]);
+  });
+
+  it.each(full ? signals : [])('under npm, stops in order on %s', async (_case, signal, group) => {
+    shareFetchedPrograms(join(root, 'data'));
+    // The script `start` without its build, which would replace the programs of tests that run now.
+    const scripts = { start: startsProgram.replace('dist', join(repository, 'dist')) };
+    writeFileSync(join(root, 'package.json'), JSON.stringify({ scripts }));
+    const args = ['--port', '0', '--account-port', '0', '--gpodder-port', '0', '--data', join(root, 'data')];
+    const npm = spawn('npm', ['start', '--', ...args], {
+      cwd: root,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const ended = new Promise((resolve) => npm.once('close', resolve));
+    try {
+      await eventually(() => expect(output).toContain('is ready'), { timeout: 60_000 });
+    } finally {
+      // A terminal signals the whole foreground group: npm and, a second time through npm, the supervisor.
+      process.kill(group * (npm.pid ?? 0), signal);
+    }
+    await ended;
+    await eventually(() => expect(processesWith(root)).toEqual([]));
+    expect(output).toContain('Stopped.');
+    expect(output).not.toContain('by force');
+  });
 
   it.each(full && asRoot && readableForAll(repository) ? ['an ordinary user'] : [])(
     'runs as %s',
