@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { freePort } from '#embedded';
-import { type AppProcess, AppStack, eventually } from '#testing';
+import type { AddressInfo } from 'node:net';
+import { type AppProcess, SharedStack, eventually } from '#testing';
 import { decodeJwt } from 'jose';
 import { Provider } from 'oidc-provider';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +14,10 @@ const redirect = 'http://127.0.0.1:1/signed-in';
 const audience = 'https://sync.example';
 
 /** A provider of OpenID Connect, with a public client and access tokens for this API. */
-async function startProvider(issuer: string): Promise<Server> {
+async function startProvider(): Promise<{ issuer: string; server: Server }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const provider = new Provider(issuer, {
     clients: [
       {
@@ -40,9 +44,8 @@ async function startProvider(issuer: string): Promise<Server> {
       },
     },
   });
-  const server = createServer(provider.callback());
-  await new Promise<void>((resolve) => server.listen(Number(new URL(issuer).port), '127.0.0.1', resolve));
-  return server;
+  server.on('request', provider.callback());
+  return { issuer, server };
 }
 
 /** Logs a person in with authorization code and PKCE (RFC 7636), and gives back the access token. */
@@ -80,15 +83,13 @@ async function logIn(issuer: string, login: string, scope: string): Promise<stri
 }
 
 describe('a provider of OpenID Connect, found by its issuer alone', { timeout: 60_000 }, () => {
-  let [stack, gateway, provider]: [AppStack?, AppProcess?, Server?] = [];
+  let [stack, gateway, provider]: [SharedStack?, AppProcess?, Server?] = [];
   let issuer = '';
   beforeAll(async () => {
-    const port = await freePort();
-    issuer = `http://127.0.0.1:${port}`;
-    provider = await startProvider(issuer);
-    stack = await AppStack.open();
+    ({ issuer, server: provider } = await startProvider());
+    stack = await SharedStack.open();
     const variables = { AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience, AUTH_JWKS_FILE: '' };
-    [gateway] = (await stack.start(['gateway', 'subscription'], variables)) as [AppProcess, AppProcess];
+    [gateway] = (await stack.start(['gateway'], variables)) as [AppProcess];
   });
   afterAll(async () => {
     await stack?.close();

@@ -1,9 +1,10 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { removePostgres, StartError, startPostgres } from './index.js';
 
 const asRoot = process.getuid?.() === 0;
@@ -11,13 +12,14 @@ const asRoot = process.getuid?.() === 0;
 let root: string;
 let directory: string;
 
-beforeEach(() => {
+// One cluster for all: making it takes longer than everything else here.
+beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'embedded-postgres-'));
   chmodSync(root, 0o711);
   directory = join(root, 'postgres');
 });
 
-afterEach(async () => {
+afterAll(async () => {
   await removePostgres(directory);
   rmSync(root, { recursive: true, force: true });
 });
@@ -38,35 +40,29 @@ async function query(url: string, statement: string): Promise<unknown[]> {
 }
 
 describe('startPostgres', () => {
-  it('makes the database with the byte order of C and the letters of Unicode', async () => {
+  it('makes the database with the byte order of C and the letters of Unicode, in a process group of its own', async () => {
     const server = await start();
     expect(await query(server.url, "SELECT current_database(), upper('ä'), 'a' < 'B'")).toEqual([
       'podcast_sync',
       'Ä',
       false,
     ]);
+    await query(server.url, 'CREATE TABLE kept AS SELECT 7 AS n');
+    // Out of reach of a terminal's Ctrl-C.
+    expect(process.kill(-server.pid, 0)).toBe(true);
     await server.stop();
+    expect(() => process.kill(-server.pid, 0)).toThrow(/ESRCH/);
   });
 
-  it('finds its data again after a stop', async () => {
-    const first = await start();
-    await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
-    await first.stop();
-    const second = await start();
-    expect(await query(second.url, 'SELECT n FROM kept')).toEqual([7]);
-    await second.stop();
-  });
-
-  it('stops an orphan on its directory and starts on the data that it had', async () => {
+  it('stops an orphan on its directory, and finds the data of earlier starts', async () => {
     const orphan = await start();
-    await query(orphan.url, 'CREATE TABLE kept AS SELECT 7 AS n');
     const next = await start();
     expect(await orphan.exited).toBe('exit code 0');
     expect(await query(next.url, 'SELECT n FROM kept')).toEqual([7]);
     await next.stop();
   });
 
-  it("starts over a pid file whose pid has become another program's", async () => {
+  it("starts over a pid file whose pid has become another program's, and asks for the password", async () => {
     const first = await start();
     const pidFile = join(directory, 'data', 'postmaster.pid');
     const content = readFileSync(pidFile, 'utf8');
@@ -74,20 +70,15 @@ describe('startPostgres', () => {
     writeFileSync(pidFile, content.replace(String(first.pid), String(process.ppid)));
     const second = await start();
     expect(await query(second.url, 'SELECT 1')).toEqual([1]);
+    const wrong = Object.assign(new URL(second.url), { password: 'wrong' }).href;
+    await expect(query(wrong, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
+    expect(statSync(join(directory, 'password')).mode & 0o777).toBe(0o600);
     await second.stop();
   });
 
-  it('lets nobody in without the password, which only this user can read', async () => {
-    const server = await start();
-    const wrong = Object.assign(new URL(server.url), { password: 'wrong' }).href;
-    await expect(query(wrong, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
-    expect(statSync(join(directory, 'password')).mode & 0o777).toBe(0o600);
-    await server.stop();
-  });
-
-  it('says so when its port is taken', async () => {
+  it('says so when the port that it was asked for is taken', async () => {
     const other = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => other.once('listening', resolve));
+    await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
     const failure = await start({ port }).catch((error: unknown) => error);
     other.close();
@@ -95,16 +86,10 @@ describe('startPostgres', () => {
     expect((failure as StartError).message).toMatch(/Address already in use/);
   });
 
-  it("leads its own process group, out of reach of a terminal's Ctrl-C", async () => {
-    const server = await start();
-    expect(process.kill(-server.pid, 0)).toBe(true);
-    await server.stop();
-    expect(() => process.kill(-server.pid, 0)).toThrow(/ESRCH/);
-  });
-
   it.runIf(asRoot)(
     'as root below a folder that others cannot enter, keeps its data elsewhere and says where',
     async () => {
+      await removePostgres(directory);
       chmodSync(root, 0o700);
       const lines: string[] = [];
       const first = await startPostgres({ directory, durable: false, progress: (line) => lines.push(line) });
