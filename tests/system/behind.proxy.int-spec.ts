@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AppProcess, AppStack, type Device } from '#testing';
+import { type AppProcess, SharedStack, type Device } from '#testing';
 
-let stack: AppStack;
+let stack: SharedStack;
 beforeAll(async () => {
-  stack = await AppStack.open();
-  await stack.start(['subscription']);
+  stack = await SharedStack.open();
 });
 afterAll(() => stack.close());
 
