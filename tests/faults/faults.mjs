@@ -1,0 +1,381 @@
+/**
+ * Faults that are planted by hand, to measure what the tests find. Each one breaks a promise of
+ * docs/ by a line or so.
+ *
+ * - `find` is source text that `file` has exactly once. `replace` is what the fault makes of it.
+ * - `near` names the folders where tests of it are most likely. They run first.
+ *
+ * Where the source changes, a fault moves along with its promise: adjust `find`, and keep the id.
+ */
+
+const contracts = 'libs/contracts/src';
+const database = 'libs/database/src';
+const transport = 'libs/transport/src';
+const subscription = 'apps/subscription/src';
+const episode = 'apps/episode/src';
+const deletion = 'apps/deletion-worker/src';
+const gateway = 'apps/gateway/src';
+const gpodder = 'apps/gpodder/src';
+const account = 'apps/account/src';
+
+/** Pure rules. */
+const rules = [
+  {
+    // A guid with a new URL merges a podcast even though a guid was declared for it.
+    id: 'same-though-declared',
+    file: `${subscription}/subscribe.rule.ts`,
+    find: 'isLive(other) && other !== named && other.declaredGuids === 0',
+    replace: 'isLive(other) && other !== named',
+    near: ['apps/subscription'],
+  },
+  {
+    // A deleted subscription stands in the way of a live one.
+    id: 'tombstone-in-the-way',
+    file: `${subscription}/subscribe.rule.ts`,
+    find: 'find(({ row }) => isLive(row)) ??',
+    replace: 'find(({ row }) => row) ??',
+    near: ['apps/subscription'],
+  },
+  {
+    // A merge unsubscribes the one that stays.
+    id: 'merge-unsubscribes',
+    file: `${subscription}/update.rule.ts`,
+    find: 'if (other.isSubscribed) row.isSubscribed = true;',
+    replace: 'row.isSubscribed = other.isSubscribed;',
+    near: ['apps/subscription'],
+  },
+  {
+    // Of equal times unsubscribed wins.
+    id: 'equal-times',
+    file: `${contracts}/values.ts`,
+    find: 'if (at === undefined || at > standing.subscribedAt) return false;',
+    replace: 'if (at === undefined || at >= standing.subscribedAt) return false;',
+    near: ['libs/contracts', 'apps/subscription', 'apps/deletion-worker'],
+  },
+  {
+    // A time far ahead counts as five minutes after the arrival.
+    id: 'clamped-ahead',
+    file: `${contracts}/values.ts`,
+    find: 'return { at: clamped ? instantOf(arrivedMs) : instant, clamped };',
+    replace: 'return { at: clamped ? latest.instant : instant, clamped };',
+    near: ['libs/contracts', 'apps/episode', 'apps/subscription'],
+  },
+  {
+    // The derived guid is made of a URL that still has trailing slashes.
+    id: 'guid-of-slashes',
+    file: `${contracts}/podcast-guid.ts`,
+    find: "while (text[end - 1] === '/') end -= 1;",
+    replace: "if (text[end - 1] === '/') end -= 1;",
+    near: ['libs/contracts'],
+  },
+  {
+    // Of several episodes that match the one that came last is meant.
+    id: 'latest-match',
+    file: `${episode}/match.rule.ts`,
+    find: '(!best || id < best.id)',
+    replace: '(!best || id > best.id)',
+    near: ['apps/episode'],
+  },
+  {
+    // A time to the minute is compared to the second with one that has seconds.
+    id: 'minutes-as-seconds',
+    file: `${episode}/episode.rule.ts`,
+    find: 'const byMinute = a.minuteForm || b.minuteForm;',
+    replace: 'const byMinute = a.minuteForm && b.minuteForm;',
+    near: ['apps/episode'],
+  },
+  {
+    // A user with as many states as allowed can't change those that exist.
+    id: 'quota-stops-known',
+    file: `${episode}/upload.rule.ts`,
+    find: 'if (!found && !known.hasRoom)',
+    replace: 'if (!known.hasRoom)',
+    near: ['apps/episode'],
+  },
+  {
+    // A deletion is tried once more than allowed.
+    id: 'one-attempt-more',
+    file: `${deletion}/records/deletion.rule.ts`,
+    find: "kind === 'passing' && attempts < maxAttempts",
+    replace: "kind === 'passing' && attempts <= maxAttempts",
+    near: ['apps/deletion-worker'],
+  },
+];
+
+/** Statements and SQL functions. */
+const sql = [
+  {
+    // A client that polled at the very stamp of a guid change is shown the guid before it.
+    id: 'former-guid-border',
+    file: `${subscription}/subscription.list.ts`,
+    find: 'f.subscription_id = r.id AND f.replaced > $2',
+    replace: 'f.subscription_id = r.id AND f.replaced >= $2',
+    near: ['apps/subscription'],
+  },
+  {
+    // A poll returns again what changed exactly at `since`.
+    id: 'since-not-strict',
+    file: `${database}/listing.ts`,
+    find: 'user_id = $1 AND ${changed} > $2 AND ${where}',
+    replace: 'user_id = $1 AND ${changed} >= $2 AND ${where}',
+    near: ['libs/database', 'apps/subscription', 'apps/episode'],
+  },
+  {
+    // A page on the way back repeats the first row of the page that it came from.
+    id: 'backward-border',
+    file: `${database}/listing.ts`,
+    find: "page('<', 'DESC')",
+    replace: "page('<=', 'DESC')",
+    near: ['libs/database', 'apps/subscription', 'apps/episode'],
+  },
+  {
+    // A subscription is read by a guid that is another user's.
+    id: 'any-user-by-guid',
+    file: `${subscription}/subscription.store.ts`,
+    find: 'WHERE g.user_id = $1 AND g.guid = $2',
+    replace: 'WHERE $1::uuid IS NOT NULL AND g.guid = $2',
+    near: ['apps/subscription'],
+  },
+  {
+    // No poll tells of a tombstone.
+    id: 'tombstone-unstamped',
+    file: `${deletion}/records/deletion.store.ts`,
+    find: 'deleted = c.stamp, changed = c.stamp',
+    replace: 'deleted = c.stamp, changed = s.changed',
+    near: ['apps/deletion-worker'],
+  },
+  {
+    // An upload gives episodes to a deleted subscription.
+    id: 'episodes-of-tombstone',
+    file: `${episode}/episode.load.ts`,
+    find: `n.guid = s."podcastGuid" AND n.live OFFSET 0`,
+    replace: `n.guid = s."podcastGuid" OFFSET 0`,
+    near: ['apps/episode'],
+  },
+  {
+    // An erased user leaves the guids that subscriptions had before.
+    id: 'erasure-leaves-a-table',
+    file: `${deletion}/erasure/erasure.store.ts`,
+    find: "phase('subscription.former_guids', 'subscription_id', 'bigint'),",
+    replace: '',
+    near: ['apps/deletion-worker'],
+  },
+  {
+    // No poll tells of the episodes that a merge moves.
+    id: 'moved-unstamped',
+    file: `${database}/migrations/status.sql.ts`,
+    find: 'UPDATE episode.states s SET changed = p_stamp FROM moved',
+    replace: 'UPDATE episode.states s SET changed = s.changed FROM moved',
+    near: ['apps/episode', 'libs/database'],
+  },
+];
+
+/** The users' clocks, the markers of requests, and writes that run once. */
+const clock = [
+  {
+    // Two writes have the same stamp where the clock is ahead of the time of Postgres.
+    id: 'clock-stands-still',
+    file: `${database}/migrations/1763715600000-create-sync.ts`,
+    find: "p_stamp + interval '1 millisecond')",
+    replace: 'p_stamp)',
+    near: ['libs/database'],
+  },
+  {
+    // A key that was used for another request gets the answer of that one.
+    id: 'key-of-another-request',
+    file: `${database}/database.ts`,
+    find: "if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');",
+    replace: 'void first;',
+    near: ['libs/database'],
+  },
+  {
+    // A write that is sent again, and whose answer is gone, takes effect once more.
+    id: 'repeated-commits',
+    file: `${database}/database.ts`,
+    find: 'if (!repeated && (advanced || reply instanceof Failed)) {',
+    replace: 'if (advanced || reply instanceof Failed) {',
+    near: ['libs/database'],
+  },
+  {
+    // A request is remembered for six minutes and not for an hour.
+    id: 'markers-swept-early',
+    file: `${database}/request.sweep.ts`,
+    find: "created_at < now() - interval '1 hour' ORDER BY",
+    replace: "created_at < now() - interval '6 minutes' ORDER BY",
+    near: ['libs/database', 'apps/deletion-worker'],
+  },
+];
+
+/** Requests and replies over Redis Streams. */
+const messages = [
+  {
+    // A request past its deadline is run.
+    id: 'run-too-late',
+    file: `${transport}/server/replica.ts`,
+    find: 'if (this.clock.now() < entry.deadline) {',
+    replace: 'if (entry.deadline > 0) {',
+    near: ['libs/transport'],
+  },
+  {
+    // A request that kills replicas is delivered once more before it is a dead letter.
+    id: 'one-delivery-more',
+    file: `${transport}/server/takeover.ts`,
+    find: 'deliveries >= maxDeliveries',
+    replace: 'deliveries > maxDeliveries',
+    near: ['libs/transport'],
+  },
+  {
+    // A reply that comes after the deadline settles its call once more.
+    id: 'settled-twice',
+    file: `${transport}/client/pending.calls.ts`,
+    find: 'this.calls.delete(id);\n    call.settle(result());',
+    replace: 'call.settle(result());',
+    near: ['libs/transport'],
+  },
+  {
+    // A call may wait in the stream until its deadline, so it is answered too late.
+    id: 'backlog-of-whole-deadline',
+    file: `${transport}/client/service.view.ts`,
+    find: 'this.backlogMs > budgetMs * waitingShare',
+    replace: 'this.backlogMs > budgetMs / waitingShare',
+    near: ['libs/transport'],
+  },
+  {
+    // A dead letter keeps the data of a request that is secret.
+    id: 'secret-dead-letter',
+    file: `${transport}/wire/redis.scripts.ts`,
+    find: "if not field['secret'] then keep('data', field['data']) end",
+    replace: "keep('data', field['data'])",
+    near: ['libs/transport'],
+  },
+];
+
+/** Who gets in. */
+const access = [
+  {
+    // A token for another audience is accepted.
+    id: 'any-audience',
+    file: `${gateway}/auth/authenticator.ts`,
+    find: 'audience: this.config.AUTH_AUDIENCE,',
+    replace: '',
+    near: ['apps/gateway'],
+  },
+  {
+    // A token that was verified once is accepted after it has expired.
+    id: 'remembered-beyond-expiry',
+    file: `${gateway}/auth/authenticator.ts`,
+    find: 'known && known.expires > Date.now() && known.version',
+    replace: 'known && known.version',
+    near: ['apps/gateway'],
+  },
+  {
+    // An app password that may only read may write.
+    id: 'app-password-of-all-scopes',
+    file: `${gateway}/auth/authenticator.ts`,
+    find: 'scopes: new Set(credential.scopes),',
+    replace: 'scopes: undefined,',
+    near: ['apps/gateway'],
+  },
+  {
+    // A token that does not say when it was issued outlives the revocation of all of a user's.
+    id: 'undated-token-survives',
+    file: 'libs/runtime/src/revocations.ts',
+    find: 'return issuedAt === undefined || issuedAt * 1_000 <= user.at;',
+    replace: 'return issuedAt !== undefined && issuedAt * 1_000 <= user.at;',
+    near: ['libs/runtime', 'apps/gateway'],
+  },
+  {
+    // A session that another replica ended is accepted for up to a minute.
+    id: 'ended-session-lives-on',
+    file: `${gpodder}/auth/sessions.ts`,
+    find: 'refuses({ userId, credentialId, gid: sessionId, askedAt })',
+    replace: 'refuses({ userId, credentialId, gid: `gid:${sessionId}`, askedAt })',
+    near: ['apps/gpodder'],
+  },
+];
+
+/** The gpodder API. */
+const facade = [
+  {
+    // A client that adds a second to all it is told counts as one with a clock of its own.
+    id: 'echo-plus-one',
+    file: `${database}/positions.rule.ts`,
+    find: 'since === told || since === told + 1',
+    replace: 'since === told',
+    near: ['libs/database', 'apps/gpodder'],
+  },
+  {
+    // A row may be stamped in the second after the one that was told.
+    id: 'second-after-told',
+    file: `${database}/positions.rule.ts`,
+    find: '(second + 1) * 1_000',
+    replace: 'second * 1_000',
+    near: ['libs/database', 'apps/gpodder', 'apps/episode'],
+  },
+  {
+    // Of too many devices the one that was used last goes.
+    id: 'latest-device-goes',
+    file: `${account}/gpodder/devices.ts`,
+    find: 'd.last_used_at DESC, d.id OFFSET $2',
+    replace: 'd.last_used_at, d.id OFFSET $2',
+    near: ['apps/account', 'apps/gpodder'],
+  },
+  {
+    // An episode at its end that is not played is shown as played.
+    id: 'position-at-the-end',
+    file: `${gpodder}/actions/shown.action.ts`,
+    find: 'length > seconds ? length',
+    replace: 'length >= seconds ? length',
+    near: ['apps/gpodder'],
+  },
+  {
+    // A subscription that was merged into another one is in the list, too.
+    id: 'merged-feed-listed',
+    file: `${subscription}/feeds.store.ts`,
+    find: '(s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL AND (',
+    replace: '(s.id > $2 OR NOT s.is_subscribed) AND (',
+    near: ['apps/subscription', 'apps/gpodder'],
+  },
+];
+
+/** People's accounts. */
+const people = [
+  {
+    // An invitation makes any number of accounts.
+    id: 'link-used-twice',
+    file: `${account}/people/links.ts`,
+    find: 'DELETE FROM account.links WHERE hash = $1 AND kind',
+    replace: 'UPDATE account.links SET kind = $2 WHERE hash = $1 AND kind',
+    near: ['apps/account'],
+  },
+  {
+    // Passwords for one name from one network are not counted.
+    id: 'guesses-uncounted',
+    file: `${account}/people/limits.ts`,
+    find: "await this.limits.count('pair', subject, 'network', network);",
+    replace: '',
+    near: ['apps/account'],
+  },
+  {
+    // A new password leaves the sessions that began with the old one.
+    id: 'reset-keeps-sessions',
+    file: `${account}/people/password-reset.ts`,
+    find: 'ended: await this.signOut.within(manager, accountId)',
+    replace: 'ended: { accountId, sessions: [], grants: [] }',
+    near: ['apps/account'],
+  },
+];
+
+/** All of them, by area. */
+const areas = {
+  rules,
+  sql,
+  clock,
+  transport: messages,
+  auth: access,
+  gpodder: facade,
+  account: people,
+};
+
+const inArea = ([area, those]) => those.map((fault) => ({ area, ...fault }));
+export const faults = Object.entries(areas).flatMap(inArea);
