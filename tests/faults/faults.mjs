@@ -137,12 +137,12 @@ const sql = [
     near: ['apps/subscription'],
   },
   {
-    // No poll tells of a tombstone.
-    id: 'tombstone-unstamped',
+    // No client that knows feeds by their URLs is told of a deletion.
+    id: 'deletion-unflipped',
     file: `${deletion}/records/deletion.store.ts`,
-    find: 'deleted = c.stamp, changed = c.stamp',
-    replace: 'deleted = c.stamp, changed = s.changed',
-    near: ['apps/deletion-worker'],
+    find: 'flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END',
+    replace: 'flipped = s.flipped',
+    near: ['apps/deletion-worker', 'apps/subscription', 'apps/gpodder'],
   },
   {
     // An upload gives episodes to a deleted subscription.
@@ -359,9 +359,9 @@ const people = [
   {
     // A new password leaves the sessions that began with the old one.
     id: 'reset-keeps-sessions',
-    file: `${account}/people/password-reset.ts`,
-    find: 'ended: await this.signOut.within(manager, accountId)',
-    replace: 'ended: { accountId, sessions: [], grants: [] }',
+    file: `${account}/people/sign-out.ts`,
+    find: 'id IS DISTINCT FROM $2::uuid',
+    replace: 'id <> $2::uuid',
     near: ['apps/account'],
   },
 ];

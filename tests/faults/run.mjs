@@ -11,7 +11,7 @@
  * It restores each file, also after Ctrl-C.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -76,7 +76,7 @@ function faulty({ id, file, find, replace }, source) {
 function check(all) {
   const ids = new Set(faults.map(({ id }) => id));
   if (ids.size < faults.length) throw new Error('two faults have one id');
-  for (const fault of all) faulty(fault, readFileSync(join(root, fault.file), 'utf8'));
+  for (const fault of all) faulty(fault, fs.readFileSync(join(root, fault.file), 'utf8'));
   const files = [...new Set(all.map(({ file }) => file))];
   const git = ['status', '--porcelain', '--', ...files];
   const dirty = execFileSync('git', git, { cwd: root, encoding: 'utf8' });
@@ -84,9 +84,10 @@ function check(all) {
 }
 
 /** Runs a command. @returns its exit code (null where it was killed) and the end of its output. */
-async function run(command, args) {
+async function run(command, args, env = {}) {
   let output = '';
-  child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const stdio = ['ignore', 'pipe', 'pipe'];
+  child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio });
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (data) => (output = (output + data).slice(-2_000)));
   const limit = setTimeout(() => child.kill('SIGKILL'), stageLimitMs);
@@ -99,7 +100,7 @@ async function run(command, args) {
 /** The first test that failed, as vitest's JSON tells it. */
 function failedTest(report) {
   try {
-    const files = JSON.parse(readFileSync(report, 'utf8')).testResults;
+    const files = JSON.parse(fs.readFileSync(report, 'utf8')).testResults;
     for (const { name, assertionResults } of files) {
       const test = assertionResults.find(({ status }) => status === 'failed');
       if (test) return `${name.slice(root.length)}: ${test.fullName}`;
@@ -112,18 +113,34 @@ function failedTest(report) {
   return 'none, as the run itself failed';
 }
 
+/**
+ * Removes a directory, and ends what still runs in it: a stage that ends early leaves servers. They
+ * are found by /proc, so on Linux alone.
+ */
+function sweep(directory) {
+  const names = fs.existsSync('/proc') ? fs.readdirSync('/proc') : [];
+  for (const pid of names.filter((name) => /^\d+$/.test(name)))
+    try {
+      const workingDirectory = fs.readlinkSync(`/proc/${pid}/cwd`);
+      if (workingDirectory.startsWith(`${directory}/`)) process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It has ended meanwhile, or is another user's.
+    }
+  fs.rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+}
+
 /** Builds, and runs the stages until one fails. */
 async function hunt({ near }) {
   const build = await run('npm', ['run', '-s', 'build']);
   if (isInterrupted) return undefined;
   if (build.code !== 0) throw new Error(`the fault does not build:\n${build.output}`);
-  const directory = mkdtempSync(join(tmpdir(), 'faults-'));
+  const directory = fs.mkdtempSync(join(tmpdir(), 'faults-'));
   const report = join(directory, 'report.json');
   try {
     for (const { name, args } of stages.slice(0, Number(options.stages))) {
       const reporting = ['--reporter=json', `--outputFile=${report}`];
       const usual = ['vitest', 'run', '--passWithNoTests', '--bail', '1', ...reporting];
-      const { code, output } = await run('npx', [...usual, ...args(near)]);
+      const { code, output } = await run('npx', [...usual, ...args(near)], { TMPDIR: directory });
       if (isInterrupted) return undefined;
       if (code === 0) continue;
       const test = code === null ? 'none, as the run hung' : failedTest(report);
@@ -131,18 +148,18 @@ async function hunt({ near }) {
     }
     return { found: false, stage: null, test: null };
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    sweep(directory);
   }
 }
 
 /** Plants a fault while tests hunt for it. */
 async function measure(fault) {
   const path = join(root, fault.file);
-  const source = readFileSync(path, 'utf8');
-  restore = () => writeFileSync(path, source);
+  const source = fs.readFileSync(path, 'utf8');
+  restore = () => fs.writeFileSync(path, source);
   const begun = performance.now();
   try {
-    writeFileSync(path, faulty(fault, source));
+    fs.writeFileSync(path, faulty(fault, source));
     const outcome = await hunt(fault);
     const seconds = Math.round((performance.now() - begun) / 1_000);
     return outcome && { id: fault.id, area: fault.area, ...outcome, seconds };
@@ -156,7 +173,7 @@ async function measure(fault) {
 function earlierResults() {
   if (options.only === undefined && options.from === '1') return new Map();
   try {
-    const saved = JSON.parse(readFileSync(resultFile, 'utf8')).faults;
+    const saved = JSON.parse(fs.readFileSync(resultFile, 'utf8')).faults;
     return new Map(saved.map((result) => [result.id, result]));
   } catch (error) {
     if (error.code === 'ENOENT') return new Map();
@@ -167,8 +184,8 @@ function earlierResults() {
 function save(results) {
   const ordered = faults.flatMap(({ id }) => results.get(id) ?? []);
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
-  mkdirSync(join(root, '.data'), { recursive: true });
-  writeFileSync(resultFile, `${JSON.stringify({ commit, faults: ordered }, undefined, 2)}\n`);
+  fs.mkdirSync(join(root, '.data'), { recursive: true });
+  fs.writeFileSync(resultFile, `${JSON.stringify({ commit, faults: ordered }, undefined, 2)}\n`);
   return ordered;
 }
 
