@@ -5,27 +5,29 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mostLineBytes } from '#contracts';
 import { TokenIssuer } from '#embedded';
 import { userId } from '#runtime';
-import { AppStack, type AppProcess, type Device, freshUser } from '#testing';
+import { type AppProcess, type Device, freshUser, SharedStack } from '#testing';
+import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { fileOf, LoadProgram, partOf } from './testing/load.program.js';
 
-let stack: AppStack;
-let gateway: AppProcess;
-let unbounded: AppProcess;
+let stack: SharedStack;
+let gateway: Pick<AppProcess, 'facts'>;
+let owner: pg.Client;
 let loader: LoadProgram;
 
 beforeAll(async () => {
-  stack = await AppStack.open();
-  [gateway, unbounded] = (await stack.start(['gateway', 'episode', 'subscription', 'deletion-worker'])) as [
-    AppProcess,
-    AppProcess,
-  ];
+  stack = await SharedStack.open();
+  gateway = stack.app('gateway');
+  owner = new pg.Client({ connectionString: stack.postgres.url });
+  await owner.connect();
   loader = new LoadProgram(stack.redis.url);
 });
 afterAll(async () => {
   loader.close();
+  await owner.end();
   await stack.close();
 });
 
+const idOf = (user: string) => userId(TokenIssuer.issuer, user, TokenIssuer.issuer);
 const at = (minute: number) => new Date(Date.UTC(2025, 0, 1, 0, minute)).toISOString();
 const podcast = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const feed = (n: number, more: object = {}) => ({
@@ -164,20 +166,25 @@ describe('a load', () => {
 
   it('gives no user more than the quotas, and says which lines are too many', async () => {
     const user = freshUser();
-    const entries = Array.from({ length: 60 }, (_, n) => episode(n));
-    const [bounded] = await stack.start(['episode'], { QUOTA_EPISODE_STATES: '50' });
-    await unbounded.stop();
+    await loader.load(fileOf(...partOf(user, [feed(1)], [episode(0)])));
+    // As if the user had all episodes but ten that the quota allows.
+    const quota = episodeConfig.shape.QUOTA_EPISODE_STATES.parse(undefined);
+    const { rowCount } = await owner.query('UPDATE episode.totals SET episodes = $2 WHERE user_id = $1', [
+      idOf(user),
+      quota - 10,
+    ]);
+    expect(rowCount).toBe(1);
+    const entries = Array.from({ length: 20 }, (_, n) => episode(n + 1));
     const { code, refused } = await loader.load(fileOf(...partOf(user, [feed(1)], entries)));
     expect([code, refused.map(({ line, code: why }) => [line, why])]).toEqual([
       3,
-      Array.from({ length: 10 }, (_, n) => [53 + n, 'limit_reached']),
+      Array.from({ length: 10 }, (_, n) => [13 + n, 'limit_reached']),
     ]);
-    expect((await (await device(user)).send('GET', '/episodes')).body.total).toBe(50);
-    [unbounded] = (await stack.start(['episode'])) as [AppProcess];
-    await bounded?.stop();
+    expect((await items(await device(user), 'episodes')).length).toBe(11);
   });
 
   it('takes gzip, and the standard input', async () => {
+    // The one start of the built program.
     const [zipped, piped] = [freshUser(), freshUser()];
     const part = (user: string) => gzipSync(fileOf(...partOf(user, [feed(1)], [episode(1)])));
     expect(await loader.load(part(zipped))).toMatchObject({ code: 0 });
@@ -372,9 +379,7 @@ describe('of a file that is not as it should be', () => {
     [3, 'was erased'],
   ])('a user who is refused as %i, who %s, is refused once and gets nothing; the others are loaded', async (why) => {
     const [before, refusedUser, after] = [freshUser(), freshUser(), freshUser()];
-    const id = userId(TokenIssuer.issuer, refusedUser, TokenIssuer.issuer);
-    const owner = new pg.Client({ connectionString: stack.postgres.url });
-    await owner.connect();
+    const id = idOf(refusedUser);
     await owner.query(`INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', $2)`, [id, why]);
     const [clocked, ...rest] = partOf(refusedUser, [feed(1), feed(2)], [episode(1)]) as [{ user: object }, ...object[]];
     const file = fileOf(
@@ -386,7 +391,6 @@ describe('of a file that is not as it should be', () => {
     );
     const { code, refused } = await loader.load(file);
     const { rows } = await owner.query('SELECT FROM subscription.subscriptions WHERE user_id = $1', [id]);
-    await owner.end();
     // Users are on their way side by side.
     refused.sort((a, b) => a.line - b.line);
     const lines = refused.map(({ line, code: reason, message }) => [line, reason, message]);

@@ -6,21 +6,26 @@ import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { userId } from '#runtime';
-import { type DumpWorld, linesIn, openDumpWorld, partOf, StoredUser } from '../testing/dump.world.js';
+import { callProgram, Fixture, type FixtureDatabase, startProgram } from '#testing';
+import { linesIn, partOf, StoredUser } from '../testing/dumped.user.js';
 import { namesInLine, urlsInLine } from './dump.lines.js';
-import { pageUrls } from './dump.reader.js';
-import { DumpReader } from './dump.reader.js';
+import { runDump } from './dump.program.js';
+import { DumpReader, pageUrls } from './dump.reader.js';
 
-let world: DumpWorld;
+const fixture = new Fixture();
+let database: FixtureDatabase;
 let folder: string;
 beforeAll(async () => {
-  world = await openDumpWorld();
+  database = await fixture.database('dump');
   folder = mkdtempSync(join(tmpdir(), 'dump-'));
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  await world.close();
+  await fixture.close();
 });
+
+const dump = (args: readonly string[] = [], url = database.urls.dump) =>
+  callProgram(runDump, args, { DATABASE_URL: url });
 
 const [a, b, c] = Array.from({ length: 3 }, () => randomUUID()).sort() as [string, string, string];
 const clock = '2026-01-01T00:00:00.000Z';
@@ -28,17 +33,19 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
 /** What a dump has of a user. */
 async function dumped(user: StoredUser) {
-  const { code, stdout, stderr } = await world.dump();
+  const { code, stdout, stderr } = await dump();
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^Complete: /) as string });
   return partOf(linesIn(stdout), user.id);
 }
 
 describe('a dump', () => {
   it('has a part of each user with their clock and an end that counts, and a last line that counts users', async () => {
-    const user = await StoredUser.make(world.owner, clock);
+    const user = await StoredUser.make(database.owner, clock);
     const subscription = await user.subscribe({ guid: a });
     await user.upload(subscription, 2);
-    const { stdout } = await world.dump();
+    // The one start of the built program.
+    const { code, stdout } = await startProgram('dump', [], { DATABASE_URL: database.urls.dump });
+    expect(code).toBe(0);
     const lines = linesIn(stdout);
     expect(lines[0]).toEqual({ podcast_sync: { format: 1 } });
     const part = partOf(lines, user.id);
@@ -49,7 +56,7 @@ describe('a dump', () => {
   });
 
   it('has of an episode what is known, times to the microsecond, and those to the minute as such', async () => {
-    const user = await StoredUser.make(world.owner);
+    const user = await StoredUser.make(database.owner);
     const subscription_id = await user.subscribe({ guid: a });
     const episode = {
       subscription_id,
@@ -84,7 +91,7 @@ describe('a dump', () => {
   });
 
   it('has of a subscription every guid and how it came about, its former URLs or their hashes, and former guids in order', async () => {
-    const user = await StoredUser.make(world.owner);
+    const user = await StoredUser.make(database.owner);
     const feed_url = 'https://podcast.example/feed';
     const is_subscribed_at = '2025-02-03T04:05:06.000007Z';
     const subscription_id = await user.subscribe({
@@ -126,7 +133,7 @@ describe('a dump', () => {
   });
 
   it('has tombstones and pointers, in the order of lists', async () => {
-    const user = await StoredUser.make(world.owner);
+    const user = await StoredUser.make(database.owner);
     const survivor = await user.subscribe({ guid: a });
     await user.subscribe({ guid: b, is_subscribed: false, is_subscribed_at: 'epoch', deleted: clock, changed: clock });
     await user.subscribe({ guid: c, merged_into: survivor, merged_at: clock, changed: clock });
@@ -140,10 +147,10 @@ describe('a dump', () => {
   });
 
   it('has in further lines the former URLs that one line, or one read, has no room for', async () => {
-    const user = await StoredUser.make(world.owner);
+    const user = await StoredUser.make(database.owner);
     const many = pageUrls + urlsInLine + 1;
     const ids = [await user.subscribe({ guid: a }), await user.subscribe({ guid: b })];
-    await world.owner.query(
+    await database.owner.query(
       `INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id, url)
        SELECT $1, sync.sha256(id || '/' || n), id, id || '/' || n FROM unnest($2::bigint[]) id, generate_series(1, $3::int) n`,
       [user.id, ids, many],
@@ -158,16 +165,16 @@ describe('a dump', () => {
   });
 
   it('has in further lines the names that one line has no room for', async () => {
-    const user = await StoredUser.make(world.owner);
+    const user = await StoredUser.make(database.owner);
     const subscription_id = await user.subscribe({ guid: a });
     const many = namesInLine * 2 + 1;
-    await world.owner.query(
+    await database.owner.query(
       `INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
        SELECT $1, gen_random_uuid(), $2, 'epoch' FROM generate_series(1, $3::int)`,
       [user.id, subscription_id, many],
     );
     await user.upload(subscription_id, 1);
-    await world.owner.query(
+    await database.owner.query(
       `INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
        SELECT $1, gen_random_uuid(), id FROM episode.states, generate_series(1, $2::int) WHERE user_id = $1`,
       [user.id, many],
@@ -183,16 +190,16 @@ describe('a dump', () => {
   });
 
   it('shows a user as of one moment, however much is written meanwhile', async () => {
-    const user = await StoredUser.make(world.owner, clock);
+    const user = await StoredUser.make(database.owner, clock);
     const subscription = await user.subscribe({ guid: a });
     await user.upload(subscription, 2_500);
-    const client = new pg.Client({ connectionString: world.url, pipeline: true, options: '-c TimeZone=UTC' });
+    const client = new pg.Client({ connectionString: database.urls.dump, pipeline: true, options: '-c TimeZone=UTC' });
     await client.connect();
     let text = '';
     for await (const lines of new DumpReader(client).partOf({ id: user.id, name: { id: user.id } })) {
       if (text === '') {
-        await world.owner.query('UPDATE episode.states SET playback_position = 2 WHERE user_id = $1', [user.id]);
-        await world.owner.query(`UPDATE sync.user_clock SET stamp = '2027-01-01' WHERE user_id = $1`, [user.id]);
+        await database.owner.query('UPDATE episode.states SET playback_position = 2 WHERE user_id = $1', [user.id]);
+        await database.owner.query(`UPDATE sync.user_clock SET stamp = '2027-01-01' WHERE user_id = $1`, [user.id]);
         await user.upload(await user.subscribe({ guid: b }), 1_000);
       }
       text += lines;
@@ -206,22 +213,20 @@ describe('a dump', () => {
   });
 
   it('says how many deletions had not been carried out', async () => {
-    const user = await StoredUser.make(world.owner);
+    const user = await StoredUser.make(database.owner);
     await user.subscribe({ deletion_id: 7 });
     const users = join(folder, 'pending');
     writeFileSync(users, JSON.stringify({ id: user.id }));
-    expect((await world.dump(['--users', users])).stderr).toContain('1 deletions had not been carried out');
+    expect((await dump(['--users', users])).stderr).toContain('1 deletions had not been carried out');
   });
 });
 
 describe('whom a dump has', () => {
   it('is everybody once, each in one of all shards', async () => {
-    for (let n = 0; n < 30; n += 1) await StoredUser.make(world.owner);
-    const { rows } = await world.owner.query<{ id: string }>('SELECT user_id AS id FROM sync.user_clock ORDER BY 1');
+    for (let n = 0; n < 30; n += 1) await StoredUser.make(database.owner);
+    const { rows } = await database.owner.query<{ id: string }>('SELECT user_id AS id FROM sync.user_clock ORDER BY 1');
     const idsOf = async (...args: string[]) =>
-      linesIn((await world.dump(args)).stdout).flatMap((line) =>
-        'user' in line && 'id' in line.user ? [line.user.id] : [],
-      );
+      linesIn((await dump(args)).stdout).flatMap((line) => ('user' in line && 'id' in line.user ? [line.user.id] : []));
     const shards = await Promise.all([1, 2, 3].map((n) => idsOf('--shard', `${n}/3`)));
     expect(shards.flat().sort()).toEqual(rows.map(({ id }) => id));
     expect(shards.every(({ length }) => length > 0)).toBe(true);
@@ -230,15 +235,15 @@ describe('whom a dump has', () => {
 
   it('are those that a file names, as it names them, in its order', async () => {
     const [issuer, subject] = ['https://id.example', 'ann'];
-    const ann = await StoredUser.make(world.owner, clock, userId(issuer, subject, ''));
+    const ann = await StoredUser.make(database.owner, clock, userId(issuer, subject, ''));
     await ann.subscribe({ guid: a });
-    const bob = await StoredUser.make(world.owner);
+    const bob = await StoredUser.make(database.owner);
     const [users, nobody] = [join(folder, 'users'), randomUUID()];
     writeFileSync(
       users,
       [{ id: bob.id }, { issuer, subject }, { id: nobody }].map((user) => JSON.stringify(user)).join('\r\n'),
     );
-    const { code, stdout, stderr } = await world.dump(['--users', users]);
+    const { code, stdout, stderr } = await dump(['--users', users]);
     const lines = linesIn(stdout);
     expect(lines.filter((line) => 'user' in line)).toEqual([
       { user: { id: bob.id, clock } },
@@ -264,26 +269,26 @@ describe('whom a dump leaves out', () => {
   ])(
     'is who is refused as %i, who %s, whether everybody is dumped or a file names them, and the others are there',
     async (why) => {
-      const [refused, other] = [await StoredUser.make(world.owner), await StoredUser.make(world.owner)];
+      const [refused, other] = [await StoredUser.make(database.owner), await StoredUser.make(database.owner)];
       for (const user of [refused, other]) await user.upload(await user.subscribe(), 1);
-      await world.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [refused.id, why]);
-      const everybody = await world.dump();
+      await database.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [refused.id, why]);
+      const everybody = await dump();
       expect(everybody.code).toBe(0);
       expect(everybody.stdout).not.toContain(refused.id);
       expect(idsIn(everybody.stdout)).toContain(other.id);
       expect(linesIn(everybody.stdout).at(-1)).toEqual({ complete: { users: idsIn(everybody.stdout).length } });
       const users = join(folder, randomUUID());
       writeFileSync(users, named(refused) + named(other));
-      const { code, stdout, stderr } = await world.dump(['--users', users]);
+      const { code, stdout, stderr } = await dump(['--users', users]);
       expect([code, idsIn(stdout), linesIn(stdout).at(-1)]).toEqual([0, [other.id], { complete: { users: 1 } }]);
       expect(stderr).toContain('1 of the users are being erased, or have been: they are left out.');
     },
   );
 
   it('is not who is disabled: they may come back', async () => {
-    const user = await StoredUser.make(world.owner);
+    const user = await StoredUser.make(database.owner);
     await user.upload(await user.subscribe(), 1);
-    await world.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [user.id]);
+    await database.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [user.id]);
     expect((await dumped(user)).end).toEqual({ end: { subscriptions: 1, episodes: 1 } });
   });
 });
@@ -291,7 +296,7 @@ describe('whom a dump leaves out', () => {
 describe('the file of a dump', () => {
   it("is for its owner's eyes only, compressed where its name says so", async () => {
     const [plain, gzipped] = [join(folder, 'all.ndjson'), join(folder, 'all.ndjson.gz')];
-    for (const out of [plain, gzipped]) expect((await world.dump(['--out', out])).code).toBe(0);
+    for (const out of [plain, gzipped]) expect((await dump(['--out', out])).code).toBe(0);
     for (const out of [plain, gzipped]) expect(statSync(out).mode & 0o777).toBe(0o600);
     expect(gunzipSync(readFileSync(gzipped)).equals(readFileSync(plain))).toBe(true);
   });
@@ -299,7 +304,7 @@ describe('the file of a dump', () => {
   it('never takes the place of another', async () => {
     const out = join(folder, 'other');
     writeFileSync(out, 'other');
-    const { code, stderr } = await world.dump(['--out', out]);
+    const { code, stderr } = await dump(['--out', out]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^dump: not complete: .*EEXIST/)]);
     expect(readFileSync(out, 'utf8')).toBe('other');
   });
@@ -309,23 +314,23 @@ describe('a dump that can not be made', () => {
   it('says which line names no user, and lacks its last line', async () => {
     const users = join(folder, 'wrong');
     writeFileSync(users, `${JSON.stringify({ id: randomUUID() })}\n{"issuer":"https://id.example"}\n`);
-    const { code, stdout, stderr } = await world.dump(['--users', users]);
+    const { code, stdout, stderr } = await dump(['--users', users]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^dump: not complete: line 2 of /)]);
     expect(linesIn(stdout).at(-1)).toEqual({ end: { subscriptions: 0, episodes: 0 } });
   });
 
   it('says so with exit code 1 when Postgres can not be reached, and shows no password', async () => {
-    const { code, stderr } = await world.dump([], 'postgres://u:secret@127.0.0.1:1/d');
+    const { code, stderr } = await dump([], 'postgres://u:secret@127.0.0.1:1/d');
     expect([code, stderr]).toEqual([1, expect.stringContaining('ECONNREFUSED')]);
     expect(stderr).not.toContain('secret');
   });
 
   it('is answered with the usage and exit code 2 when it makes no sense, and 78 when Postgres is not configured', async () => {
-    expect(await world.dump(['--all'])).toMatchObject({
+    expect(await dump(['--all'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('Usage: npm run -s dump') as string,
     });
-    expect(await world.dump([], '')).toMatchObject({
+    expect(await dump([], '')).toMatchObject({
       code: 78,
       stderr: expect.stringContaining('DATABASE_URL: is required') as string,
     });

@@ -1,3 +1,4 @@
+import type { ProgramIo } from '#runtime';
 import type { DumpCounts } from './dump.reader.js';
 
 const number = new Intl.NumberFormat('en');
@@ -12,7 +13,7 @@ export class DumpProgress {
    * @param share how much of all has come, from 0 to 1.
    */
   constructor(
-    private readonly stream: NodeJS.WriteStream,
+    private readonly stream: ProgramIo['stderr'],
     private readonly counts: Readonly<DumpCounts>,
     private readonly share: () => number,
   ) {

@@ -3,6 +3,7 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
 import { dataFormat } from '#contracts';
+import type { ProgramIo } from '#runtime';
 import pg from 'pg';
 import type { DumpConfig } from './dump.config.js';
 import type { DumpOptions } from './dump.options.js';
@@ -17,7 +18,7 @@ import { type DumpedUser, everyUser, namedUsers } from './dumped.users.js';
  * @returns what to tell the operator at the end.
  * @throws UnknownUserLine, and errors of Postgres and of files; what was written then lacks its last line.
  */
-export async function dump(options: DumpOptions, config: DumpConfig): Promise<string> {
+export async function dump(options: DumpOptions, config: DumpConfig, io: ProgramIo): Promise<string> {
   const client = new pg.Client({
     connectionString: config.DATABASE_URL,
     application_name: 'dump',
@@ -30,20 +31,20 @@ export async function dump(options: DumpOptions, config: DumpConfig): Promise<st
   client.on('error', () => undefined);
   await client.connect();
   try {
-    return await writeAll(client, options, config);
+    return await writeAll(client, options, config, io);
   } finally {
     await client.end();
   }
 }
 
-async function writeAll(client: pg.Client, options: DumpOptions, config: DumpConfig): Promise<string> {
+async function writeAll(client: pg.Client, options: DumpOptions, config: DumpConfig, io: ProgramIo): Promise<string> {
   const reader = new DumpReader(client);
   const { users, share } =
     options.users === undefined ? await everyUser(client, options.shard) : namedUsers(options.users, config);
-  const progress = new DumpProgress(process.stderr, reader.counts, share);
+  const progress = new DumpProgress(io.stderr, reader.counts, share);
   try {
     const text = Readable.from(lines(reader, users), { objectMode: false, highWaterMark: 1 });
-    const [out, isOwn] = opened(options.out);
+    const [out, isOwn] = opened(options.out, io);
     const end = { end: isOwn };
     if (options.out?.endsWith('.gz')) {
       const gzip = createGzip({ level: constants.Z_BEST_SPEED });
@@ -70,7 +71,7 @@ async function* lines(reader: DumpReader, users: AsyncIterable<DumpedUser>): Asy
 }
 
 /** The stream to write to, and whether it ends with what is written. A file is new, and nobody else can read it. */
-function opened(path: string | undefined): [Writable, boolean] {
-  if (path === undefined) return [process.stdout, false];
+function opened(path: string | undefined, io: ProgramIo): [Writable, boolean] {
+  if (path === undefined) return [io.stdout, false];
   return [createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }), true];
 }

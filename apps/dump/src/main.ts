@@ -1,26 +1,3 @@
-import { ConfigurationError, loadConfig } from '#runtime';
-import { dump } from './dump.js';
-import { dumpConfig } from './dump.config.js';
-import { readOptions, usage, UsageError } from './dump.options.js';
-import { UnknownUserLine } from '#runtime';
+import { runDump } from './dump.program.js';
 
-const whereItLooks =
-  'Type it where the system runs, or say where its Postgres is: npm run -s dump -- --help tells how.';
-
-/** The exit code, and what a person needs to know. */
-function explained(error: unknown): [number, string] {
-  if (error instanceof UsageError) return [2, error.message ? `dump: ${error.message}\n\n${usage}` : usage];
-  if (error instanceof ConfigurationError) return [78, `dump: ${error.message}\n${whereItLooks}`];
-  const { code, message } = error as { code?: string; message?: string };
-  if (error instanceof UnknownUserLine) return [1, `dump: not complete: ${message}`];
-  return [1, `dump: not complete: ${message || code || String(error)}`];
-}
-
-try {
-  const text = await dump(readOptions(process.argv.slice(2)), loadConfig(dumpConfig));
-  process.stderr.write(`${text}\n`);
-} catch (error) {
-  const [exitCode, text] = explained(error);
-  process.stderr.write(`${text}\n`);
-  process.exitCode = exitCode;
-}
+process.exitCode = await runDump(process.argv.slice(2), process);

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { DataUser } from '#contracts';
+import type { ProgramIo } from '#runtime';
 import type { StreamClient } from '#transport';
 import { type Position, start, unpacked } from './line.reader.js';
 import type { LoadOptions } from './load.options.js';
@@ -33,6 +34,7 @@ export class FileLoad {
     client: StreamClient,
     private readonly userId: (user: DataUser) => string,
     private readonly stopped: AbortSignal,
+    private readonly io: ProgramIo,
   ) {
     this.sender = new PartSender(client, (refusals) => this.refuse(refusals), stopped);
   }
@@ -42,10 +44,14 @@ export class FileLoad {
     const isFile = this.path !== '-';
     const progress = isFile ? await ProgressFile.open(this.path, this.options.progress) : undefined;
     const from = progress?.position ?? start;
-    const source: Readable = isFile ? createReadStream(this.path) : process.stdin;
+    const source: Readable = isFile ? createReadStream(this.path) : this.io.stdin;
     const done = () =>
       isFile ? { read: (source as ReturnType<typeof createReadStream>).bytesRead, size: progress?.size } : {};
-    const report = new ProgressReport(this.path, from, () => ({ ...this.sender.sent, ...this.counts, ...done() }));
+    const report = new ProgressReport(this.io.stderr, this.path, from, () => ({
+      ...this.sender.sent,
+      ...this.counts,
+      ...done(),
+    }));
     try {
       await this.sendAll(skipped(await unpacked(source), from.offset), from, progress);
     } catch (error) {
@@ -62,13 +68,13 @@ export class FileLoad {
 
   private async outcome(progress: ProgressFile | undefined): Promise<Outcome> {
     if (this.stopped.aborted) {
-      process.stderr.write(`load: stopped; started again it goes on behind line ${progress?.position.line ?? 0}\n`);
+      this.io.stderr.write(`load: stopped; started again it goes on behind line ${progress?.position.line ?? 0}\n`);
       return 'stopped';
     }
     if (this.failure !== undefined) {
       const { code, message } = this.failure as Error & { code?: string };
       if (!code?.startsWith('Z_')) throw this.failure;
-      process.stderr.write(`load: ${this.path}: the gzip is broken (${message}); what was whole before it is loaded\n`);
+      this.io.stderr.write(`load: ${this.path}: the gzip is broken (${message}); what was whole before it is loaded\n`);
       return 'broken';
     }
     await progress?.remove();
@@ -96,7 +102,7 @@ export class FileLoad {
     }
     await Promise.all(this.running);
     if (this.failure === undefined && !reader.isComplete)
-      process.stderr.write(`load: ${this.path}: its last line does not say that it is complete\n`);
+      this.io.stderr.write(`load: ${this.path}: its last line does not say that it is complete\n`);
   }
 
   private begin({ part, next }: CompletePart, progress: ProgressFile | undefined): void {

@@ -1,4 +1,4 @@
-import { connectRedis, createLog, issuerAliases, loadConfig, userId } from '#runtime';
+import { connectRedis, createLog, issuerAliases, loadConfig, type ProgramIo, userId } from '#runtime';
 import { StreamClient } from '#transport';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FileLoad, type Outcome } from './file.load.js';
@@ -14,8 +14,8 @@ const patienceMs = 2_000;
  * @returns the exit code.
  * @throws Error for a file that can't be read, ConfigurationError.
  */
-export async function load(options: LoadOptions): Promise<number> {
-  const config = loadConfig(loadProgramConfig);
+export async function load(options: LoadOptions, io: ProgramIo): Promise<number> {
+  const config = loadConfig(loadProgramConfig, io.env);
   const aliases = issuerAliases(config.AUTH_ISSUER_ALIASES);
   const log = createLog('load', 'error');
   const client = new StreamClient({ services: ['subscription', 'episode'], connect: () => connectRedis(config), log });
@@ -23,12 +23,12 @@ export async function load(options: LoadOptions): Promise<number> {
   const stop = () => stopped.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   try {
-    await connected(client, stopped.signal);
+    await connected(client, stopped.signal, io);
     const outcomes: Outcome[] = [];
     for (const file of options.files) {
       const userOf = (user: { id: string } | { issuer: string; subject: string }) =>
         'id' in user ? user.id : userId(aliases.get(user.issuer) ?? user.issuer, user.subject, config.AUTH_OWN_ISSUER);
-      outcomes.push(await new FileLoad(file, options, client, userOf, stopped.signal).run());
+      outcomes.push(await new FileLoad(file, options, client, userOf, stopped.signal, io).run());
       if (outcomes.at(-1) === 'stopped') break;
     }
     if (outcomes.some((outcome) => outcome === 'stopped' || outcome === 'broken')) return 1;
@@ -40,11 +40,11 @@ export async function load(options: LoadOptions): Promise<number> {
 }
 
 /** Waits for Redis, and says so where that takes time. */
-async function connected(client: StreamClient, stopped: AbortSignal): Promise<void> {
+async function connected(client: StreamClient, stopped: AbortSignal, io: ProgramIo): Promise<void> {
   const connecting = client.connect();
   const isThere = await Promise.race([connecting.then(() => true), delay(patienceMs, false, { ref: false })]);
   if (isThere) return;
-  process.stderr.write('load: waiting for Redis; does the system run? (REDIS_URL)\n');
+  io.stderr.write('load: waiting for Redis; does the system run? (REDIS_URL)\n');
   await Promise.race([
     connecting,
     new Promise((_, reject) =>

@@ -1,3 +1,4 @@
+import type { ProgramIo } from '#runtime';
 import type { Position } from './line.reader.js';
 import type { Sent } from './part.sender.js';
 
@@ -16,18 +17,20 @@ const [terminalMs, logMs] = [500, 10_000];
 
 const number = (value: number) => value.toLocaleString('en-GB');
 
-/** Says on the standard error how a load goes. */
+/** Says how a load goes. */
 export class ProgressReport {
   private readonly begun = performance.now();
   private readonly timer: NodeJS.Timeout;
-  private readonly isTerminal = process.stderr.isTTY;
+  private readonly isTerminal: boolean;
 
   constructor(
+    private readonly stream: ProgramIo['stderr'],
     private readonly file: string,
     from: Position,
     private readonly state: () => State,
   ) {
-    if (from.line > 0) process.stderr.write(`load: ${file}: going on behind line ${from.line}\n`);
+    this.isTerminal = stream.isTTY ?? false;
+    if (from.line > 0) this.stream.write(`load: ${file}: going on behind line ${from.line}\n`);
     this.timer = setInterval(() => this.say(), this.isTerminal ? terminalMs : logMs);
   }
 
@@ -41,7 +44,7 @@ export class ProgressReport {
       `in ${seconds.toFixed(1)} s (${number(Math.round(episodes / seconds))} episodes/s)`,
       `${number(dropped)} users left out, ${number(refused)} lines refused, ${number(clamped)} times ahead of the clock`,
     ];
-    process.stderr.write(`${this.isTerminal ? '\r\x1b[K' : ''}load: ${this.file}: ${facts.join('; ')}\n`);
+    this.stream.write(`${this.isTerminal ? '\r\x1b[K' : ''}load: ${this.file}: ${facts.join('; ')}\n`);
   }
 
   private say(): void {
@@ -58,7 +61,7 @@ export class ProgressReport {
       share ? `${left((seconds * (1 - share)) / share)} left` : undefined,
     ];
     const text = facts.filter((fact) => fact !== undefined).join('; ');
-    process.stderr.write(this.isTerminal ? `\r\x1b[K${text}` : `load: ${this.file}: ${text}\n`);
+    this.stream.write(this.isTerminal ? `\r\x1b[K${text}` : `load: ${this.file}: ${text}\n`);
   }
 }
 

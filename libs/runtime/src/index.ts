@@ -7,6 +7,7 @@ export * from './log.js';
 export * from './metrics.js';
 export * from './named.users.js';
 export * from './ops.server.js';
+export * from './program.io.js';
 export * from './redis.connection.js';
 export * from './redis.warnings.js';
 export * from './revocations.js';

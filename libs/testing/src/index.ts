@@ -13,6 +13,7 @@ export {
   shareFetchedPrograms,
   type LaunchOptions,
 } from './launched.system.js';
+export { callProgram, startProgram, type ProgramOutcome } from './program.run.js';
 export { readmeCalls, withoutStamps, type ReadmeCall } from './readme.calls.js';
 export { migrate, type RoleUrls } from './migrated.database.js';
 export { TcpProxy } from './tcp.proxy.js';

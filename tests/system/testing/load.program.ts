@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TokenIssuer } from '#embedded';
-import { repository } from '#testing';
+import { callProgram, repository } from '#testing';
+import { runLoad } from '../../../apps/load/src/load.program.js';
 
 /** A line that was refused, as its file has it. */
 export interface RefusedLine {
@@ -35,12 +36,12 @@ export function fileOf(...lines: readonly (object | string)[]): string {
 /** A run of the loader that has ended. */
 export interface Ended {
   readonly code: number | null;
-  /** What it said. */
+  /** What it wrote to the standard error. */
   readonly said: string;
   readonly refused: RefusedLine[];
 }
 
-/** The built loader, on files in a directory of its own. */
+/** The loader, on files in a directory of its own. */
 export class LoadProgram {
   readonly folder = mkdtempSync(join(tmpdir(), 'podcast-sync-load-test-'));
   private child: ChildProcess | undefined;
@@ -48,29 +49,25 @@ export class LoadProgram {
 
   constructor(private readonly redisUrl: string) {}
 
-  /** Writes a file; its path. */
-  write(content: string | Buffer, name = `${(this.files += 1)}.ndjson`): string {
-    const path = join(this.folder, name);
+  /** Writes a file. @returns its path. */
+  write(content: string | Buffer): string {
+    const path = join(this.folder, `${(this.files += 1)}.ndjson`);
     writeFileSync(path, content);
     return path;
   }
 
-  /** Whether a file is in its directory. */
-  has(name: string): boolean {
-    return existsSync(join(this.folder, name));
-  }
-
-  /** Writes a file, loads it, and waits for the end. */
+  /** Writes a file and loads it in this process. */
   async load(content: string | Buffer, ...options: string[]): Promise<Ended> {
     return this.run(this.write(content), ...options);
   }
 
-  /** Loads a file that is there, `-` with what is to be on the standard input. */
-  run(path: string, ...options: string[]): Promise<Ended> {
-    return this.begin(path, options).ended;
+  /** Loads a file that is there in this process. */
+  async run(path: string, ...options: string[]): Promise<Ended> {
+    const { code, stderr } = await callProgram(runLoad, [...options, path], { REDIS_URL: this.redisUrl });
+    return { code, said: stderr, refused: refusedLines(`${path}.refused`) };
   }
 
-  /** Begins to load a file; `kill` ends it as a crash would. */
+  /** Starts the built program on a file, or with `-` on this input; `kill` ends it as a crash would. */
   begin(path: string, options: readonly string[] = [], input?: Buffer) {
     const program = join(repository, 'dist', 'programs', 'load.js');
     const child = spawn(process.execPath, [program, ...options, path], {

@@ -1,49 +1,7 @@
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
-import pg from 'pg';
-import { createDatabase, freshUser, repository, type TestDatabase } from '#testing';
+import type pg from 'pg';
+import { freshUser } from '#testing';
 import { type DataEpisode, type DataLine, dataLineSchema, type DataSubscription } from '#contracts';
-
-const program = join(repository, 'dist', 'programs', 'dump.js');
-
-/** How a dump ended. */
-export interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** A database to fill and to dump. */
-export interface DumpWorld {
-  readonly owner: pg.Client;
-  readonly url: string;
-  /** Runs the program with the login of `dump`. */
-  dump(args?: readonly string[], url?: string): Promise<Outcome>;
-  close(): Promise<void>;
-}
-
-/** Makes a database of its own. To be called in `beforeAll`; only in the `int` tier. */
-export async function openDumpWorld(): Promise<DumpWorld> {
-  const database: TestDatabase = await createDatabase();
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  return {
-    owner,
-    url: database.urls.dump,
-    dump: (args = [], url = database.urls.dump) =>
-      new Promise((resolve) => {
-        const options = { env: { PATH: process.env.PATH, DATABASE_URL: url }, maxBuffer: 2 ** 28 };
-        execFile(process.execPath, [program, ...args], options, (error, stdout, stderr) =>
-          resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-        );
-      }),
-    close: async () => {
-      await owner.end();
-      await database.drop();
-    },
-  };
-}
 
 /** A user of whom rows are written straight into Postgres. */
 export class StoredUser {

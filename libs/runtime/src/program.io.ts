@@ -1,0 +1,9 @@
+import type { Readable, Writable } from 'node:stream';
+
+/** What a command-line program reads and writes: `process`, or streams of a caller in the same process. */
+export interface ProgramIo {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin: Readable;
+  readonly stdout: Writable;
+  readonly stderr: Writable & { readonly isTTY?: boolean };
+}
