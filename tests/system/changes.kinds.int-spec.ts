@@ -1,30 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { type AppProcess, AppStack, freshUser } from '#testing';
+import { type AppProcess, freshUser, SharedStack } from '#testing';
 import { ChangeReader } from '../../apps/gateway/testing/change.reader.js';
 import { FacadeUser } from '../clients/testing/facade.user.js';
 import { fileOf, LoadProgram, partOf } from './testing/load.program.js';
 import { episode, SimulatedUser } from './testing/simulated.user.js';
 
-let stack: AppStack;
+let stack: SharedStack;
 let gateway: AppProcess;
 let gpodder: AppProcess;
 let loader: LoadProgram;
 let user: SimulatedUser;
 let stream: ChangeReader;
-let stranger: ChangeReader;
+let otherStream: ChangeReader;
 
 beforeAll(async () => {
-  stack = await AppStack.open();
-  await stack.start(['account']);
-  [gateway, gpodder] = (await stack.start(['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker'], {
-    AUTH_APP_PASSWORDS: 'on',
-  })) as [AppProcess, AppProcess];
+  stack = await SharedStack.open();
+  [gateway, gpodder] = (await stack.start(['gateway', 'gpodder'], { AUTH_APP_PASSWORDS: 'on' })) as [
+    AppProcess,
+    AppProcess,
+  ];
   loader = new LoadProgram(stack.redis.url);
-  stranger = await ChangeReader.of(await stack.device(gateway), gateway);
+  otherStream = await ChangeReader.of(await stack.device(gateway), gateway);
 });
 afterAll(async () => {
-  stranger.leave();
+  otherStream.leave();
   loader.close();
   await stack.close();
 });
@@ -134,6 +134,6 @@ it('tells nobody else, nothing else, and no stamp twice or in another order', as
   for (let n = 0; n < 20; n += 1) await user.subscribe();
   await stream.knows(await clock());
   expect(stream.stamps).toEqual([...new Set(stream.stamps)].sort());
-  expect([stream.strange, stranger.strange]).toEqual([[], []]);
-  expect(stranger.stamps).toHaveLength(1);
+  expect([stream.strange, otherStream.strange]).toEqual([[], []]);
+  expect(otherStream.stamps).toHaveLength(1);
 });
