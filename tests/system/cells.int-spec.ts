@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TokenIssuer } from '#embedded';
-import { type AppProcess, AppStack, Device, eventually, freshUser } from '#testing';
+import { type AppProcess, AppStack, Device, eventually, freshUser, SharedStack } from '#testing';
 import { userId } from '#runtime';
 import { tracesOf } from '../../apps/deletion-worker/testing/erased.user.js';
 import { Ingress } from './testing/ingress.js';
@@ -17,8 +17,8 @@ import { listed } from './testing/random.history.js';
 
 /** A cell: a system with a Postgres and a Redis of its own. */
 interface Cell {
-  readonly stack: AppStack;
-  readonly gateway: AppProcess;
+  readonly stack: AppStack | SharedStack;
+  readonly gateway: Pick<AppProcess, 'facts'>;
 }
 
 const listeners = 6;
@@ -32,12 +32,14 @@ let baseUrl: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cells-'));
+  const shared = await SharedStack.open();
+  const from = { stack: shared, gateway: shared.app('gateway') };
   const open = async () => {
     const stack = await AppStack.open();
     const [gateway] = await stack.start(['gateway', 'subscription', 'episode', 'deletion-worker']);
     return { stack, gateway: gateway as AppProcess };
   };
-  [cells, baseUrl] = await Promise.all([Promise.all([open(), open()]), ingress.open()]);
+  [cells, baseUrl] = await Promise.all([open().then((to): typeof cells => [from, to]), ingress.open()]);
 }, 120_000);
 
 afterAll(async () => {
@@ -46,6 +48,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const idOf = (user: string) => userId(TokenIssuer.issuer, user, TokenIssuer.issuer);
 const deviceIn = ({ stack, gateway }: Cell, user: string) => stack.device(gateway, user);
 
 /** A user who is known by the token of the first cell. */
@@ -55,11 +58,12 @@ async function newUser(): Promise<Device> {
   return new Device(baseUrl, device.token, device.user);
 }
 
-async function noneIsPending({ stack }: Cell): Promise<void> {
+async function noneIsPending({ stack }: Cell, users: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: stack.postgres.url });
   await client.connect();
-  const pending = "SELECT FROM deletion.deletions WHERE status = 'PENDING'";
-  await eventually(async () => assert.equal((await client.query(pending)).rowCount, 0), { timeout: 60_000 });
+  const pending = "SELECT FROM deletion.deletions WHERE status = 'PENDING' AND user_id = ANY ($1)";
+  const ids = users.map(idOf);
+  await eventually(async () => assert.equal((await client.query(pending, [ids])).rowCount, 0), { timeout: 60_000 });
   await client.end();
 }
 
@@ -67,8 +71,7 @@ async function noneIsPending({ stack }: Cell): Promise<void> {
 async function leftOf({ stack }: Cell, users: readonly string[]): Promise<string[]> {
   const client = new pg.Client({ connectionString: stack.postgres.url });
   await client.connect();
-  const ids = users.map((user) => userId(TokenIssuer.issuer, user, TokenIssuer.issuer));
-  const found = await tracesOf(client, ids);
+  const found = await tracesOf(client, users.map(idOf));
   await client.end();
   return Object.keys(found);
 }
@@ -105,7 +108,10 @@ describe('users who are moved to another cell while they listen', () => {
 
     ingress.freeze();
     await eventually(() => assert.equal(ingress.writing, 0));
-    await noneIsPending(from);
+    await noneIsPending(
+      from,
+      all.map(({ device }) => device.user),
+    );
     const users = named(all.map(({ device }) => device));
     const before = await dumped(from, users);
     await load(to.stack, before);

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AppProcess, AppStack, freshUser } from '#testing';
+import { type AppProcess, AppStack, freshUser, SharedStack } from '#testing';
 import { dump, load } from './testing/operator.programs.js';
 import { histories, listed, RandomUser } from './testing/random.history.js';
 
@@ -15,16 +15,15 @@ const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 
 const sideBySide = 4;
 
 let folder: string;
-let systems: { stack: AppStack; gateway: AppProcess }[] = [];
+let systems: { stack: AppStack | SharedStack; gateway: Pick<AppProcess, 'facts'> }[] = [];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dump-and-load-'));
-  systems = await Promise.all(
-    [1, 2].map(async () => {
-      const stack = await AppStack.open();
-      const [gateway] = await stack.start(['gateway', 'subscription', 'episode', 'deletion-worker']);
-      return { stack, gateway: gateway as AppProcess };
-    }),
-  );
+  const [shared, empty] = await Promise.all([SharedStack.open(), AppStack.open()]);
+  const [gateway] = await empty.start(['gateway', 'subscription', 'episode', 'deletion-worker']);
+  systems = [
+    { stack: shared, gateway: shared.app('gateway') },
+    { stack: empty, gateway: gateway as AppProcess },
+  ];
 }, 120_000);
 afterAll(async () => {
   await Promise.all(systems.map(({ stack }) => stack.close()));
@@ -54,7 +53,11 @@ describe(`${users} users with random histories (TEST_SEED=${seed}), dumped and l
   beforeAll(async () => {
     const steps = histories(users, seed);
     await forEach(all, async (user, place) => user.live(await deviceOf(user, 0), steps[place] ?? []));
-    await dump(system(0).stack, from());
+    const named = join(folder, 'users');
+    // In the order of a dump of everybody.
+    const ids = all.map(({ id }) => id).sort();
+    writeFileSync(named, ids.map((id) => JSON.stringify({ id })).join('\n'));
+    await dump(system(0).stack, from(), '--users', named);
     await load(system(1).stack, from());
   }, 1_200_000);
 

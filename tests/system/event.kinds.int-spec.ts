@@ -1,8 +1,10 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { AppStack, eventually } from '#testing';
+import { AppStack, eventually, repository } from '#testing';
 import { eventsIn } from '../../apps/deletion-worker/testing/event.follower.js';
 import { episode, SimulatedUser } from './testing/simulated.user.js';
 
@@ -11,6 +13,7 @@ let owner: pg.Client;
 let redis: Redis;
 let user: SimulatedUser;
 let newUser: () => Promise<SimulatedUser>;
+const consumers: ChildProcess[] = [];
 
 beforeAll(async () => {
   stack = await AppStack.open({ environment: { EVENTS: 'on' } });
@@ -21,6 +24,7 @@ beforeAll(async () => {
   redis = new Redis(stack.redis.url);
 });
 afterAll(async () => {
+  for (const consumer of consumers) consumer.kill();
   redis.disconnect();
   await owner.end();
   await stack.close();
@@ -88,4 +92,34 @@ it('a deletion that ends in FAILURE changes deletions, though the clock stands s
   expect(await announcedBy(fails)).toEqual(new Set(['deletions']));
   const stamps = (await eventsIn(redis)).filter((event) => event.user === user.id).map(({ stamp }) => stamp);
   expect(stamps.at(-1)).toBe(stamps.at(-2));
+});
+
+/** Starts the consumer in docs/. @returns the lines that it prints about the user. */
+function follow(): string[] {
+  const env = { PATH: process.env['PATH'], REDIS_URL: stack.redis.url };
+  const consumer = spawn(process.execPath, ['docs/example.consumer.mjs', 'search', 'one'], { cwd: repository, env });
+  consumers.push(consumer);
+  const lines: string[] = [];
+  createInterface({ input: consumer.stdout }).on('line', (line) => {
+    if (line.startsWith(user.id)) lines.push(line);
+  });
+  return lines;
+}
+
+it('the example consumer prints each change once, and after a restart what came meanwhile', async () => {
+  /** Subscribes. @returns the line that is to be printed. */
+  const subscribe = async () => {
+    await user.subscribe();
+    const { headers } = await user.device.send('GET', '/subscriptions');
+    return `${user.id} subscriptions ${headers.get('sync-timestamp')}`;
+  };
+  const first = await subscribe();
+  const lines = follow();
+  await eventually(() => expect(lines).toEqual([first]));
+  const second = await subscribe();
+  await eventually(() => expect(lines).toEqual([first, second]));
+  consumers[0]?.kill('SIGKILL');
+  const third = await subscribe();
+  const later = follow();
+  await eventually(() => expect(later.at(-1)).toBe(third));
 });

@@ -1,16 +1,12 @@
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLog, loadConfig } from '#runtime';
-import { createDatabase } from '#testing';
+import { createDatabase, startProgram } from '#testing';
 import { migrate } from './migrate.js';
 import { migrateConfig } from './migrate.config.js';
 
 const log = createLog('test', 'silent');
-const app = fileURLToPath(new URL('../../../dist/programs/migrate.js', import.meta.url));
 
 let serverUrl: string;
 let url: string;
@@ -100,24 +96,13 @@ describe('migrate', () => {
   });
 
   it('as a process exits with 0 once the database is ready', async () => {
-    const { PATH } = process.env;
-    await promisify(execFile)(process.execPath, [app], { env: { PATH, DATABASE_URL: url } });
+    expect(await startProgram('migrate', [], { DATABASE_URL: url })).toMatchObject({ code: 0 });
     expect(await query(url, 'SELECT * FROM sync.user_clock')).toEqual([]);
   });
 
-  it('as a process names every problem of its configuration at once, and fails', async () => {
-    const env = {
-      PATH: process.env.PATH,
-      MIGRATE_GROUPS: 'maybe',
-      EPISODE_DATABASE_URL: 'http://x',
-      LOG_LEVEL: 'loud',
-    };
-    const failed = await promisify(execFile)(process.execPath, [app], { env }).then(
-      () => ({ code: 0, stdout: '', stderr: '' }),
-      (error: { code: number; stdout: string; stderr: string }) => error,
-    );
-    expect(failed.code).not.toBe(0);
-    for (const variable of ['DATABASE_URL', 'MIGRATE_GROUPS', 'EPISODE_DATABASE_URL', 'LOG_LEVEL'])
-      expect(failed.stdout + failed.stderr).toContain(`${variable}: `);
+  it('as a process names what is wrong with its configuration, and fails', async () => {
+    const { code, stdout, stderr } = await startProgram('migrate', [], { MIGRATE_GROUPS: 'maybe' });
+    expect(code).not.toBe(0);
+    for (const variable of ['DATABASE_URL', 'MIGRATE_GROUPS']) expect(stdout + stderr).toContain(`${variable}: `);
   });
 });

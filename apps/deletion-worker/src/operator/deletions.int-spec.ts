@@ -1,13 +1,9 @@
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { eventually, repository } from '#testing';
+import { eventually, startProgram } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
 import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
-import { type Outcome, runDeletions } from './deletions.js';
-
-const script = join(repository, 'dist', 'apps', 'deletion-worker', 'src', 'operator', 'command.line.js');
+import { runDeletions } from './deletions.js';
 
 let world: WorkerWorld;
 let user: StoredUser;
@@ -26,19 +22,11 @@ beforeEach(async () => {
 /** Does what the program does, without the time in which a process starts. */
 const deletions = (args: string[], url = world.urls.deletion) => runDeletions(args, { DATABASE_URL: url });
 
-/** Runs the program. */
-function run(args: string[], url: string): Promise<Outcome> {
-  const env = { PATH: process.env.PATH, DATABASE_URL: url };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
-      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-    );
-  });
-}
-
 describe('deletions list', () => {
   it('shows what is PENDING as an aligned table, longest first', async () => {
-    const { code, stdout } = await run(['list', '--pending'], world.urls.deletion);
+    // The one start of the built program.
+    const environment = { DATABASE_URL: world.urls.deletion };
+    const { code, stdout } = await startProgram('deletions', ['list', '--pending'], environment);
     expect(code).toBe(0);
     const [heading, ...lines] = stdout.trimEnd().split('\n');
     const row = lines.at(-1) ?? '';
@@ -136,7 +124,7 @@ describe('what can not be done', () => {
   });
 
   it('names the variable with exit code 78 when Postgres is not configured', async () => {
-    const { code, stderr } = await run(['list'], '');
+    const { code, stderr } = await deletions(['list'], '');
     expect(code).toBe(78);
     expect(stderr).toContain('DATABASE_URL: is required');
   });
