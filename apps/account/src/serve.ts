@@ -1,12 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import { services } from '#contracts';
-import { createEdge, listen, RateLimits } from '#edge';
-import { connectRedis, handlerMetrics, type Log, nestLogger, type Running } from '#runtime';
+import { createEdge, type EdgeParts, listen, RateLimits, serveEdge } from '#edge';
+import { connectRedis, handlerMetrics, type Log, type Running } from '#runtime';
 import { RevocationWriter, traceCalls, traceHandlers, type WaitFor } from '#runtime';
 import { watchClient, watchPool, watchReplica, watchRevocations, watchSignIns } from '#runtime';
 import { openDatabase, takeRequestsWhileAvailable } from '#runtime/service';
 import { StreamClient, StreamServer } from '#transport';
-import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AccountConfig } from './account.config.js';
 import { AccountModule } from './account.module.js';
@@ -26,6 +25,11 @@ const redisLimitMs = 250;
  * Postgres and its migrations, and serves from then on: whatever is away then, pages say so.
  */
 export async function serve(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<Running> {
+  return serveEdge(await compose(config, log, waitFor), log);
+}
+
+/** Makes the parts of the account app, once its database is there. */
+export async function compose(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<EdgeParts> {
   const database = await openDatabase('account', config, log, waitFor);
   const connect = () => connectRedis(config);
   const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
@@ -44,41 +48,40 @@ export async function serve(config: AccountConfig, log: Log, waitFor: WaitFor): 
   const adapter = await createEdge(serverOptions(config, log, limits, (request) => issuer?.listener(request)));
   const routes = new PageRoutes(adapter.getInstance());
   await serveConsole(adapter.getInstance());
-  const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
-    logger: nestLogger(log),
-    bodyParser: false,
-  });
-  nest.useGlobalFilters(new PageFailures(log, routes));
-  issuer = nest.get(Issuer);
-  const strategy = new StreamServer({
-    service: 'account',
-    connect,
-    log,
-    maxInFlight: config.MAX_IN_FLIGHT,
-    onHandled: handlerMetrics(),
-  });
-  traceHandlers(strategy);
-  watchReplica(() => strategy.counters);
-  watchClient(() => client.counters);
-  watchPeople(nest);
-  watchPool(() => database.connections);
-  takeRequestsWhileAvailable(strategy, database.availability, log);
-  nest.connectMicroservice({ strategy });
-  await nest.startAllMicroservices();
-  const port = await listen(nest, config);
-  return {
-    facts: { port },
-    stop: async () => {
-      // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
-      await setTimeout(config.DRAIN_SECONDS * 1_000);
-      // Closes the data source, too.
-      await nest.close();
-      database.availability.close();
-      await client.close();
-      limits.close();
-      redis.disconnect();
-    },
+  const run = async (nest: NestFastifyApplication): Promise<Running> => {
+    nest.useGlobalFilters(new PageFailures(log, routes));
+    issuer = nest.get(Issuer);
+    const strategy = new StreamServer({
+      service: 'account',
+      connect,
+      log,
+      maxInFlight: config.MAX_IN_FLIGHT,
+      onHandled: handlerMetrics(),
+    });
+    traceHandlers(strategy);
+    watchReplica(() => strategy.counters);
+    watchClient(() => client.counters);
+    watchPeople(nest);
+    watchPool(() => database.connections);
+    takeRequestsWhileAvailable(strategy, database.availability, log);
+    nest.connectMicroservice({ strategy });
+    await nest.startAllMicroservices();
+    const port = await listen(nest, config);
+    return {
+      facts: { port },
+      stop: async () => {
+        // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
+        await setTimeout(config.DRAIN_SECONDS * 1_000);
+        // Closes the data source, too.
+        await nest.close();
+        database.availability.close();
+        await client.close();
+        limits.close();
+        redis.disconnect();
+      },
+    };
   };
+  return { module, adapter, run };
 }
 
 function watchPeople(nest: NestFastifyApplication): void {

@@ -1,15 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { services } from '#contracts';
-import { AppPasswords, createEdge, HeldBytes, listen, type Patience, RateLimits, waitingPerUser } from '#edge';
+import { AppPasswords, createEdge, type EdgeParts, HeldBytes, listen } from '#edge';
+import { type Patience, RateLimits, serveEdge, waitingPerUser } from '#edge';
 import {
   ClockListener,
   connectRedis,
   type Log,
-  nestLogger,
   Revocations,
   type Running,
   traceCalls,
@@ -38,14 +37,21 @@ function requestsPerUser(config: GatewayConfig): number {
 /**
  * Starts the gateway. It serves until it is stopped; without Redis it answers 503 to everybody. It is unready until it
  * has reached Redis once, and ready from then on: whatever is away, no other gateway could do better than answer 503.
+ */
+export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
+  return serveEdge(await compose(config, log), log);
+}
+
+/**
+ * Makes the parts of a gateway.
  *
  * @param pace how long clients may take, and how streams go; other than the usual in tests alone.
  */
-export async function serve(
+export async function compose(
   config: GatewayConfig,
   log: Log,
   pace: { patience?: Patience; streams?: StreamBounds } = {},
-): Promise<Running> {
+): Promise<EdgeParts> {
   const connect = () => connectRedis(config);
   const hasAccounts = config.AUTH_APP_PASSWORDS === 'on';
   // A bare API has no account service.
@@ -75,32 +81,31 @@ export async function serve(
   const onCount = (open: number) => void (server.maxConnections = config.MAX_CONNECTIONS + open);
   const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, ear, onCount, pace.streams);
   const module = GatewayModule.forRoot(config, client, streams, log);
-  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
-    logger: nestLogger(log),
-    bodyParser: false,
-  });
-  app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
-  serveOpenPaths(app, authenticator, config);
-  watchClient(() => client.counters);
-  watchHeldBytes(() => held.held);
-  watchStreams(() => streams);
-  const port = await listen(app, config);
-  const redis = Promise.all([connected, limits.opened(), revocations.opened()]);
-  await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);
-  return {
-    facts: { port },
-    missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
-    stop: async () => {
-      // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
-      streams.drain(config.DRAIN_SECONDS * 1_000);
-      await setTimeout(config.DRAIN_SECONDS * 1_000);
-      streams.close();
-      await app.close();
-      ear.close();
-      await Promise.all([client.close(), revocations.close()]);
-      limits.close();
-    },
+  const run = async (app: NestFastifyApplication): Promise<Running> => {
+    app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
+    serveOpenPaths(app, authenticator, config);
+    watchClient(() => client.counters);
+    watchHeldBytes(() => held.held);
+    watchStreams(() => streams);
+    const port = await listen(app, config);
+    const redis = Promise.all([connected, limits.opened(), revocations.opened()]);
+    await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);
+    return {
+      facts: { port },
+      missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
+      stop: async () => {
+        // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
+        streams.drain(config.DRAIN_SECONDS * 1_000);
+        await setTimeout(config.DRAIN_SECONDS * 1_000);
+        streams.close();
+        await app.close();
+        ear.close();
+        await Promise.all([client.close(), revocations.close()]);
+        limits.close();
+      },
+    };
   };
+  return { module, adapter, run };
 }
 
 /** Serves what needs no credential: the API description, its reference page, who issues tokens, and keys kept in files. */

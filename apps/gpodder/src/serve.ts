@@ -1,18 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
-import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { services } from '#contracts';
-import { AppPasswords, createEdge, HeldBytes, listen, RateLimits, waitingPerUser } from '#edge';
-import {
-  connectRedis,
-  type Log,
-  nestLogger,
-  Revocations,
-  type Running,
-  traceCalls,
-  watchClient,
-  watchHeldBytes,
-} from '#runtime';
+import { AppPasswords, createEdge, type EdgeParts, HeldBytes, listen } from '#edge';
+import { RateLimits, serveEdge, waitingPerUser } from '#edge';
+import { connectRedis, type Log, Revocations, type Running, traceCalls, watchClient, watchHeldBytes } from '#runtime';
 import { StreamClient } from '#transport';
 import { Authenticator } from './auth/authenticator.js';
 import { FailedLogins } from './auth/failed.logins.js';
@@ -36,6 +27,11 @@ function requestsPerUser(config: GpodderConfig): number {
  * has reached Redis once, and ready from then on: whatever is away, no other replica could do better than answer 503.
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
+  return serveEdge(await compose(config, log), log);
+}
+
+/** Makes the parts of a gpodder API. */
+export async function compose(config: GpodderConfig, log: Log): Promise<EdgeParts> {
   const connect = () => connectRedis(config);
   const watched = services.filter((service) => service !== 'deletion');
   const client = new StreamClient({ connect, log, services: watched, maxInFlight: config.MAX_CALLS });
@@ -56,24 +52,23 @@ export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
   const adapter = await createEdge(serverOptions(config, new Admission(config, checks, log), log));
   checks.routes = new Routes(adapter.getInstance());
   const module = GpodderModule.of({ config, log, client, sessions });
-  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
-    logger: nestLogger(log),
-    bodyParser: false,
-  });
-  watchClient(() => client.counters);
-  watchHeldBytes(() => held.held);
-  const port = await listen(app, config);
-  const redis = Promise.all([connected, limits.opened(), revocations.opened()]);
-  await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);
-  return {
-    facts: { port },
-    missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
-    stop: async () => {
-      // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
-      await setTimeout(config.DRAIN_SECONDS * 1_000);
-      await app.close();
-      await Promise.all([client.close(), revocations.close()]);
-      limits.close();
-    },
+  const run = async (app: NestFastifyApplication): Promise<Running> => {
+    watchClient(() => client.counters);
+    watchHeldBytes(() => held.held);
+    const port = await listen(app, config);
+    const redis = Promise.all([connected, limits.opened(), revocations.opened()]);
+    await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);
+    return {
+      facts: { port },
+      missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
+      stop: async () => {
+        // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
+        await setTimeout(config.DRAIN_SECONDS * 1_000);
+        await app.close();
+        await Promise.all([client.close(), revocations.close()]);
+        limits.close();
+      },
+    };
   };
+  return { module, adapter, run };
 }

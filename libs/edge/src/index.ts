@@ -2,6 +2,7 @@ export { AppPasswords, type AppPasswordBounds, type Credential } from './app.pas
 export { xmlTypes } from './bodies.js';
 export { createEdge, type EdgeOptions, largestCompressed, patience, type Patience } from './create.edge.js';
 export { edgeConfig, type EdgeConfig, rateLimit, type RateLimit } from './edge.config.js';
+export { type EdgeParts, serveEdge } from './edge.parts.js';
 export {
   answerFor,
   beginError,

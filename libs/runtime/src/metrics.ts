@@ -227,7 +227,7 @@ const readers = new Map<string, (() => number | undefined)[]>();
 
 /** A counter whose value is kept elsewhere and read when metrics are collected; of several places the sum. */
 function counter(name: string, help: string, read: () => number | undefined): void {
-  const others = readers.get(name);
+  const others = register.getSingleMetric(name) && readers.get(name);
   if (others) return void others.push(read);
   const all = [read];
   readers.set(name, all);

@@ -74,6 +74,11 @@ abstract class Stack {
     return started;
   }
 
+  /** The environment variables that connect an app to the servers of this stack. */
+  variables(app: App): Record<string, string> {
+    return appEnvironment(app, this.servers);
+  }
+
   /** A device of a user, by default of one that no other test knows. */
   async device(gateway: Pick<AppProcess, 'facts'>, user = freshUser()): Promise<Device> {
     return new Device(`http://127.0.0.1:${String(gateway.facts['port'])}`, await this.issuer.issue(user), user);

@@ -1,8 +1,11 @@
 import type { EventEmitter } from 'node:events';
 import type { ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import pg, { type Pool } from 'pg';
+import { register, Registry } from 'prom-client';
 import { createDataSource, Database } from '#database';
+import type { EdgeParts } from '#edge';
 import { createDatabase, type TestDatabase } from './test.database.js';
 import { startRedisServer, type TestServer } from './test.server.js';
 
@@ -14,6 +17,17 @@ export interface FixtureDatabase extends Pick<TestDatabase, 'name' | 'ownerUrl' 
   readonly owner: pg.Client;
   /** Returns how many statements the server has answered for the service so far. */
   statements(): number;
+}
+
+/** An HTTP app that runs in the process of a test. */
+export interface HttpApp {
+  /** What a process of it reports when it is ready. */
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly url: string;
+  /** Returns the lines of its metrics that start with this text. */
+  metrics(prefix: string): Promise<string[]>;
+  /** Stops it as SIGTERM does, the first time that it is called. */
+  stop(): Promise<void>;
 }
 
 /**
@@ -68,6 +82,35 @@ export class Fixture {
     await module.init();
     this.onClose(() => module.close());
     return module;
+  }
+
+  /**
+   * Runs an HTTP app in this process, wired as in production.
+   *
+   * @param compose makes its parts; apart from configuration, time and log, those of production.
+   */
+  async httpApp(compose: () => Promise<EdgeParts>): Promise<HttpApp> {
+    // A process has one registry, and each app expects it to be empty.
+    register.clear();
+    const { module, adapter, run } = await compose();
+    const compiled = await Test.createTestingModule({ imports: [module] }).compile();
+    const options = { logger: false, bodyParser: false } as const;
+    const app = compiled.createNestApplication<NestFastifyApplication>(adapter, options);
+    const { facts = {}, ...running } = await run(app);
+    const registry = new Registry();
+    for (const metric of register.getMetricsAsArray()) {
+      const own = register.getSingleMetric(metric.name);
+      if (own) registry.registerMetric(own);
+    }
+    let stopped: Promise<void> | undefined;
+    const stop = () => (stopped ??= running.stop());
+    this.onClose(stop);
+    return {
+      facts,
+      url: `http://127.0.0.1:${String(facts['port'])}`,
+      metrics: async (prefix) => (await registry.metrics()).split('\n').filter((line) => line.startsWith(prefix)),
+      stop,
+    };
   }
 
   /** Releases everything, the newest first. */

@@ -3,12 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TokenIssuer } from '#embedded';
-import { connectRedis, makeAppPassword, redisConfig, RevocationWriter } from '#runtime';
-import { AppProcess, eventually, startRedisServer, type TestServer } from '#testing';
+import { connectRedis, createLog, makeAppPassword, redisConfig, RevocationWriter } from '#runtime';
+import { AppProcess, eventually, Fixture, type HttpApp, type TestServer } from '#testing';
 import type { Redis } from 'ioredis';
 import type { JWTPayload } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startCredentialService } from '../../../../libs/edge/testing/credential.service.js';
+import { startGateway } from '../../testing/gateway.app.js';
 import { keySet, newKey, sign } from '../../testing/key.provider.js';
 import type { FailureReason } from './authenticator.js';
 
@@ -16,39 +17,38 @@ let keys: string;
 let redis: TestServer;
 let connection: Redis;
 let accounts: Awaited<ReturnType<typeof startCredentialService>>;
-const gateways: AppProcess[] = [];
+const fixture = new Fixture();
 beforeAll(async () => {
   keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
-  redis = await startRedisServer();
+  fixture.onClose(() => rmSync(keys, { recursive: true }));
+  redis = await fixture.redis();
   connection = connectRedis(redisConfig.parse({ REDIS_URL: redis.url })) as Redis;
+  fixture.onClose(() => connection.disconnect());
   accounts = await startCredentialService(redis.url);
+  fixture.onClose(() => accounts.app.close());
 });
-afterAll(async () => {
-  await Promise.all(gateways.map((started) => started.kill()));
-  connection.disconnect();
-  await accounts.app.close();
-  await redis.dispose();
-  rmSync(keys, { recursive: true });
+afterAll(() => fixture.close());
+
+const needed = (keySetFile: string) => ({
+  PORT: '0',
+  REDIS_URL: redis.url,
+  AUTH_APP_PASSWORDS: 'on',
+  AUTH_JWKS_FILE: keySetFile,
+  AUTH_ISSUER: TokenIssuer.issuer,
+  AUTH_AUDIENCE: TokenIssuer.audience,
 });
 
-async function gateway(keySetFile: string, variables: Record<string, string> = {}): Promise<AppProcess> {
-  const started = await AppProcess.start('gateway', {
-    PORT: '0',
-    OPS_PORT: '0',
-    REDIS_URL: redis.url,
-    AUTH_APP_PASSWORDS: 'on',
-    AUTH_JWKS_FILE: keySetFile,
-    AUTH_ISSUER: TokenIssuer.issuer,
-    AUTH_AUDIENCE: TokenIssuer.audience,
-    ...variables,
-  });
-  gateways.push(started);
-  return started;
+function gateway(
+  keySetFile: string,
+  variables: Record<string, string> = {},
+  options?: Parameters<typeof startGateway>[2],
+): Promise<HttpApp> {
+  return startGateway(fixture, { ...needed(keySetFile), ...variables }, options);
 }
 
 /** Asks for a path that does not exist: 404 means that the credential was accepted. */
-const ask = (at: AppProcess, authorization?: string, method = 'GET') =>
-  fetch(`http://127.0.0.1:${String(at.facts['port'])}/nothing`, {
+const ask = ({ url }: Pick<HttpApp, 'url'>, authorization?: string, method = 'GET') =>
+  fetch(`${url}/nothing`, {
     method,
     headers: authorization ? { authorization } : {},
   });
@@ -87,8 +87,10 @@ it('every refusal is the same 401 outside; the reason is in the log and a metric
   const file = join(keys, 'strangers.json');
   const credentials = await refusedCredentials(file);
   await new RevocationWriter(connection).revoke([{ kind: 'grant', id: 'a-grant-that-ended' }]);
-  const at = await gateway(file, { LOG_LEVEL: 'debug' });
-  const metadata = `resource_metadata="http://127.0.0.1:${String(at.facts['port'])}/.well-known/oauth-protected-resource"`;
+  let log = '';
+  const destination = { write: (line: string) => void (log += line) };
+  const at = await gateway(file, {}, { log: createLog('gateway', 'debug', destination) });
+  const metadata = `resource_metadata="${at.url}/.well-known/oauth-protected-resource"`;
   const answers = new Set<string>();
   for (const [reason, authorization] of Object.entries(credentials)) {
     const answer = await ask(at, authorization);
@@ -101,11 +103,11 @@ it('every refusal is the same 401 outside; the reason is in the log and a metric
   }
   expect([...answers]).toHaveLength(1);
 
-  const metrics = await (await fetch(`http://127.0.0.1:${String(at.facts['opsPort'])}/metrics`)).text();
-  const counted = [...metrics.matchAll(/^podcast_sync_refused_credentials_total\{reason="(\w+)"\} 1$/gm)];
+  const metrics = await at.metrics('podcast_sync_refused_credentials_total');
+  const counted = [...metrics.join('\n').matchAll(/\{reason="(\w+)"\} 1$/gm)];
   const reasons = Object.keys(credentials).sort();
   expect(counted.map(([, reason]) => reason).sort()).toEqual(reasons);
-  const logged = () => [...at.output.matchAll(/"reason":"(\w+)".*"a credential was refused"/g)];
+  const logged = () => [...log.matchAll(/"reason":"(\w+)".*"a credential was refused"/g)];
   await eventually(() =>
     expect(
       logged()
@@ -114,7 +116,7 @@ it('every refusal is the same 401 outside; the reason is in the log and a metric
     ).toEqual(reasons),
   );
   const claims = Object.values(credentials).flatMap((authorization) => authorization?.split('.')[1] ?? []);
-  for (const secret of [...claims, 'pst_']) expect(at.output).not.toContain(secret);
+  for (const secret of [...claims, 'pst_']) expect(log).not.toContain(secret);
 });
 
 it('an app password is a credential with scopes of its own, and ends at once when it is revoked', async () => {
@@ -144,13 +146,11 @@ it('an app password is no credential where the gateway is not told of accounts, 
 
 it('without the account service app passwords are unavailable, and tokens are not', async () => {
   const issuer = await TokenIssuer.open(join(keys, 'alone'));
-  const alone = await startRedisServer();
+  const alone = await fixture.redis();
   const at = await gateway(issuer.keySetFile, { REDIS_URL: alone.url });
   const answer = await ask(at, `Bearer ${makeAppPassword().secret}`);
   expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true]);
   expect((await ask(at, `Bearer ${await issuer.issue('ann')}`)).status).toBe(404);
-  await at.kill();
-  await alone.dispose();
 });
 
 it('a gateway believes a rotated key, and no replaced one that is gone, without a restart', async () => {
@@ -168,10 +168,11 @@ it('a gateway believes a rotated key, and no replaced one that is gone, without 
 
 it('a gateway does not start in production with a development key, but with one of its own', async () => {
   const issuer = await TokenIssuer.open(join(keys, 'development'));
-  const production = { NODE_ENV: 'production' };
-  await expect(gateway(issuer.keySetFile, production)).rejects.toThrow(/AUTH_JWKS_FILE: dev-\S+ is a development key/);
+  const variables = { ...needed(issuer.keySetFile), NODE_ENV: 'production' };
+  await expect(AppProcess.start('gateway', variables)).rejects.toThrow(/AUTH_JWKS_FILE: dev-\S+ is a development key/);
   await issuer.rotate({ now: true });
-  expect((await ask(await gateway(issuer.keySetFile, production), `Bearer ${await issuer.issue('ann')}`)).status).toBe(
-    404,
-  );
+  const at = await AppProcess.start('gateway', variables);
+  fixture.onClose(() => at.kill());
+  const url = `http://127.0.0.1:${String(at.facts['port'])}`;
+  expect((await ask({ url }, `Bearer ${await issuer.issue('ann')}`)).status).toBe(404);
 });

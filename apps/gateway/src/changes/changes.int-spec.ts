@@ -2,29 +2,29 @@ import { connect } from 'node:net';
 import { RevocationWriter } from '#runtime';
 import { type Device, eventually, TcpProxy } from '#testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { StreamWorld } from '../../testing/stream.world.js';
+import { StreamFixture } from '../../testing/stream.fixture.js';
 
 const epoch = '1970-01-01T00:00:00.000Z';
 /** The n-th stamp of some order. */
 const stamp = (n: number) => new Date(Date.UTC(2026, 0, 1) + n).toISOString();
 
-let world: StreamWorld;
+let context: StreamFixture;
 beforeAll(async () => {
-  world = await StreamWorld.open();
+  context = await StreamFixture.open();
 });
-afterEach(() => world.stop());
-afterAll(() => world.close());
+afterEach(() => context.stop());
+afterAll(() => context.close());
 
 const headers = ({ token }: Device) => ({ authorization: `Bearer ${token}` });
 const ask = (device: Device, init: RequestInit = {}) =>
-  fetch(`${world.url}/changes`, { headers: headers(device), ...init });
+  fetch(`${context.url}/changes`, { headers: headers(device), ...init });
 /** How many gateways listen to a user. */
-const listeners = async ({ user }: Device) => (await world.redis.pubsub('NUMSUB', `clock:${user}`))[1];
+const listeners = async ({ user }: Device) => (await context.redis.pubsub('NUMSUB', `clock:${user}`))[1];
 
 describe('a stream', () => {
   it('begins with headers that keep it from being kept, and the clock', async () => {
-    await world.serve();
-    const { stamps, response } = await world.follow(await world.device());
+    await context.serve();
+    const { stamps, response } = await context.follow(await context.device());
     expect(stamps).toEqual([epoch]);
     expect(response.headers).toMatchObject({
       'content-type': 'text/event-stream',
@@ -36,8 +36,8 @@ describe('a stream', () => {
   });
 
   it('is the head of itself for HEAD, and takes no place then', async () => {
-    await world.serve({ MAX_STREAMS: '0' });
-    const answer = await ask(await world.device(), { method: 'HEAD' });
+    await context.serve({ MAX_STREAMS: '0' });
+    const answer = await ask(await context.device(), { method: 'HEAD' });
     expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([
       200,
       'text/event-stream',
@@ -46,13 +46,13 @@ describe('a stream', () => {
   });
 
   it('tells stamps that are greater, and joins those that come together to the last one', async () => {
-    await world.serve({}, { joinMs: 300 });
-    const device = await world.device();
-    const stream = await world.follow(device);
-    for (const n of [5, 3, 9, 9, 8, 1, 7]) await world.hint(device.user, stamp(n));
+    await context.serve({}, { joinMs: 300 });
+    const device = await context.device();
+    const stream = await context.follow(device);
+    for (const n of [5, 3, 9, 9, 8, 1, 7]) await context.hint(device.user, stamp(n));
     await stream.knows(stamp(9));
-    await world.hint(device.user, stamp(2));
-    await world.hint(device.user, stamp(10));
+    await context.hint(device.user, stamp(2));
+    await context.hint(device.user, stamp(10));
     await stream.knows(stamp(10));
     expect(stream.stamps).toEqual([...new Set(stream.stamps)].sort());
     // The first stamp has just been told, so the others wait.
@@ -60,71 +60,71 @@ describe('a stream', () => {
   });
 
   it('gives signs of life', async () => {
-    await world.serve({}, { beatMs: 50 });
-    const stream = await world.follow(await world.device());
+    await context.serve({}, { beatMs: 50 });
+    const stream = await context.follow(await context.device());
     await eventually(() => expect(stream.beats).toBeGreaterThan(3));
     expect([stream.stamps, stream.strange, stream.end]).toEqual([[epoch], [], 'open']);
   });
 
   it('is listened to while it is there, once for all of its user, and no longer', async () => {
-    await world.serve();
-    const device = await world.device();
-    const streams = [await world.follow(device), await world.follow(device)];
-    expect([await listeners(device), await listeners(await world.device())]).toEqual([1, 0]);
-    expect(await world.metric('podcast_sync_streams')).toBe(2);
+    await context.serve();
+    const device = await context.device();
+    const streams = [await context.follow(device), await context.follow(device)];
+    expect([await listeners(device), await listeners(await context.device())]).toEqual([1, 0]);
+    expect(await context.metric('podcast_sync_streams')).toBe(2);
     for (const stream of streams) stream.leave();
     await eventually(async () => expect(await listeners(device)).toBe(0));
-    expect(await world.metric('podcast_sync_streams')).toBe(0);
+    expect(await context.metric('podcast_sync_streams')).toBe(0);
   });
 });
 
 describe('a stream ends in order', () => {
   it('when its token expires', async () => {
-    await world.serve();
-    const device = await world.device(undefined, '2 seconds');
-    await (await world.follow(device)).ends();
+    await context.serve();
+    const device = await context.device(undefined, '2 seconds');
+    await (await context.follow(device)).ends();
     expect((await ask(device)).status).toBe(401);
   });
 
   it('when what it was asked for with is revoked, and nobody else does', async () => {
-    await world.serve();
-    const device = await world.device();
-    const [stream, other] = [await world.follow(device), await world.follow(await world.device())];
-    await new RevocationWriter(world.redis).revoke([{ kind: 'user', id: device.user }]);
+    await context.serve();
+    const device = await context.device();
+    const [stream, other] = [await context.follow(device), await context.follow(await context.device())];
+    await new RevocationWriter(context.redis).revoke([{ kind: 'user', id: device.user }]);
     await stream.ends();
     expect(other.end).toBe('open');
   });
 
   it('when the keys that its token was signed with are gone', async () => {
-    await world.serve({}, { beatMs: 50 });
-    const stream = await world.follow(await world.device());
-    await world.issuer.rotate({ now: true });
+    await context.serve({}, { beatMs: 50 });
+    const stream = await context.follow(await context.device());
+    await context.issuer.rotate({ now: true });
     await stream.ends();
   });
 
   it('after its time, however much it hears', async () => {
-    await world.serve({}, { lastsMs: 500 });
-    await (await world.follow(await world.device())).ends();
+    await context.serve({}, { lastsMs: 500 });
+    await (await context.follow(await context.device())).ends();
   });
 
   it('and counts in the durations of requests with the time until it began', async () => {
-    await world.serve({}, { lastsMs: 1_000 });
-    const [device, asked] = [await world.device(), performance.now()];
-    const stream = await world.follow(device);
+    await context.serve({}, { lastsMs: 1_000 });
+    const [device, asked] = [await context.device(), performance.now()];
+    const stream = await context.follow(device);
     const begunMs = performance.now() - asked;
     await stream.ends();
     const labels = 'method="GET",route="/changes",status="200"';
-    const seconds = () => world.metric(`podcast_sync_http_request_duration_seconds_sum{${labels}}`);
+    const seconds = () => context.metric(`podcast_sync_http_request_duration_seconds_sum{${labels}}`);
     await eventually(async () => expect(await seconds()).toBeGreaterThan(0));
     expect((await seconds()) * 1_000).toBeLessThan(begunMs);
   });
 
   it('when the gateway stops, which takes no more', async () => {
-    await world.serve({ DRAIN_SECONDS: '1' });
-    const device = await world.device();
-    const streams = [await world.follow(device), await world.follow(device)];
-    const url = `${world.url}/changes`;
-    const stopped = world.stop();
+    await context.serve({ DRAIN_SECONDS: '1' });
+    const device = await context.device();
+    const streams = [await context.follow(device), await context.follow(device)];
+    const url = `${context.url}/changes`;
+    const stopped = context.stop();
     const answer = await fetch(url, { headers: headers(device) });
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^[1-5]$/)]);
     for (const stream of streams) await stream.ends();
@@ -132,17 +132,17 @@ describe('a stream ends in order', () => {
   });
 
   it('once Redis is there again after a loss, and the next one hears', async () => {
-    const proxy = await TcpProxy.to(world.stack.redis.url);
-    await world.serve({ REDIS_URL: proxy.url }, { spreadMs: 100 });
-    const device = await world.device();
-    const stream = await world.follow(device);
+    const proxy = await TcpProxy.to(context.stack.redis.url);
+    await context.serve({ REDIS_URL: proxy.url }, { spreadMs: 100 });
+    const device = await context.device();
+    const stream = await context.follow(device);
     proxy.refuse();
     await eventually(async () => expect((await ask(device)).status).toBe(503));
     expect(stream.end).toBe('open');
     proxy.accept();
     await stream.ends();
-    const next = await eventually(() => world.follow(device));
-    await world.hint(device.user, stamp(1));
+    const next = await eventually(() => context.follow(device));
+    await context.hint(device.user, stamp(1));
     await next.knows(stamp(1));
     proxy.close();
   });
@@ -150,46 +150,46 @@ describe('a stream ends in order', () => {
 
 describe('places', () => {
   it("are six of one user: with one more the oldest ends, and none of anybody else's", async () => {
-    await world.serve();
-    const device = await world.device();
-    const other = await world.follow(await world.device());
+    await context.serve();
+    const device = await context.device();
+    const other = await context.follow(await context.device());
     const streams = [];
-    for (let n = 0; n < 7; n += 1) streams.push(await world.follow(device));
+    for (let n = 0; n < 7; n += 1) streams.push(await context.follow(device));
     await streams[0]?.ends();
-    await world.hint(device.user, stamp(1));
+    await context.hint(device.user, stamp(1));
     for (const stream of streams.slice(1)) await stream.knows(stamp(1));
     expect(other.end).toBe('open');
   });
 
   it('are MAX_STREAMS in all: one more is told to come again, and a client that goes away leaves its place', async () => {
-    await world.serve({ MAX_STREAMS: '2' });
-    const first = await world.follow(await world.device());
-    await world.follow(await world.device());
-    const third = await world.device();
+    await context.serve({ MAX_STREAMS: '2' });
+    const first = await context.follow(await context.device());
+    await context.follow(await context.device());
+    const third = await context.device();
     const answer = await ask(third);
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^[1-5]$/)]);
     first.leave();
-    await eventually(() => world.follow(third));
+    await eventually(() => context.follow(third));
   });
 
   it('are apart from those of connections', async () => {
-    await world.serve({ MAX_CONNECTIONS: '2' });
-    for (let n = 0; n < 4; n += 1) await world.follow(await world.device());
-    expect((await fetch(`${world.url}/openapi.json`)).status).toBe(200);
+    await context.serve({ MAX_CONNECTIONS: '2' });
+    for (let n = 0; n < 4; n += 1) await context.follow(await context.device());
+    expect((await fetch(`${context.url}/openapi.json`)).status).toBe(200);
   });
 
   it('are not kept by a client that does not read, beside one that does', async () => {
-    await world.serve({}, { beatMs: 100 });
-    const device = await world.device();
-    const reading = await world.follow(device);
-    const socket = connect(Number(world.facts['port']), '127.0.0.1');
+    await context.serve({}, { beatMs: 100 });
+    const device = await context.device();
+    const reading = await context.follow(device);
+    const socket = connect(Number(context.facts['port']), '127.0.0.1');
     socket.on('error', () => {}).pause();
     socket.write(`GET /changes HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${device.token}\r\n\r\n`);
-    const open = () => world.metric('podcast_sync_streams');
+    const open = () => context.metric('podcast_sync_streams');
     await eventually(async () => expect(await open()).toBe(2));
     // Far longer than stamps are, to be more than the kernels of both ends keep.
     for (let n = 0; (await open()) === 2 && n < 1_000; n += 1) {
-      await world.hint(device.user, `${stamp(n)}${'.'.repeat(32_768)}`);
+      await context.hint(device.user, `${stamp(n)}${'.'.repeat(32_768)}`);
       await eventually(() => expect(reading.strange).toHaveLength(n + 1), { interval: 1 });
     }
     expect([await open(), reading.end]).toEqual([1, 'open']);

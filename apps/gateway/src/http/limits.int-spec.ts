@@ -1,64 +1,51 @@
-import { connect } from 'node:net';
-import { errorBody, type ErrorAnswer, httpAnswers } from '#edge';
-import { TokenIssuer } from '#embedded';
-import { createLog, loadConfig, type Running } from '#runtime';
-import { AppProcess, eventually, freshUser, startRedisServer, type TestServer } from '#testing';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { gatewayConfig } from '../gateway.config.js';
-import { serve } from '../serve.js';
+import { errorBody, type ErrorAnswer, httpAnswers } from '#edge';
+import { TokenIssuer } from '#embedded';
+import { createLog } from '#runtime';
+import { eventually, Fixture, freshUser, type HttpApp, startRedisServer, type TestServer } from '#testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startGateway } from '../../testing/gateway.app.js';
 
 let redis: TestServer;
 let keys: string;
 let issuer: TokenIssuer;
-const gateways: AppProcess[] = [];
+const fixture = new Fixture();
 beforeAll(async () => {
   keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
   [redis, issuer] = await Promise.all([startRedisServer(), TokenIssuer.open(keys)]);
 });
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((one) => one.kill()));
-});
+afterEach(() => fixture.close());
 afterAll(async () => {
   await redis.dispose();
   rmSync(keys, { recursive: true });
 });
 
-/** What a gateway needs to start. */
-const needed = () => ({
-  PORT: '0',
-  REDIS_URL: redis.url,
-  AUTH_JWKS_FILE: issuer.keySetFile,
-  AUTH_ISSUER: TokenIssuer.issuer,
-  AUTH_AUDIENCE: TokenIssuer.audience,
-});
-
-/** What a gateway said of itself when it was ready. */
-type Facts = Pick<AppProcess, 'facts'>;
-
 /** A gateway without services, as what it refuses by itself needs none. It is stopped after its test. */
-async function gateway(variables: Record<string, string>): Promise<AppProcess> {
-  const one = await AppProcess.start('gateway', { ...needed(), OPS_PORT: '0', ...variables });
-  gateways.push(one);
-  return one;
+function gateway(
+  variables: Record<string, string>,
+  options: Parameters<typeof startGateway>[2] = {},
+): Promise<HttpApp> {
+  const needed = {
+    REDIS_URL: redis.url,
+    AUTH_JWKS_FILE: issuer.keySetFile,
+    AUTH_ISSUER: TokenIssuer.issuer,
+    AUTH_AUDIENCE: TokenIssuer.audience,
+  };
+  return startGateway(fixture, { ...needed, ...variables }, options);
 }
 
 /** A path that every gateway answers by itself, behind the credential. */
-async function ask(at: Facts, user?: string, headers: Record<string, string> = {}): Promise<Response> {
+async function ask({ url }: HttpApp, user?: string, headers: Record<string, string> = {}): Promise<Response> {
   const credential: Record<string, string> =
     user === undefined ? {} : { authorization: `Bearer ${await issuer.issue(user)}` };
-  return fetch(`http://127.0.0.1:${String(at.facts['port'])}/nothing`, { headers: { ...credential, ...headers } });
-}
-
-async function metric(at: AppProcess, name: string): Promise<string[]> {
-  const text = await (await fetch(`http://127.0.0.1:${String(at.facts['opsPort'])}/metrics`)).text();
-  return text.split('\n').filter((line) => line.startsWith(name));
+  return fetch(`${url}/nothing`, { headers: { ...credential, ...headers } });
 }
 
 /** Sends the pieces of a request, one each time the server would wait for more, and reads all that comes back. */
-async function slowly(at: Facts, first: string, drop: string): Promise<{ text: string; tookMs: number }> {
+async function slowly(at: HttpApp, first: string, drop: string): Promise<{ text: string; tookMs: number }> {
   const start = performance.now();
   const socket = connect(Number(at.facts['port']), '127.0.0.1');
   socket.on('error', () => {});
@@ -99,7 +86,7 @@ describe('a limit of requests', () => {
       expect(wait).toBeGreaterThan(0);
       expect(wait).toBeLessThanOrEqual(60);
       expect((await ask(at, bob)).status).toBe(404);
-      expect(await metric(at, 'podcast_sync_rate_limit_total')).toEqual([
+      expect(await at.metrics('podcast_sync_rate_limit_total')).toEqual([
         'podcast_sync_rate_limit_total{policy="user",outcome="limited"} 1',
       ]);
     }
@@ -121,7 +108,9 @@ describe('a limit of requests', () => {
   });
 
   it('lets requests through while Redis is away or silent, counts them, and counts again when it is back', async () => {
-    const at = await gateway({ RATE_LIMIT_PER_USER: '1/60' });
+    let logged = '';
+    const log = createLog('gateway', 'info', { write: (line) => void (logged += line) });
+    const at = await gateway({ RATE_LIMIT_PER_USER: '1/60' }, { log });
     const ann = freshUser();
     redis.pause();
     try {
@@ -129,7 +118,7 @@ describe('a limit of requests', () => {
     } finally {
       redis.resume();
     }
-    expect(await metric(at, 'podcast_sync_rate_limit_total{policy="user",outcome="unchecked"}')).toHaveLength(1);
+    expect(await at.metrics('podcast_sync_rate_limit_total{policy="user",outcome="unchecked"}')).toHaveLength(1);
     const isCounted = async () => expect((await ask(at, freshUser())).headers.has('ratelimit')).toBe(true);
     await eventually(isCounted);
     await redis.stop();
@@ -137,20 +126,17 @@ describe('a limit of requests', () => {
     await redis.start();
     await eventually(isCounted);
     const said = /requests are let through without rate limits/g;
-    await eventually(() => expect(at.output.match(said)).toHaveLength(2));
+    await eventually(() => expect(logged.match(said)).toHaveLength(2));
   });
 });
 
 describe('a client that never comes to an end', () => {
   const limitMs = 10_000;
   const patience = { headMs: 1_000, requestMs: 1_000 };
-  let running: Running;
-  let impatient: Facts;
-  beforeAll(async () => {
-    running = await serve(loadConfig(gatewayConfig, needed()), createLog('gateway', 'silent'), { patience });
-    impatient = { facts: running.facts ?? {} };
+  let impatient: HttpApp;
+  beforeEach(async () => {
+    impatient = await gateway({}, { pace: { patience } });
   });
-  afterAll(() => running.stop());
 
   it.each([
     ['with the head', 'GET /nothing HTTP/1.1\r\nHost: a.example\r\n', 'X: y\r\n'],
@@ -232,5 +218,5 @@ it('requests whose connections were lost hold none of the places of their user',
   // Together more than the 212 that one user may have.
   for (const requests of [1, 10, 11, 100]) await Promise.all(Array.from({ length: 30 }, () => lost(requests)));
   await eventually(async () => expect((await ask(at, 'ann')).status).toBe(404));
-  expect(await metric(at, 'podcast_sync_held_bytes')).toEqual(['podcast_sync_held_bytes 0']);
+  expect(await at.metrics('podcast_sync_held_bytes')).toEqual(['podcast_sync_held_bytes 0']);
 });

@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TokenIssuer } from '#embedded';
+import { Device, Fixture, freshUser, type HttpApp, SharedStack } from '#testing';
+import { Redis } from 'ioredis';
+import { type StreamBounds, usualBounds } from '../src/changes/change.streams.js';
+import { ChangeReader } from './change.reader.js';
+import { startGateway } from './gateway.app.js';
+
+/** A gateway in the process of a test, in front of the services that the run shares. */
+export class StreamFixture {
+  private readonly readers: ChangeReader[] = [];
+  private app: HttpApp | undefined;
+
+  private constructor(
+    private readonly fixture: Fixture,
+    readonly stack: SharedStack,
+    readonly redis: Redis,
+    /** Its keys are of this fixture alone. */
+    readonly issuer: TokenIssuer,
+  ) {}
+
+  static async open(): Promise<StreamFixture> {
+    const fixture = new Fixture();
+    const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
+    fixture.onClose(() => rmSync(keys, { recursive: true }));
+    const [stack, issuer] = await Promise.all([SharedStack.open(), TokenIssuer.open(keys)]);
+    const redis = new Redis(stack.redis.url);
+    fixture.onClose(() => redis.disconnect());
+    return new StreamFixture(fixture, stack, redis, issuer);
+  }
+
+  /** Serves with these settings and bounds, until the end of the test. */
+  async serve(settings: Record<string, string> = {}, bounds: Partial<StreamBounds> = {}): Promise<void> {
+    const streams = { ...usualBounds, turnMs: 20, joinMs: 0, ...bounds };
+    const own = { AUTH_JWKS_FILE: this.issuer.keySetFile, ...settings };
+    const variables = { ...this.stack.variables('gateway'), ...own };
+    this.app = await startGateway(this.fixture, variables, { pace: { streams } });
+  }
+
+  get facts(): HttpApp['facts'] {
+    return this.app?.facts ?? {};
+  }
+
+  get url(): string {
+    return this.app?.url ?? '';
+  }
+
+  /** Publishes where a user's clock is, as a service does. */
+  async hint(user: string, stamp: string): Promise<number> {
+    return this.redis.publish(`clock:${user}`, stamp);
+  }
+
+  async device(user = freshUser(), expires?: string): Promise<Device> {
+    return new Device(this.url, await this.issuer.issue(user, expires === undefined ? {} : { expires }), user);
+  }
+
+  /** Follows a device's changes, from the first stamp on. */
+  async follow(device: Device): Promise<ChangeReader> {
+    const reader = await ChangeReader.of(device, this);
+    this.readers.push(reader);
+    return reader;
+  }
+
+  async metric(name: string): Promise<number> {
+    return Number((await this.app?.metrics(`${name} `))?.[0]?.split(' ')[1]);
+  }
+
+  /** Stops what {@link serve} began. */
+  async stop(): Promise<void> {
+    await this.app?.stop();
+    for (const reader of this.readers.splice(0)) reader.leave();
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.fixture.close();
+  }
+}
