@@ -30,7 +30,7 @@ export const urlsOf = (text: string) => readOutlines(text)?.map(({ xmlUrl }) => 
 
 /** Sends and asks for lists of feeds, for devices of anybody; expects nothing. */
 export class OpmlClient {
-  constructor(private readonly gateway: () => AppProcess) {}
+  constructor(private readonly gateway: () => Pick<AppProcess, 'facts'>) {}
 
   readonly ask = async (
     device: Device | undefined,

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { makeAppPassword } from '#runtime';
-import { type AppProcess, SharedStack } from '#testing';
+import { type AppProcess, Fixture, type HttpApp, SharedStack } from '#testing';
 import pg from 'pg';
+import { startGpodder } from './gpodder.app.js';
 
 /** What a test asks: a path, and what it says of the request. */
 interface Asked {
@@ -24,18 +25,28 @@ export interface Answer {
 /** Replicas of the gpodder API in front of the services that the run shares. */
 export class GpodderWorld {
   private constructor(
+    private readonly fixture: Fixture,
     readonly stack: SharedStack,
-    readonly gpodder: readonly Pick<AppProcess, 'facts'>[],
+    readonly gpodder: readonly (Pick<AppProcess, 'facts'> & Partial<HttpApp>)[],
     private readonly owner: pg.Pool,
   ) {}
 
   static async open(environment: Readonly<Record<string, string>> = {}, replicas = 1): Promise<GpodderWorld> {
     const stack = await SharedStack.open();
-    const isUsual = Object.keys(environment).length === 0 && replicas === 1;
-    const gpodder = isUsual
-      ? [stack.app('gpodder')]
-      : await stack.start(Array<'gpodder'>(replicas).fill('gpodder'), environment);
-    return new GpodderWorld(stack, gpodder, new pg.Pool({ connectionString: stack.postgres.url, max: 2 }));
+    const fixture = new Fixture();
+    const gpodder = [];
+    if (Object.keys(environment).length === 0 && replicas === 1) gpodder.push(stack.app('gpodder'));
+    else
+      for (let count = 0; count < replicas; count += 1)
+        gpodder.push(await startGpodder(fixture, { ...stack.variables('gpodder'), ...environment }));
+    const owner = new pg.Pool({ connectionString: stack.postgres.url, max: 2 });
+    fixture.onClose(() => owner.end());
+    return new GpodderWorld(fixture, stack, gpodder, owner);
+  }
+
+  /** Runs one more gpodder API in the process of the test. */
+  async start(environment: Readonly<Record<string, string>> = {}): Promise<HttpApp> {
+    return startGpodder(this.fixture, { ...this.stack.variables('gpodder'), ...environment });
   }
 
   /** Somebody with an account, and an app password with these scopes. */
@@ -67,10 +78,9 @@ export class GpodderWorld {
     return rows[0]?.stamp;
   }
 
-  /** What a replica has counted of a series, as its metrics say; for worlds with an `OPS_PORT`. */
-  async counted(series: string, replica = 0): Promise<number> {
-    const metrics = await fetch(`http://127.0.0.1:${String(this.gpodder[replica]?.facts['opsPort'])}/metrics`);
-    const line = (await metrics.text()).split('\n').find((text) => text.startsWith(`${series} `));
+  /** What the first replica has counted of a series; for one that runs in the process of the test. */
+  async counted(series: string): Promise<number> {
+    const [line] = (await this.gpodder[0]?.metrics?.(`${series} `)) ?? [];
     return Number(line?.slice(series.length) ?? 0);
   }
 
@@ -87,8 +97,7 @@ export class GpodderWorld {
   }
 
   async close(): Promise<void> {
-    await this.owner.end();
-    await this.stack.close();
+    await this.fixture.close();
   }
 
   private async personOf(userId: string, name: string, scopes: string[]): Promise<Person> {

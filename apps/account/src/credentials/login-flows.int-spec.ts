@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { beginLogin, checkCredential, revokeCredential } from '#contracts';
 import { appPasswordHash, connectRedis, createLog, redisConfig } from '#runtime';
-import { AppStack } from '#testing';
+import { SharedStack } from '#testing';
 import { call, StreamClient } from '#transport';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -183,15 +183,14 @@ describe('a login flow', () => {
 });
 
 describe('in a real account app', () => {
-  let stack: AppStack;
+  let stack: SharedStack;
   let owner: pg.Client;
   let client: StreamClient;
   let origin: string;
 
   beforeAll(async () => {
-    stack = await AppStack.open();
-    const [app] = await stack.start(['account']);
-    origin = `http://127.0.0.1:${String(app?.facts['port'])}`;
+    stack = await SharedStack.open();
+    origin = `http://127.0.0.1:${String(stack.app('account').facts['port'])}`;
     owner = new pg.Client({ connectionString: stack.postgres.url });
     await owner.connect();
     const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }));
@@ -201,7 +200,6 @@ describe('in a real account app', () => {
   afterAll(async () => {
     await client.close();
     await owner.end();
-    await stack.close();
   });
 
   const poll = (body: string, type: string) =>
@@ -215,7 +213,8 @@ describe('in a real account app', () => {
     const before = await asForm(asked.poll);
     expect([before.status, before.headers.get('cache-control')]).toEqual([404, 'no-store']);
     await owner.query(`INSERT INTO account.accounts (id, name) VALUES ($1, $2)`, [accountId, name]);
-    await owner.query(`UPDATE account.logins SET account_id = $1`, [accountId]);
+    const allow = 'UPDATE account.logins SET account_id = $1 WHERE poll_hash = $2';
+    await owner.query(allow, [accountId, Buffer.from(asked.request.pollHash, 'base64url')]);
     const first = await asForm(asked.poll);
     expect([first.status, await first.json()]).toEqual([200, expect.objectContaining({ loginName: name })]);
     const second = await poll(JSON.stringify({ token: asked.poll }), 'application/json');

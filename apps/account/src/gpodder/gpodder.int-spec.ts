@@ -10,20 +10,19 @@ import {
   saveDevices,
 } from '#contracts';
 import { connectRedis, createLog, makeAppPassword, redisConfig } from '#runtime';
-import { AppStack } from '#testing';
+import { SharedStack } from '#testing';
 import { call, StreamClient } from '#transport';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-let stack: AppStack;
+let stack: SharedStack;
 let owner: pg.Client;
 let client: StreamClient;
 let userId: string;
 let name: string;
 
 beforeAll(async () => {
-  stack = await AppStack.open();
-  await stack.start(['account', 'account']);
+  stack = await SharedStack.open();
   owner = new pg.Client({ connectionString: stack.postgres.url });
   await owner.connect();
   const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }));
@@ -33,7 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await client.close();
   await owner.end();
-  await stack.close();
 });
 beforeEach(async () => {
   [userId, name] = [randomUUID(), `ann-${randomUUID()}`];
@@ -42,7 +40,7 @@ beforeEach(async () => {
 
 const send = () => ({ requestId: randomUUID() });
 
-describe('two replicas of the account app answer by messages', () => {
+describe('the account app answers by messages', () => {
   it('whose a session is, until it or its app password ends', async () => {
     const { hash } = makeAppPassword();
     const [credentialId, sessionId, ended] = [randomUUID(), randomUUID(), randomUUID()];

@@ -14,6 +14,7 @@ import { commandLineId, Registration } from '../people/registration.js';
 import { Sessions } from '../people/sessions.js';
 import { SignIn } from '../people/sign-in.js';
 import { type Outcome, runAccounts } from './operator.js';
+import { runToken } from './token.command.js';
 
 let world: PeopleWorld;
 let data: string;
@@ -40,10 +41,10 @@ const environment = (url: string) => ({
   PUBLIC_URL: 'https://accounts.example',
 });
 
-/** Runs a program as a script of package.json does. */
-function run(program: string, args: string[], url = world.url): Promise<Outcome> {
-  const env = { PATH: process.env['PATH'], ...environment(url) };
-  const script = join(repository, 'dist', 'programs', `${program}.js`);
+/** Runs the program as its script of package.json does. */
+function runProgram(...args: string[]): Promise<Outcome> {
+  const env = { PATH: process.env['PATH'], ...environment(world.url) };
+  const script = join(repository, 'dist', 'programs', 'accounts.js');
   return new Promise((resolve) => {
     execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
@@ -58,7 +59,7 @@ const secretOf = (stdout: string) => link.exec(stdout)?.[1] ?? '';
 
 describe('accounts create', () => {
   it('makes an account and prints a link by which its person chooses a password', async () => {
-    const { code, stdout } = await run('accounts', ['create', name]);
+    const { code, stdout } = await runProgram('create', name);
     expect([code, stdout]).toEqual([0, expect.stringMatching(link)]);
     expect(await find()).toMatchObject({ name, hasPassword: false });
     expect((await find())?.id).not.toBe(commandLineId(name));
@@ -147,14 +148,13 @@ describe('accounts', () => {
   });
 
   it('names the variable with exit code 78 when Postgres is not configured', async () => {
-    const { code, stderr } = await run('accounts', ['list'], '');
+    const { code, stderr } = await runAccounts(['list'], environment(''));
     expect([code, stderr]).toEqual([78, expect.stringContaining('DATABASE_URL: is required')]);
   });
 });
 
 describe('npm run -s app-password', () => {
-  /** As the script of package.json runs it. */
-  const appPassword = (...args: string[]) => run('accounts', ['app-password', ...args]);
+  const appPassword = (...args: string[]) => accounts('app-password', ...args);
 
   it('prints an app password of the account and nothing else, which reads and writes and does not expire', async () => {
     const { id } = await world.app.get(Accounts).create({ name });
@@ -199,7 +199,7 @@ describe('npm run -s app-password', () => {
 });
 
 describe('npm run -s token, where accounts run', () => {
-  const token = (...args: string[]) => run('token', [...args, '--data', data], '');
+  const token = (...args: string[]) => runToken([...args, '--data', data]);
   const check = (printed: string) => world.app.get(AppPasswords).check(appPasswordHash(printed.trim()) as string);
 
   it("prints an app password and nothing else, of the command line user's account, which it makes", async () => {

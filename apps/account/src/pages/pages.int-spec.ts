@@ -1,16 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AppStack, eventually } from '#testing';
+import { AppStack, eventually, Fixture } from '#testing';
+import { startAccount } from '../../testing/account.app.js';
 
 const html = { accept: 'text/html' };
 
+const fixture = new Fixture();
 let stack: AppStack;
 let base: string;
 beforeAll(async () => {
   stack = await AppStack.open({ ownPostgres: true });
-  const [account] = await stack.start(['account']);
-  base = `http://127.0.0.1:${String(account?.facts['port'])}`;
+  fixture.onClose(() => stack.close());
+  base = (await startAccount(fixture, stack.variables('account'))).url;
 });
-afterAll(() => stack.close());
+afterAll(() => fixture.close());
 
 const get = (path: string, headers: Record<string, string> = html) =>
   fetch(base + path, { headers, redirect: 'manual' });

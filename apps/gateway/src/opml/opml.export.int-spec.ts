@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AppProcess, AppStack } from '#testing';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type AppProcess, SharedStack } from '#testing';
 import { documentOf, feeds, OpmlClient, urlsOf } from '../../testing/opml.client.js';
 
 /** Enough for a document that is streamed; with full counts as many as a user may have. */
 const count = process.env.TEST_FULL ? 10_000 : 5_000;
 
-let stack: AppStack;
-let gateway: AppProcess;
+let stack: SharedStack;
+let gateway: Pick<AppProcess, 'facts'>;
 beforeAll(async () => {
-  stack = await AppStack.open();
-  [gateway] = (await stack.start(['gateway', 'subscription'])) as [AppProcess];
+  stack = await SharedStack.open();
+  gateway = stack.app('gateway');
 });
-afterAll(() => stack?.close());
 
 const { ask, send, exported } = new OpmlClient(() => gateway);
 

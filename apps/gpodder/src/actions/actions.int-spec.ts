@@ -1,12 +1,12 @@
 import { get, type IncomingMessage } from 'node:http';
-import { eventually, type AppProcess } from '#testing';
+import { eventually, type HttpApp, TcpProxy } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import { type Answer, GpodderWorld, type Person } from '../../testing/gpodder.world.js';
 
 let world: GpodderWorld;
 beforeAll(async () => {
-  world = await GpodderWorld.open({ MAX_ENTRIES: '2600', OPS_PORT: '0' }, 2);
+  world = await GpodderWorld.open({ MAX_ENTRIES: '2600' }, 2);
 });
 afterAll(() => world.close());
 
@@ -290,7 +290,10 @@ async function withOwner(does: (owner: pg.Pool) => Promise<unknown>): Promise<vo
 }
 
 /** Begins to read an answer, and pauses. */
-async function paused(person: Person, [gpodder] = world.gpodder): Promise<IncomingMessage> {
+async function paused(
+  person: Person,
+  gpodder: Pick<HttpApp, 'facts'> | undefined = world.gpodder[0],
+): Promise<IncomingMessage> {
   const port = Number(gpodder?.facts['port']);
   const path = episodes.replace('{u}', person.name);
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -330,14 +333,14 @@ describe('an answer in pages', () => {
   });
 
   /** The status of a replica, which breaks the connection where it answers. */
-  const statusOf = async (gpodder: readonly AppProcess[], person: Person) => {
+  const statusOf = async (gpodder: HttpApp, person: Person) => {
     const answer = await paused(person, gpodder);
     answer.destroy();
     return answer.statusCode;
   };
 
   it('is one of as many as a user may read at a time: others wait for it, and give up', async () => {
-    const gpodder = await world.stack.start(['gpodder'], { MAX_READS_PER_USER: '1' });
+    const gpodder = await world.start({ MAX_READS_PER_USER: '1' });
     const first = await paused(ann, gpodder);
     expect(await statusOf(gpodder, ann)).toBe(503);
     first.destroy();
@@ -345,9 +348,9 @@ describe('an answer in pages', () => {
   });
 
   it('begins only where there is room for its first page, and breaks off where there is none for a later one', async () => {
-    const [gpodder] = await world.stack.start(['gpodder'], { MAX_HELD_BYTES: '4194304' });
+    const gpodder = await world.start({ MAX_HELD_BYTES: '4194304' });
     const outcome = async (person: Person) => {
-      const url = `http://127.0.0.1:${String(gpodder?.facts['port'])}${episodes.replace('{u}', person.name)}`;
+      const url = `${gpodder.url}${episodes.replace('{u}', person.name)}`;
       const answer = await fetch(url, { headers: { authorization: person.basic } });
       const text = answer.text().then(
         () => 'whole',
@@ -371,14 +374,14 @@ describe('an answer in pages', () => {
     ]);
   });
 
-  it('that a service fails breaks off, and never looks whole', async () => {
-    const answer = await paused(ann);
-    const owner = new pg.Pool({ connectionString: world.stack.postgres.url, max: 1 });
-    await owner.query('ALTER TABLE episode.states RENAME TO away');
+  it('that a service no longer answers breaks off, and never looks whole', async () => {
+    const proxy = await TcpProxy.to(world.stack.redis.url);
+    const answer = await paused(ann, await world.start({ REDIS_URL: proxy.url }));
+    proxy.refuse();
     const { end, text } = await rest(answer);
     expect(end).toBe('broken');
     expect(() => JSON.parse(`{"actions":[${text}`)).toThrow(SyntaxError);
-    await owner.query('ALTER TABLE episode.away RENAME TO states');
-    await owner.end();
+    proxy.accept();
+    proxy.close();
   });
 });

@@ -6,7 +6,7 @@ import { cookieOf, GpodderWorld, type Person } from '../../testing/gpodder.world
 let world: GpodderWorld;
 let ann: Person;
 beforeAll(async () => {
-  world = await GpodderWorld.open({ OPS_PORT: '0' }, 2);
+  world = await GpodderWorld.open({}, 2);
 });
 afterAll(() => world.close());
 const person = async () => (ann = await world.person());
@@ -139,9 +139,9 @@ describe('login', () => {
   });
 
   it('has a cookie for TLS alone where the public URL is https', async () => {
-    const [secure] = await world.stack.start(['gpodder'], { PUBLIC_URL: 'https://sync.example' });
+    const secure = await world.start({ PUBLIC_URL: 'https://sync.example' });
     await person();
-    const url = `http://127.0.0.1:${String(secure?.facts['port'])}${login.replace('{u}', ann.name)}`;
+    const url = `${secure.url}${login.replace('{u}', ann.name)}`;
     const { headers } = await fetch(url, { method: 'POST', headers: { authorization: ann.basic } });
     expect(headers.get('set-cookie')).toMatch(/; Secure$/);
   });
@@ -152,8 +152,7 @@ describe('login', () => {
       const answer = await ann.askByCookie(login, { method: 'POST', replica });
       expect([answer.status, cookieOf(answer)]).toEqual([200, '']);
     }
-    const [restarted] = await world.stack.start(['gpodder']);
-    const url = `http://127.0.0.1:${String(restarted?.facts['port'])}${devices.replace('{u}', ann.name)}`;
+    const url = `${(await world.start()).url}${devices.replace('{u}', ann.name)}`;
     expect((await fetch(url, { headers: { cookie: ann.cookie } })).status).toBe(200);
   });
 

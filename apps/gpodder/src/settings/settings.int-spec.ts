@@ -5,11 +5,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
 
 let world: GpodderWorld;
-let gateway: AppProcess;
+let gateway: Pick<AppProcess, 'facts'>;
 let ann: Person;
 beforeAll(async () => {
   world = await GpodderWorld.open();
-  [gateway] = (await world.stack.start(['gateway'])) as [AppProcess];
+  gateway = world.stack.app('gateway');
 });
 afterAll(() => world.close());
 beforeEach(async () => {

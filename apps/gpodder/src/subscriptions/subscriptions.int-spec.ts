@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { AppProcess } from '#testing';
+import type { HttpApp } from '#testing';
 import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
 
 let world: GpodderWorld;
@@ -113,13 +113,13 @@ describe('an upload', () => {
     expect(await since(before.timestamp)).toEqual({ add: [], remove: [], timestamp: before.timestamp });
   });
 
-  let small: AppProcess;
+  let small: HttpApp;
   beforeAll(async () => {
-    [small] = (await world.stack.start(['gpodder'], { MAX_ENTRIES: '3' })) as [AppProcess];
+    small = await world.start({ MAX_ENTRIES: '3' });
   });
 
   it('beyond the limit of entries is 413', async () => {
-    const url = `http://127.0.0.1:${String(small.facts['port'])}${phone.replace('{u}', ann.name)}`;
+    const url = `${small.url}${phone.replace('{u}', ann.name)}`;
     const body = JSON.stringify({ add: [one, two], remove: ['https://a.example/x', 'https://a.example/y'] });
     const answer = await fetch(url, { method: 'POST', body, headers: { authorization: ann.basic } });
     expect(answer.status).toBe(413);
@@ -131,7 +131,7 @@ describe('an upload', () => {
     ['more values than the entries may have', phone, { add: [Array(70).fill(0)] }],
     ['more of them in a whole list', '/subscriptions/{u}/phone.json', [Array(70).fill(0)]],
   ])('beyond it is 413 by %s, too', async (_, path, body) => {
-    const answer = await fetch(`http://127.0.0.1:${String(small.facts['port'])}${path.replace('{u}', ann.name)}`, {
+    const answer = await fetch(`${small.url}${path.replace('{u}', ann.name)}`, {
       method: 'POST',
       body: JSON.stringify(body),
       headers: { authorization: ann.basic },
