@@ -1,4 +1,4 @@
-import type { Account } from './clients.world.js';
+import type { Account } from './clients.context.js';
 import { basic, type ClientAnswer, exchange } from './http.exchange.js';
 
 /** The answer to a read of subscriptions. */

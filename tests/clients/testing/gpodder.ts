@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Account } from './clients.world.js';
+import type { Account } from './clients.context.js';
 import { PythonClient } from './python.client.js';
 
 /** Its podcasts with their episodes, by URL. */

@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { scopes } from '#contracts';
+import { makeAppPassword } from '#runtime';
+import { type AppProcess, AppStack, type Device, repository } from '#testing';
+import pg from 'pg';
+import { Balancer } from '../../system/testing/balancer.js';
+import { Person } from '../../system/testing/person.js';
+import { RecordedApp } from './recorded.app.js';
+
+/** A user who signs in with app passwords. */
+export interface Account {
+  /** The id by which services know the user. */
+  readonly id: string;
+  readonly name: string;
+  readonly password: string;
+}
+
+/** The system that all tests of clients share: two replicas of gpodder behind a load balancer, one of each other app. */
+export class ClientsContext {
+  private constructor(
+    /** What users type into their apps as the server. */
+    readonly server: string,
+    private readonly accountsUrl: string,
+    private readonly stack: AppStack,
+    private readonly owner: pg.Client,
+    private readonly gateway: AppProcess,
+    private readonly processes: AppProcess[],
+    private readonly balancers: Balancer[],
+  ) {}
+
+  static async open(): Promise<ClientsContext> {
+    const stack = await AppStack.open({ environment: { OPS_PORT: '0' } });
+    const balancers = [new Balancer(), new Balancer()] as const;
+    const [server, accountsUrl] = await Promise.all([balancers[0].open(), balancers[1].open()]);
+    const owner = new pg.Client({ connectionString: stack.postgres.url });
+    await owner.connect();
+    const [services, [account]] = await Promise.all([
+      stack.start(['subscription', 'episode', 'deletion-worker']),
+      stack.start(['account'], { PUBLIC_URL: accountsUrl }),
+    ]);
+    const [gpodder, [gateway]] = await Promise.all([
+      stack.start(['gpodder', 'gpodder'], { PUBLIC_URL: server }),
+      stack.start(['gateway']),
+    ]);
+    await balancers[0].add(...gpodder);
+    await balancers[1].add(account as AppProcess);
+    const processes = [...services, account as AppProcess, ...gpodder, gateway as AppProcess];
+    return new ClientsContext(server, accountsUrl, stack, owner, gateway as AppProcess, processes, [...balancers]);
+  }
+
+  /** Creates a user with an app password. */
+  async account(): Promise<Account> {
+    const id = randomUUID();
+    const name = `ann-${id.slice(0, 8)}`;
+    await this.owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [id, name]);
+    return { id, name, password: await this.appPassword({ id }) };
+  }
+
+  /** Creates a user with a password, and opens the account's pages in a browser. */
+  async person(): Promise<{ account: Account; browser: Person }> {
+    const account = await this.account();
+    const password = 'a sentence that nobody guesses';
+    const { PATH } = process.env;
+    const servers = { DATABASE_URL: this.stack.postgres.urls.account, REDIS_URL: this.stack.redis.url };
+    const program = join(repository, 'dist', 'programs', 'accounts.js');
+    const env = { PATH, ...servers, PUBLIC_URL: this.accountsUrl };
+    const { stdout } = await promisify(execFile)(process.execPath, [program, 'reset', account.name], { env });
+    const browser = new Person(this.accountsUrl);
+    await browser.submit(new URL(stdout.trim()).pathname, { password });
+    await browser.submit('/sign-in', { name: account.name, password });
+    return { account, browser };
+  }
+
+  /** Creates a further app password; each client of a user has one of its own. */
+  async appPassword({ id }: Pick<Account, 'id'>): Promise<string> {
+    const { secret, hash } = makeAppPassword();
+    await this.owner.query(
+      `INSERT INTO account.credentials (id, account_id, hash, label, scopes) VALUES ($1, $2, $3, 'a client', $4)`,
+      [randomUUID(), id, Buffer.from(hash, 'base64url'), scopes],
+    );
+    return secret;
+  }
+
+  /** Opens a recorded app of a user. @param clock its time in milliseconds. */
+  async app(recording: string, account: Account, clock?: () => number): Promise<RecordedApp> {
+    const password = await this.appPassword(account);
+    return RecordedApp.open(recording, { server: this.server, user: account.name, password, ...(clock && { clock }) });
+  }
+
+  /** A device of the same user that uses the main API. */
+  device({ id }: Account): Promise<Device> {
+    return this.stack.device(this.gateway, id);
+  }
+
+  /** Reads rows from the database. */
+  async rows<Row>(statement: string, parameters: readonly unknown[]): Promise<Row[]> {
+    return (await this.owner.query(statement, [...parameters])).rows as Row[];
+  }
+
+  /** Ends everything. @throws Error where an app has logged an error. */
+  async close(): Promise<void> {
+    for (const balancer of this.balancers) balancer.close();
+    await this.owner.end();
+    await this.stack.close();
+    const lines = this.processes.flatMap(({ app, output }) => output.split('\n').map((line) => `${app}: ${line}`));
+    const errors = lines.filter((line) => /"level":"(error|fatal)"/.test(line));
+    if (errors.length > 0) throw new Error(`${errors.length} errors:\n${errors.slice(0, 5).join('\n')}`);
+  }
+}

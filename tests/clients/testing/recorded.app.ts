@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { type Values, expectAnswer, fill } from './recording.values.js';
+import { basic, exchange } from './http.exchange.js';
+
+/** One request of an app and the answer that it needs. Strings hold templates. */
+interface Exchange {
+  /** Method and path. */
+  readonly request: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** By default 200. What is not named is not compared. */
+  readonly answer?: { status?: number; headers?: Record<string, string>; body?: unknown };
+}
+
+/** Either an exchange with the values of its templates, or values that the app keeps for later steps. */
+type Step = { readonly send: string } | { readonly set: Values };
+
+/** What an app sends and needs to receive; a file in the folder `recordings`. */
+interface Recording {
+  readonly app: string;
+  /** The sources of the app that the recording follows. */
+  readonly source: string;
+  /** Headers of each request. One whose template has no value yet is not sent. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Values at the app's first start. */
+  readonly values?: Values;
+  /** JSON that several exchanges share. */
+  readonly parts?: Readonly<Record<string, unknown>>;
+  readonly exchanges: Readonly<Record<string, Exchange>>;
+  /** Each sequence of exchanges by what the app does in it, such as one sync. */
+  readonly sequences: Readonly<Record<string, readonly Step[]>>;
+}
+
+/** Where an app syncs, and the time of its clock. */
+export interface RecordedAppSettings {
+  readonly server: string;
+  readonly user?: string;
+  readonly password?: string;
+  /** In milliseconds; the machine's clock by default. */
+  readonly clock?: () => number;
+}
+
+/** An app of which the requests are recorded. It replays them and compares the answers. */
+export class RecordedApp {
+  /** What the app keeps between its syncs, such as timestamps of answers. */
+  readonly kept: Values;
+
+  private constructor(
+    private readonly recording: Recording,
+    private readonly settings: RecordedAppSettings,
+  ) {
+    const { user = '', password = '' } = settings;
+    this.kept = { ...recording.values, user, password, basic: basic(user, password).slice('Basic '.length) };
+  }
+
+  /** @param file the name of a file in the folder `recordings`, without its extension. */
+  static open(file: string, settings: RecordedAppSettings): RecordedApp {
+    const path = new URL(`../recordings/${file}.json`, import.meta.url);
+    return new RecordedApp(JSON.parse(readFileSync(path, 'utf8')) as Recording, settings);
+  }
+
+  /** Forgets its session, which apps keep in memory only. */
+  restart(): void {
+    delete this.kept['cookie'];
+  }
+
+  /** Replays a sequence. @throws Error where an answer is not what the app needs. */
+  async play(name: string, values: Values = {}): Promise<void> {
+    const steps = this.recording.sequences[name];
+    if (!steps) throw new Error(`${this.recording.app} has no sequence "${name}"`);
+    for (const step of steps) {
+      const known = { ...this.kept, ...this.time(), parts: this.recording.parts, ...values };
+      if ('set' in step) Object.assign(this.kept, fill(step.set, known));
+      else await this.send(step.send, { ...known, ...step }, name);
+    }
+  }
+
+  private async send(name: string, values: Values, sequence: string): Promise<void> {
+    const found = this.recording.exchanges[name];
+    if (!found) throw new Error(`${this.recording.app} has no exchange "${name}"`);
+    const [method = '', target = ''] = (fill(found.request, values) as string).split(' ');
+    const templates = Object.entries({ ...this.recording.headers, ...found.headers });
+    const headers = templates
+      .map(([header, template]) => [header, template.includes('{{cookie}}') && !values['cookie'] ? '' : template])
+      .filter(([, template]) => template !== '')
+      .map(([header, template]) => [header, String(fill(template, values))]);
+    const body = found.body === undefined ? undefined : fill(found.body, values);
+    const answer = await exchange({
+      method,
+      url: URL.canParse(target) ? target : this.settings.server + target,
+      headers: Object.fromEntries(headers) as Record<string, string>,
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    if (answer.session !== undefined) this.kept['cookie'] = answer.session;
+    const { status = 200, headers: expectedHeaders = {}, body: expectedBody } = found.answer ?? {};
+    const shown = expectedBody === undefined || typeof expectedBody === 'string' ? answer.text : parsed(answer.text);
+    const where = `${this.recording.app}, "${sequence}", ${method} ${target}`;
+    const expected = { status, headers: expectedHeaders, ...(expectedBody !== undefined && { body: expectedBody }) };
+    Object.assign(
+      this.kept,
+      expectAnswer(expected, { status: answer.status, body: shown, headers: answer.headers }, values, where),
+    );
+  }
+
+  private time(): Values {
+    const now = this.settings.clock?.() ?? Date.now();
+    const iso = new Date(now).toISOString();
+    return { now: Math.floor(now / 1_000), time: iso.slice(0, 19), iso };
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
