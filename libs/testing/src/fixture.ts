@@ -6,6 +6,7 @@ import pg, { type Pool } from 'pg';
 import { register, Registry } from 'prom-client';
 import { createDataSource, Database } from '#database';
 import type { EdgeParts } from '#edge';
+import { eventually } from './eventually.js';
 import { createDatabase, type TestDatabase } from './test.database.js';
 import { startRedisServer, type TestServer } from './test.server.js';
 
@@ -97,6 +98,7 @@ export class Fixture {
     const options = { logger: false, bodyParser: false } as const;
     const app = compiled.createNestApplication<NestFastifyApplication>(adapter, options);
     const { facts = {}, ...running } = await run(app);
+    this.onClose(() => stop());
     const registry = new Registry();
     for (const metric of register.getMetricsAsArray()) {
       const own = register.getSingleMetric(metric.name);
@@ -104,7 +106,10 @@ export class Fixture {
     }
     let stopped: Promise<void> | undefined;
     const stop = () => (stopped ??= running.stop());
-    this.onClose(stop);
+    await eventually(async () => {
+      const missing = (await running.missing?.()) ?? [];
+      if (missing.length > 0) throw new Error(missing.join('; '));
+    });
     return {
       facts,
       url: `http://127.0.0.1:${String(facts['port'])}`,
