@@ -135,6 +135,8 @@ async function hunt({ near }) {
   if (isInterrupted) return undefined;
   if (build.code !== 0) throw new Error(`the fault does not build:\n${build.output}`);
   const directory = fs.mkdtempSync(join(tmpdir(), 'faults-'));
+  // For Postgres, which is another user where this one is root.
+  fs.chmodSync(directory, 0o755);
   const report = join(directory, 'report.json');
   try {
     for (const { name, args } of stages.slice(0, Number(options.stages))) {
