@@ -189,8 +189,11 @@ describe('the cascade', () => {
     expect(clock > before).toBe(true);
     const [tombstone] = subscriptions;
     expect(tombstone).toMatchObject({ is_subscribed: false, feed_url: 'https://podcast.example/feed', guid });
-    const stamps = ['deleted', 'subscription_changed', 'changed'].map((name) => new Date(String(tombstone?.[name])));
-    expect(stamps).toEqual([clock, clock, clock]);
+    // `flipped` is what removes the feed from the lists of gpodder clients.
+    const stamps = ['deleted', 'subscription_changed', 'flipped', 'changed'].map(
+      (name) => new Date(String(tombstone?.[name])),
+    );
+    expect(stamps).toEqual([clock, clock, clock, clock]);
   });
 
   it("leaves the user's other subscriptions and their episodes alone", async () => {
