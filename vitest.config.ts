@@ -99,7 +99,7 @@ const projects: TestProjectConfiguration[] = [
       name: 'clients',
       sequence: { groupOrder: 8 },
       include: ['tests/**/*.clients-spec.ts'],
-      // Each file has two replicas of everything.
+      // They drive real programs: podcast apps of Debian, and npm, which packs and installs the SDK.
       maxWorkers: 1,
     },
   },
