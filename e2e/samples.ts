@@ -29,11 +29,3 @@ export function episode(podcastGuid: string, name: string | number, more: Partia
     ...more,
   };
 }
-
-/** An order that nobody planned. */
-export function shuffled<T>(items: readonly T[]): T[] {
-  return items
-    .map((item) => ({ item, place: Math.random() }))
-    .sort((a, b) => a.place - b.place)
-    .map(({ item }) => item);
-}

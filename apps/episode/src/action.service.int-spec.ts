@@ -13,7 +13,7 @@ import {
 } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 
 type Entry = RequestOf<typeof uploadActions>['entries'][number];
 type Listing = RequestOf<typeof listActions>;
@@ -25,17 +25,17 @@ const other = 'https://other.example/feed';
 const ten = '2026-01-01T10:00:07.5Z';
 const later = '2026-01-01T10:00:08Z';
 
-let world: ServiceWorld;
+let context: ServiceContext;
 let userId: string;
 
 beforeAll(async () => {
-  world = await openService();
+  context = await openService();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 beforeEach(async () => {
   userId = freshUser();
-  await world.feed(userId, feedUrl, former);
-  await world.feed(userId, other);
+  await context.feed(userId, feedUrl, former);
+  await context.feed(userId, other);
 });
 
 const media = (n: number | string) => `https://media.example/${n}.mp3`;
@@ -49,7 +49,7 @@ const played = (n: number | string, value: number, at: string | undefined = ten,
 });
 
 async function upload(...entries: Entry[]) {
-  return uploadActions.reply.parse(await world.actions.upload({ userId, entries }, call()));
+  return uploadActions.reply.parse(await context.actions.upload({ userId, entries }, call()));
 }
 
 /** Uploads what has to be applied. */
@@ -59,7 +59,7 @@ async function act(...entries: Entry[]) {
 }
 
 const page = async (asked: Partial<Listing> = {}, requestId?: string) =>
-  listActions.reply.parse(await world.actions.list({ userId, perPage: 1_000, ...asked }, call(requestId)));
+  listActions.reply.parse(await context.actions.list({ userId, perPage: 1_000, ...asked }, call(requestId)));
 
 /** All pages of an answer. */
 async function walk(asked: Partial<Listing> = {}) {
@@ -79,13 +79,13 @@ const positions = (episodes: readonly ActedEpisode[]) =>
 
 /** What the main API shows. */
 async function shown() {
-  const answer = await world.service.list({ userId, perPage: 1_000, position: { from: 'page', page: 1 } });
+  const answer = await context.service.list({ userId, perPage: 1_000, position: { from: 'page', page: 1 } });
   if (answer.unchanged) throw new Error('unchanged');
   return contentOf(answer.items, episodeSchema.array());
 }
 
 const clock = async () =>
-  (await world.owner.query<{ stamp: Date }>('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId])).rows[0]
+  (await context.owner.query<{ stamp: Date }>('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId])).rows[0]
     ?.stamp;
 
 describe('an upload of actions', () => {
@@ -165,7 +165,7 @@ describe('an upload of actions', () => {
   });
 
   it('skips the entries of a deleted feed', async () => {
-    await world.owner.query(
+    await context.owner.query(
       `UPDATE subscription.subscriptions SET is_subscribed = false, deleted = now(), changed = now(), subscription_changed = now()
        WHERE user_id = $1 AND feed_url = $2`,
       [userId, feedUrl],
@@ -228,22 +228,22 @@ describe('an upload of actions', () => {
     await act(played(1, 1), played(2, 2));
     const before = await clock();
     const requestId = randomUUID();
-    await world.actions.upload(
+    await context.actions.upload(
       { userId, entries: [played(1, 1), played(2, 1, '2020-01-01T00:00:00Z')] },
       call(requestId),
     );
     expect(await clock()).toEqual(before);
-    const { rows } = await world.owner.query('SELECT FROM sync.request WHERE request_id = $1', [requestId]);
+    const { rows } = await context.owner.query('SELECT FROM sync.request WHERE request_id = $1', [requestId]);
     expect(rows).toEqual([]);
   });
 
   it('takes effect once, however often it is delivered', async () => {
     const requestId = randomUUID();
     const request = { userId, entries: [played(1, 1)] };
-    const first = await world.actions.upload(request, call(requestId));
+    const first = await context.actions.upload(request, call(requestId));
     await act(played(1, 2, later));
     const before = await clock();
-    expect(await world.actions.upload(request, call(requestId))).toEqual(first);
+    expect(await context.actions.upload(request, call(requestId))).toEqual(first);
     expect(await clock()).toEqual(before);
     expect(positions((await page()).episodes)).toEqual([[media(1), 2]]);
   });
@@ -265,9 +265,9 @@ describe('an upload of actions', () => {
   it('costs as many statements as an upload of the main API, however many actions it has', async () => {
     const all = Array.from({ length: 250 }, (_, n) => played(n, n));
     const count = async (entries: Entry[]) => {
-      const before = world.statements();
+      const before = context.statements();
       await act(...entries);
-      return world.statements() - before;
+      return context.statements() - before;
     };
     const [one, many] = [await count([played('x', 1)]), await count(all)];
     expect(many).toBe(one);
@@ -276,7 +276,7 @@ describe('an upload of actions', () => {
 
   it('does nothing for a user who is refused', async () => {
     await act(played(1, 1));
-    await world.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
+    await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
     const refused = { code: 'unauthorized' };
     await expect(upload(played(1, 2, later))).rejects.toMatchObject(refused);
     await expect(upload()).rejects.toMatchObject(refused);
@@ -299,7 +299,7 @@ describe('actions and the main API', () => {
     const guid = podcastGuid(feedUrl);
     const set = async (value: number, timestamp: string) => {
       const entry = { podcastGuid: guid, episodeGuid: 'guid', playbackPosition: { value, timestamp } };
-      contentOf(await world.service.upload({ userId, entries: [entry] }, call()), uploadedSchema);
+      contentOf(await context.service.upload({ userId, entries: [entry] }, call()), uploadedSchema);
     };
     await set(20, '2026-01-01T10:00:30Z');
     expect(positions((await page()).episodes)).toEqual([[media(1), 20]]);
@@ -320,7 +320,7 @@ describe('actions and the main API', () => {
       episodeUrl: 'https://podcast.example/1',
       publishDate: '2025-01-01T00:00:00.000Z',
     };
-    await world.service.upload({ userId, entries: [described] }, call());
+    await context.service.upload({ userId, entries: [described] }, call());
     await act(played(1, 1));
     const { title, episodeUrl, publishDate } = described;
     expect((await page()).episodes).toMatchObject([{ title, episodeUrl, publishDate }]);
@@ -344,9 +344,9 @@ describe('a list of actions', () => {
     expect(second.timestamp).toBeGreaterThan(first.timestamp);
     const third = await page({ reader: reader(second.timestamp) });
     expect(third).toEqual({ timestamp: second.timestamp, episodes: [] });
-    const before = world.statements();
+    const before = context.statements();
     expect(await page({ reader: reader(second.timestamp) })).toEqual(third);
-    expect(world.statements() - before).toBe(1);
+    expect(context.statements() - before).toBe(1);
   });
 
   it('answers everything to an app password that it does not know, whatever that asks for', async () => {
@@ -361,7 +361,7 @@ describe('a list of actions', () => {
     const sessionId = randomUUID();
     await act(played(1, 1));
     const { timestamp } = await page({ reader: reader(0, { sessionId }) });
-    const told = await world.actions.upload({ userId, sessionId, entries: [played(2, 2)] }, call());
+    const told = await context.actions.upload({ userId, sessionId, entries: [played(2, 2)] }, call());
     expect(told.timestamp).toBe(timestamp);
     expect((await upload(played(3, 3))).timestamp).toBe(1);
   });
@@ -371,7 +371,7 @@ describe('a list of actions', () => {
     const { timestamp } = await page({ reader: reader(0), feedUrl });
     await page({ reader: reader(0), favorites: true });
     expect(timestamp).toBeGreaterThan(1);
-    const { rows } = await world.owner.query('SELECT FROM sync.readers WHERE user_id = $1', [userId]);
+    const { rows } = await context.owner.query('SELECT FROM sync.readers WHERE user_id = $1', [userId]);
     expect(rows).toEqual([]);
   });
 
@@ -415,7 +415,9 @@ describe('a list of actions', () => {
 
   it('has rows of unsubscribed podcasts', async () => {
     await act(played(1, 1));
-    await world.owner.query('UPDATE subscription.subscriptions SET is_subscribed = false WHERE user_id = $1', [userId]);
+    await context.owner.query('UPDATE subscription.subscriptions SET is_subscribed = false WHERE user_id = $1', [
+      userId,
+    ]);
     expect(positions((await page()).episodes)).toEqual([[media(1), 1]]);
   });
 
@@ -455,11 +457,11 @@ describe('a list of more than are sorted for a page', () => {
   const second = 1_700_000_000;
 
   it('has each row once, of all that changed since and of one feed', async () => {
-    const { rows: ids } = await world.owner.query<{ id: number }>(
+    const { rows: ids } = await context.owner.query<{ id: number }>(
       'SELECT id::int FROM subscription.subscriptions WHERE user_id = $1 ORDER BY id',
       [userId],
     );
-    await world.owner.query(
+    await context.owner.query(
       `WITH made AS MATERIALIZED (
          SELECT nextval('episode.episode_id') AS id, gen_random_uuid() AS sync_id, n FROM generate_series(1, $4::int) n
        ), described AS (
@@ -472,7 +474,7 @@ describe('a list of more than are sorted for a page', () => {
        SELECT $1, id, sync_id, to_timestamp($5::bigint + n % 2), n, 'epoch' FROM made`,
       [userId, ids[0]?.id, ids[1]?.id, count, second],
     );
-    await world.owner.query('ANALYZE episode.states, episode.episodes');
+    await context.owner.query('ANALYZE episode.states, episode.episodes');
     const numbers = async (asked: Partial<Listing>) => {
       const { episodes } = await walk(asked);
       return episodes.map(({ statuses }) => statuses.playbackPosition?.value);
@@ -519,8 +521,8 @@ describe('any uploads of actions', () => {
     await fc.assert(
       fc.asyncProperty(batches, fc.integer({ min: 1, max: 4 }), async (uploads, perPage) => {
         userId = freshUser();
-        await world.feed(userId, feedUrl, former);
-        await world.feed(userId, other);
+        await context.feed(userId, feedUrl, former);
+        await context.feed(userId, other);
         const has = new Map<string, ActedEpisode>();
         const credentialId = randomUUID();
         let since = 0;

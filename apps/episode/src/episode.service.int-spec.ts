@@ -6,30 +6,30 @@ import { contentOf, freshUser } from '#testing';
 import { type Identity, shown as shownEpisode } from './episode.rule.js';
 import { metadata, podcast, syncId, upload as uploadInMemory, world as knownWorld } from '../testing/known.world.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const epoch = '1970-01-01T00:00:00.000Z';
 const ten = '2026-01-01T10:00:00Z';
 
-let world: ServiceWorld;
+let context: ServiceContext;
 let userId: string;
 let podcastGuid: string;
 
 beforeAll(async () => {
-  world = await openService();
+  context = await openService();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 beforeEach(async () => {
   userId = freshUser();
   podcastGuid = randomUUID();
-  await world.subscription(userId, podcastGuid);
+  await context.subscription(userId, podcastGuid);
 });
 
 type Entry = NonNullable<EpisodeEntry>;
 
 const upload = async (entries: EpisodeEntry[], requestId?: string) =>
-  contentOf(await world.service.upload({ userId, entries }, call(requestId)), uploadedSchema);
+  contentOf(await context.service.upload({ userId, entries }, call(requestId)), uploadedSchema);
 
 /** Uploads entries that must all be accepted, and returns what is answered. */
 async function put(...entries: Entry[]): Promise<Episode[]> {
@@ -39,7 +39,12 @@ async function put(...entries: Entry[]): Promise<Episode[]> {
 }
 
 async function page(options: Partial<ListRequest> = {}) {
-  const answer = await world.service.list({ userId, perPage: 1_000, position: { from: 'page', page: 1 }, ...options });
+  const answer = await context.service.list({
+    userId,
+    perPage: 1_000,
+    position: { from: 'page', page: 1 },
+    ...options,
+  });
   if (answer.unchanged) throw new Error('unchanged');
   return { ...answer, items: contentOf(answer.items, episodeSchema.array()) };
 }
@@ -115,7 +120,7 @@ describe('an upload', () => {
 
   it("answers with the subscription's current guid, by whichever it was named", async () => {
     const [former, current] = [randomUUID(), randomUUID()];
-    await world.subscription(userId, current, former);
+    await context.subscription(userId, current, former);
     podcastGuid = former;
     const [answer] = await put(metadata(1));
     expect([answer?.podcast_guid, (await list())[0]?.podcast_guid]).toEqual([current, current]);
@@ -123,8 +128,8 @@ describe('an upload', () => {
 
   it("refuses another user's subscription and a tombstone", async () => {
     const other = randomUUID();
-    await world.subscription(freshUser(), other);
-    await world.owner.query(
+    await context.subscription(freshUser(), other);
+    await context.owner.query(
       'UPDATE subscription.subscriptions SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now() WHERE user_id = $1',
       [userId],
     );
@@ -219,7 +224,7 @@ describe('an upload', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(batchedEntry, { minLength: 1, maxLength: 7 }), async (entries) => {
         [userId, podcastGuid] = [freshUser(), podcast];
-        await world.subscription(userId, podcast);
+        await context.subscription(userId, podcast);
         const sent = entries.map((of, n) => ({ podcastGuid, ...of.sent, ...played(n) }));
         let batch: Entry[] = [];
         for (const [n, of] of sent.entries()) {
@@ -242,9 +247,9 @@ describe('an upload', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(batchedEntry, { maxLength: 12 }), async (entries) => {
         [userId, podcastGuid] = [freshUser(), randomUUID()];
-        await world.subscription(userId, podcastGuid);
+        await context.subscription(userId, podcastGuid);
         for (const { sent } of entries) await upload([{ podcastGuid, ...sent }]);
-        const { rows } = await world.owner.query(
+        const { rows } = await context.owner.query(
           `WITH episodes AS (SELECT * FROM episode.episodes WHERE user_id = $1),
              aliases AS (SELECT * FROM episode.sync_ids WHERE user_id = $1),
              names AS (SELECT sync_id FROM episodes UNION ALL SELECT sync_id FROM aliases)
@@ -267,7 +272,7 @@ describe('an upload', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(batchedEntry, { maxLength: 7 }), async (entries) => {
         [userId, podcastGuid] = [freshUser(), randomUUID()];
-        await world.subscription(userId, podcastGuid);
+        await context.subscription(userId, podcastGuid);
         for (const { sent } of entries) {
           const [before, since] = [await known(), await clock()];
           const { success } = await upload([{ podcastGuid, ...sent }]);
@@ -319,7 +324,7 @@ describe('an upload', () => {
 
   it('answers within the bytes asked for, and applies only what it answers', async () => {
     const entries = [1, 2, 3].map((n) => ({ podcastGuid, ...metadata(n), title: 'x'.repeat(2_000), temporaryId: n }));
-    const text = await world.service.upload({ userId, entries, maxBytes: 6_000 }, call());
+    const text = await context.service.upload({ userId, entries, maxBytes: 6_000 }, call());
     expect(Buffer.byteLength(text.toString())).toBeLessThanOrEqual(6_000);
     const { success, failure } = contentOf(text, uploadedSchema);
     expect(success.map((row) => row.temporary_id)).toEqual([1, 2]);
@@ -329,9 +334,9 @@ describe('an upload', () => {
 
   it('runs a batch of 1,000 in as many statements as a batch of one', async () => {
     const statementsOf = async (entries: Entry[]) => {
-      const before = world.statements();
+      const before = context.statements();
       await put(...entries);
-      return world.statements() - before;
+      return context.statements() - before;
     };
     const all = Array.from({ length: 1_001 }, (_, n) => ({ ...metadata(n), syncId: syncId(n + 1) }));
     const play = (entry: Entry) => ({ ...entry, playedStatus: { value: true, timestamp: ten } });
@@ -350,21 +355,21 @@ describe('an upload', () => {
 
 describe('a status', () => {
   it('ends at the newest of 40 shuffled writes at once', async () => {
-    for (let round = 0; round < (full ? 20 : 2); round++) {
-      const [episode] = await put(metadata(round));
-      const values = Array.from({ length: 40 }, (_, n) => n);
-      const shuffled = values
-        .map((n) => [Math.random(), n] as const)
-        .sort(([a], [b]) => a - b)
-        .map(([, n]) => n);
-      const write = (n: number) =>
-        put({
-          syncId: episode?.sync_id,
-          playbackPosition: { value: n, timestamp: `2026-01-01T10:00:00.${String(n).padStart(6, '0')}Z` },
-        });
-      await Promise.all(shuffled.map(write));
-      expect((await list()).at(-1)?.playback_position).toEqual({ value: 39, timestamp: '2026-01-01T10:00' });
-    }
+    const values = Array.from({ length: 40 }, (_, n) => n);
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.shuffledSubarray(values, { minLength: values.length }), async (shuffled) => {
+        const [episode] = await put(metadata(round++));
+        const write = (n: number) =>
+          put({
+            syncId: episode?.sync_id,
+            playbackPosition: { value: n, timestamp: `2026-01-01T10:00:00.${String(n).padStart(6, '0')}Z` },
+          });
+        await Promise.all(shuffled.map(write));
+        expect((await list()).at(-1)?.playback_position).toEqual({ value: 39, timestamp: '2026-01-01T10:00' });
+      }),
+      { numRuns: full ? 20 : 2 },
+    );
   });
 
   it('keeps the form of its time, so that minute form is compared by the minute in later requests', async () => {
@@ -420,7 +425,9 @@ describe('the list of episodes', () => {
 
   it('keeps those of unsubscribed subscriptions', async () => {
     await put(metadata(1));
-    await world.owner.query('UPDATE subscription.subscriptions SET is_subscribed = false WHERE user_id = $1', [userId]);
+    await context.owner.query('UPDATE subscription.subscriptions SET is_subscribed = false WHERE user_id = $1', [
+      userId,
+    ]);
     expect(await list()).toHaveLength(1);
   });
 

@@ -7,7 +7,7 @@ import { freshUser } from '#testing';
 import { description, feed, seconds } from '../testing/generated.episodes.js';
 import { metadata, syncId } from '../testing/known.world.js';
 import { bestMatch, matchRank } from '../testing/plain.match.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 import { rowColumns, rowTables } from './episode.load.js';
 import { type EpisodeRow, merged, newer } from './episode.rule.js';
 import { type LoadedRow, identityColumns, stateColumns, toRow } from './episode.store.js';
@@ -22,11 +22,11 @@ const [from, into] = [1, 2];
 const [earlier, stamp] = ['2026-01-01T00:00:00.000Z', '2026-02-02T00:00:00.000Z'];
 const runs = { numRuns: process.env.TEST_FULL ? 800 : 150 };
 
-let world: ServiceWorld;
+let context: ServiceContext;
 beforeAll(async () => {
-  world = await openService();
+  context = await openService();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 
 const one = (id: number, subscriptionId: number, differing: Partial<EpisodeRow> = {}): EpisodeRow => ({
   id,
@@ -44,7 +44,7 @@ const asJson = (episodes: readonly EpisodeRow[], userId = freshUser()) =>
   JSON.stringify(episodes.map((row) => ({ user_id: userId, ...identityColumns(row), ...stateColumns(row) })));
 
 async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<void> {
-  await world.owner.query(
+  await context.owner.query(
     `WITH episodes AS (INSERT INTO episode.episodes SELECT * FROM json_populate_recordset(NULL::episode.episodes, $1)),
      totals AS (
        INSERT INTO episode.totals (user_id, episodes)
@@ -58,8 +58,8 @@ async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<v
 /** Merges pairs of subscriptions at once. */
 async function merge(userId: string, pairs: readonly (readonly [number, number])[] = [[from, into]]) {
   const sides = [pairs.map(([going]) => going), pairs.map(([, staying]) => staying)];
-  await world.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [userId, ...sides, stamp]);
-  const { rows } = await world.owner.query<{ row: LoadedRow }>(
+  await context.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [userId, ...sides, stamp]);
+  const { rows } = await context.owner.query<{ row: LoadedRow }>(
     `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM ${rowTables} WHERE s.user_id = $1 ORDER BY s.id) r`,
     [userId],
   );
@@ -81,7 +81,7 @@ describe('each rule is the same in SQL and in TypeScript', () => {
     await fc.assert(
       fc.asyncProperty(some, async (descriptions) => {
         const episodes = descriptions.map((of, index) => one(index, from, of));
-        const { rows } = await world.owner.query<{ id: number; date: string; found: boolean; keys: string[] }>(
+        const { rows } = await context.owner.query<{ id: number; date: string; found: boolean; keys: string[] }>(
           `SELECT e.id::int, e.publish_date::text AS date, side.found, ARRAY(
              SELECT k.rank || ' ' || encode(k.key, 'hex') FROM episode.match_keys(e, side.found) k
            ) AS keys
@@ -120,7 +120,7 @@ describe('each rule is the same in SQL and in TypeScript', () => {
       fc.asyncProperty(fc.array(fc.tuple(maybe, maybe), { minLength: 1, maxLength: 20 }), async (pairs) => {
         const forms = [false, true].flatMap((first) => [false, true].map((second) => [first, second] as const));
         const all = pairs.flatMap(([a, b]) => forms.map(([ofA, ofB]) => [inForm(a, ofA), inForm(b, ofB)] as const));
-        const { rows } = await world.owner.query<Status>(
+        const { rows } = await context.owner.query<Status>(
           `SELECT ${columnsOf('n.newer')}
            FROM json_to_recordset($1) AS p (place integer, a episode.status, b episode.status)
            CROSS JOIN LATERAL (SELECT episode.newer(p.a, p.b)) n ORDER BY p.place`,
@@ -135,7 +135,7 @@ describe('each rule is the same in SQL and in TypeScript', () => {
   it('newer of many, in their order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(seconds, { maxLength: 8 }), async (all) => {
-        const { rows } = await world.owner.query<Status>(
+        const { rows } = await context.owner.query<Status>(
           `SELECT ${columnsOf('n.newest')} FROM (
              SELECT episode.newest(s.status ORDER BY s.place)
              FROM json_to_recordset($1) AS s (place integer, status episode.status)
@@ -220,7 +220,7 @@ it('merges several pairs of subscriptions at once as one after the other: an epi
 
 /** The further sync_ids of a user, each with the episode that it names. */
 async function aliases(userId: string): Promise<[string, number][]> {
-  const { rows } = await world.owner.query<{ sync_id: string; id: number }>(
+  const { rows } = await context.owner.query<{ sync_id: string; id: number }>(
     'SELECT sync_id, episode_id::int AS id FROM episode.sync_ids WHERE user_id = $1 ORDER BY 1',
     [userId],
   );
@@ -276,7 +276,7 @@ it('moves what matches nothing, and touches nothing of other subscriptions', asy
 it('takes along the aliases of an absorbed episode', async () => {
   const userId = freshUser();
   await store(userId, [one(1, from), one(2, into, metadata(1))]);
-  await world.owner.query('INSERT INTO episode.sync_ids VALUES ($1, $2, 1)', [userId, syncId(8)]);
+  await context.owner.query('INSERT INTO episode.sync_ids VALUES ($1, $2, 1)', [userId, syncId(8)]);
   await merge(userId);
   expect(await aliases(userId)).toEqual([
     [syncId(1), 2],

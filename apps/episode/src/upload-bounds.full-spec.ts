@@ -5,7 +5,7 @@ import { type EpisodeEntry, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { metadata } from '../testing/known.world.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 import { storedEpisodes } from '../../../libs/database/testing/stored.episodes.js';
 
 /** What 250 entries can cost against the worst feeds that a user could have stored before. */
@@ -16,21 +16,21 @@ const stored = full ? 50_000 : 10_000;
 const entries = 250;
 const measured: object[] = [];
 
-let world: ServiceWorld;
+let context: ServiceContext;
 beforeAll(async () => {
-  world = await openService();
+  context = await openService();
 }, 120_000);
 afterAll(async () => {
   console.table(measured);
-  await world.close();
+  await context.close();
 });
 
 /** A user with a feed of which each column is an SQL expression in `n`. */
 async function feedOf(columns: Record<'guid' | 'title' | 'date' | 'enclosure' | 'url', string>) {
   const [userId, podcastGuid] = [freshUser(), randomUUID()];
-  const subscription = await world.subscription(userId, podcastGuid);
+  const subscription = await context.subscription(userId, podcastGuid);
   const { guid, title, date, enclosure, url } = columns;
-  await world.owner.query(
+  await context.owner.query(
     storedEpisodes(
       `INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
        SELECT $1::uuid, $2::bigint, '2025-01-01'::timestamptz + (${date}) * interval '1 minute', md5($1::uuid::text || n)::uuid,
@@ -40,18 +40,18 @@ async function feedOf(columns: Record<'guid' | 'title' | 'date' | 'enclosure' | 
     ),
     [userId, subscription],
   );
-  await world.owner.query('ANALYZE episode.episodes, episode.states');
+  await context.owner.query('ANALYZE episode.episodes, episode.states');
   return { userId, podcastGuid };
 }
 
 /** Uploads entries; how long that took, and how long the event loop stood still and what it held meanwhile. */
 async function upload(name: string, userId: string, sent: Entry[]) {
-  await world.service.upload({ userId, entries: sent.slice(0, 1) }, call());
+  await context.service.upload({ userId, entries: sent.slice(0, 1) }, call());
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const before = process.memoryUsage().heapUsed;
   const started = performance.now();
   delay.enable();
-  const text = await world.service.upload({ userId, entries: sent }, call());
+  const text = await context.service.upload({ userId, entries: sent }, call());
   delay.disable();
   const took = performance.now() - started;
   const heap = (process.memoryUsage().heapUsed - before) / 1_048_576;
@@ -160,7 +160,7 @@ it('of rows as large as they may be by their sync_ids, all changed at once, is b
     enclosure: `rpad('https://media.example/' || n || '/', 4096, '"')`,
     url: `rpad('https://podcast.example/' || n || '/', 4096, '"')`,
   });
-  const { rows } = await world.owner.query<{ sync_id: string }>(
+  const { rows } = await context.owner.query<{ sync_id: string }>(
     'SELECT sync_id FROM episode.episodes WHERE user_id = $1 ORDER BY id LIMIT $2',
     [userId, entries],
   );

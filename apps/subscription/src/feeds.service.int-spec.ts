@@ -3,16 +3,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure, podcastGuid, type ReplyOf, type listFeeds } from '#contracts';
 import { freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 import { pageUrls } from './feeds.store.js';
 
-let world: ServiceWorld;
+let context: ServiceContext;
 let userId: string;
 
 beforeAll(async () => {
-  world = await openService({ QUOTA_LIVE_SUBSCRIPTIONS: 1_200 });
+  context = await openService({ QUOTA_LIVE_SUBSCRIPTIONS: 1_200 });
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 beforeEach(() => {
   userId = freshUser();
 });
@@ -31,13 +31,13 @@ class Client {
 
   list(since: number): Promise<Reply> {
     const reader = { credentialId: this.credentialId, sessionId: this.sessionId, since };
-    return world.feeds.list({ userId, reader }, call());
+    return context.feeds.list({ userId, reader }, call());
   }
 
   change(asked: { add?: string[]; remove?: string[]; know?: string[]; whole?: boolean }, as = call()) {
     const { credentialId, sessionId } = this;
     const request = { userId, credentialId, sessionId, add: [], remove: [], know: [], whole: false, ...asked };
-    return world.feeds.change(request, as);
+    return context.feeds.change(request, as);
   }
 }
 
@@ -46,25 +46,26 @@ beforeEach(() => {
   client = new Client();
 });
 
-const post = (...entries: { feedUrl: string; guid?: string }[]) => world.service.subscribe({ userId, entries }, call());
-const patch = (guid: string, change: object) => world.service.update({ userId, guid, ...change }, call());
+const post = (...entries: { feedUrl: string; guid?: string }[]) =>
+  context.service.subscribe({ userId, entries }, call());
+const patch = (guid: string, change: object) => context.service.update({ userId, guid, ...change }, call());
 const unsubscribe = (feedUrl: string) => patch(podcastGuid(feedUrl), { isSubscribed: false });
 const feedOf = (feedUrl: string) => ({ feedUrl, guid: podcastGuid(feedUrl) });
 
 /** The user's clock, and how many events wait to be announced of the user. */
 async function clock(): Promise<unknown> {
-  const { rows } = await world.owner.query('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId]);
+  const { rows } = await context.owner.query('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId]);
   return rows[0];
 }
 
 /** The deletion worker's request and cascade, as far as they touch subscriptions. */
 const requestDeletion = (feedUrl: string) =>
-  world.owner.query(
+  context.owner.query(
     `UPDATE subscription.subscriptions SET deletion_id = 1, is_subscribed_at = now() WHERE user_id = $1 AND feed_url = $2`,
     [userId, feedUrl],
   );
 const bury = (feedUrl: string) =>
-  world.owner.query(
+  context.owner.query(
     `WITH clock AS (SELECT sync.advance_clock($1) AS stamp)
      UPDATE subscription.subscriptions s SET is_subscribed = false, deleted = c.stamp, subscription_changed = c.stamp,
        changed = c.stamp, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END
@@ -181,7 +182,7 @@ describe('the list of feeds', () => {
   it('has all that is subscribed for who is told no time stamp, and remembers nothing of it', async () => {
     await post({ feedUrl: a });
     const before = await clock();
-    expect(await world.feeds.list({ userId }, call())).toMatchObject({ add: [a], remove: [] });
+    expect(await context.feeds.list({ userId }, call())).toMatchObject({ add: [a], remove: [] });
     expect(await clock()).toEqual(before);
   });
 
@@ -189,16 +190,16 @@ describe('the list of feeds', () => {
     const urls = Array.from({ length: 2 * pageUrls + 1 }, (_, n) => feed(n));
     await post(...urls.map((feedUrl) => ({ feedUrl })));
     const reader = { credentialId: client.credentialId, since: 0 };
-    const pages = [await world.feeds.list({ userId, reader }, call())];
+    const pages = [await context.feeds.list({ userId, reader }, call())];
     for (let { next } = pages[0] as Reply; next; next = pages.at(-1)?.next)
-      pages.push(await world.feeds.list({ userId, reader, further: next }, call()));
+      pages.push(await context.feeds.list({ userId, reader, further: next }, call()));
     expect(pages.map(({ add }) => add.length)).toEqual([pageUrls, pageUrls, 1]);
     expect(pages.flatMap(({ add }) => add)).toEqual(urls);
   });
 
   it('has over several pages the URLs of one that has had more of them than a page may have, each once', async () => {
     await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c });
-    await world.owner.query(
+    await context.owner.query(
       `INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id, url)
        SELECT $1, sync.sha256(n::text), s.id, n::text FROM subscription.subscriptions s, generate_series(1, $2::int) n
        WHERE s.user_id = $1 AND s.feed_url = $3`,
@@ -210,7 +211,7 @@ describe('the list of feeds', () => {
     for (let page: Reply | undefined = await client.list(timestamp); page;) {
       removed.push(...page.remove);
       sizes.push(page.remove.length);
-      page = page.next && (await world.feeds.list({ userId, further: page.next }, call()));
+      page = page.next && (await context.feeds.list({ userId, further: page.next }, call()));
     }
     expect(sizes).toEqual([pageUrls, pageUrls, 3]);
     const former = Array.from({ length: pageUrls * 2 }, (_, n) => String(n + 1));
@@ -221,26 +222,26 @@ describe('the list of feeds', () => {
     await post({ feedUrl: a });
     const first = await client.list(0);
     await client.list(first.timestamp);
-    const before = world.statements();
+    const before = context.statements();
     await client.list(first.timestamp);
-    expect(world.statements() - before).toBe(1);
+    expect(context.statements() - before).toBe(1);
   });
 
   it('is not for a refused user, nor is anything else', async () => {
     await post({ feedUrl: a });
-    await world.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
+    await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
     const further = { after: 0, since: 0, first: false };
     const unauthorized = new Failure('unauthorized');
     await expect(client.list(0)).rejects.toEqual(unauthorized);
-    await expect(world.feeds.list({ userId, further }, call())).rejects.toEqual(unauthorized);
+    await expect(context.feeds.list({ userId, further }, call())).rejects.toEqual(unauthorized);
     await expect(client.change({ add: [b] })).rejects.toEqual(unauthorized);
-    await expect(world.feeds.find({ userId, feedUrls: [a] })).rejects.toEqual(unauthorized);
-    await expect(world.feeds.count({ userId })).rejects.toEqual(unauthorized);
+    await expect(context.feeds.find({ userId, feedUrls: [a] })).rejects.toEqual(unauthorized);
+    await expect(context.feeds.count({ userId })).rejects.toEqual(unauthorized);
   });
 });
 
 describe('the number of feeds', () => {
-  const count = async () => (await world.feeds.count({ userId })).subscribed;
+  const count = async () => (await context.feeds.count({ userId })).subscribed;
 
   it('is that of all that are listed as subscribed, by one statement', async () => {
     expect(await count()).toBe(0);
@@ -248,15 +249,15 @@ describe('the number of feeds', () => {
     await client.change({ know: [feed('known')] });
     await unsubscribe(a);
     await patch(podcastGuid(b), { newGuid: podcastGuid(c) });
-    const before = world.statements();
+    const before = context.statements();
     expect(await count()).toBe(2);
-    expect(world.statements() - before).toBe(1);
+    expect(context.statements() - before).toBe(1);
     expect((await client.list(0)).add).toHaveLength(2);
   });
 });
 
 describe('the guid that a feed had first', () => {
-  const find = async (...feedUrls: string[]) => (await world.feeds.find({ userId, feedUrls })).feeds;
+  const find = async (...feedUrls: string[]) => (await context.feeds.find({ userId, feedUrls })).feeds;
   const [second, third] = [randomUUID(), randomUUID()];
 
   it('stays, however often the guid changes, and is not said where it is the present one', async () => {
@@ -284,9 +285,9 @@ describe('the guid that a feed had first', () => {
   it('costs no statement where no guid has changed', async () => {
     await post({ feedUrl: a });
     const cost = async () => {
-      const before = world.statements();
+      const before = context.statements();
       await find(a);
-      return world.statements() - before;
+      return context.statements() - before;
     };
     const unchanged = await cost();
     await patch(podcastGuid(a), { newGuid: second });
@@ -303,7 +304,7 @@ describe('a change of feeds', () => {
       remove: [feedOf(a), null],
       know: [],
     });
-    const { rows } = await world.owner.query(
+    const { rows } = await context.owner.query(
       `SELECT feed_url, is_subscribed, flipped = c.stamp AS now, subscription_changed = c.stamp AS stamped
        FROM subscription.subscriptions s JOIN sync.user_clock c USING (user_id) WHERE user_id = $1 ORDER BY feed_url`,
       [userId],
@@ -321,7 +322,7 @@ describe('a change of feeds', () => {
     for (const asked of [{ add: [a] }, { remove: [b, c] }, { know: [a, b] }, { add: [a], whole: true }, {}])
       await client.change(asked);
     expect(await clock()).toEqual(before);
-    const { rows } = await world.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
+    const { rows } = await context.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
     expect(rows).toHaveLength(2);
   });
 
@@ -363,7 +364,7 @@ describe('a change of feeds', () => {
   it('by many at once makes one subscription', async () => {
     await Promise.all(Array.from({ length: 8 }, () => new Client().change({ add: [a, b] })));
     expect(await client.list(0)).toMatchObject({ add: [a, b] });
-    const { rows } = await world.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
+    const { rows } = await context.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
     expect(rows).toHaveLength(1);
   });
 
@@ -384,7 +385,7 @@ describe('a change of feeds', () => {
     await requestDeletion(c);
     const rows = async () =>
       (
-        await world.owner.query<Record<string, unknown>>(
+        await context.owner.query<Record<string, unknown>>(
           `SELECT s.feed_url, s.is_subscribed, s.is_subscribed_at::text, s.deletion_id, s.flipped = c.stamp AS flips,
              s.subscription_changed = c.stamp AS stamped, s.changed = c.stamp AS changes
            FROM subscription.subscriptions s JOIN sync.user_clock c USING (user_id) WHERE user_id = $1 ORDER BY s.id`,
@@ -433,7 +434,7 @@ describe('a change of feeds', () => {
     const meant = feedOf(encoded);
     expect(await client.change({ add: [sent] })).toMatchObject({ add: [meant] });
     expect(await client.change({ know: [feed('x:y%20z?q=ä')] })).toMatchObject({ know: [meant] });
-    expect(await world.feeds.find({ userId, feedUrls: [feed('x:y%20z?q=ä'), feed('x')] })).toEqual({
+    expect(await context.feeds.find({ userId, feedUrls: [feed('x:y%20z?q=ä'), feed('x')] })).toEqual({
       feeds: [meant, null],
     });
     expect(await clock()).toEqual(before);
@@ -450,7 +451,7 @@ describe('a change of feeds', () => {
     await post({ feedUrl: encoded(1_024) }, { feedUrl: encoded(1_025) }, { feedUrl: encoded(900), guid });
     await patch(guid, { newFeedUrl: a });
     // Two characters less than what it is encoded as.
-    expect(await world.feeds.find({ userId, feedUrls: [plain(1_022), plain(1_023), plain(898)] })).toMatchObject({
+    expect(await context.feeds.find({ userId, feedUrls: [plain(1_022), plain(1_023), plain(898)] })).toMatchObject({
       feeds: [{ feedUrl: encoded(1_024) }, null, { feedUrl: a }],
     });
   });
@@ -467,7 +468,7 @@ describe('a change of feeds', () => {
 
   it('makes known what there is not, which is not subscribed, and takes episodes', async () => {
     expect(await client.change({ know: [a] })).toMatchObject({ know: [feedOf(a)] });
-    const { rows } = await world.owner.query(
+    const { rows } = await context.owner.query(
       'SELECT is_subscribed, flipped, is_subscribed_at FROM subscription.subscriptions WHERE user_id = $1',
       [userId],
     );
@@ -480,7 +481,7 @@ describe('a change of feeds', () => {
     await post({ feedUrl: a });
     await bury(a);
     expect(await client.change({ know: [a], remove: [a] })).toMatchObject({ know: [null], remove: [null] });
-    expect(await world.feeds.find({ userId, feedUrls: [a] })).toEqual({ feeds: [null] });
+    expect(await context.feeds.find({ userId, feedUrls: [a] })).toEqual({ feeds: [null] });
     expect(await client.change({ add: [a] })).toMatchObject({ add: [feedOf(a)] });
     expect(await client.list(0)).toMatchObject({ add: [a] });
   });
@@ -489,7 +490,7 @@ describe('a change of feeds', () => {
     await post({ feedUrl: a });
     await requestDeletion(a);
     await client.change({ add: [a, b] });
-    const { rows } = await world.owner.query(
+    const { rows } = await context.owner.query(
       'SELECT deletion_id FROM subscription.subscriptions WHERE user_id = $1 AND feed_url = $2',
       [userId, a],
     );

@@ -3,15 +3,15 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 
 const full = Boolean(process.env.TEST_FULL);
 
-let world: ServiceWorld;
+let context: ServiceContext;
 beforeAll(async () => {
-  world = await openService();
+  context = await openService();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 
 /** Few names, so that feeds meet: moves, renamings, merges, and what differs in the scheme alone. */
 const urls = [
@@ -68,7 +68,7 @@ class Walk {
   async take(next: Step): Promise<void> {
     const { userId } = this;
     if (next.do === 'post')
-      await world.service.subscribe({ userId, entries: [{ feedUrl: next.url, guid: next.guid }] }, call());
+      await context.service.subscribe({ userId, entries: [{ feedUrl: next.url, guid: next.guid }] }, call());
     else if (next.do === 'add') await this.add(this.devices[next.device] as Device, next.url);
     else if (next.do === 'remove') await this.remove(this.devices[next.device] as Device, next.which);
     else if (next.do === 'poll') await this.poll(this.devices[next.device] as Device, next.lost);
@@ -81,17 +81,17 @@ class Walk {
         ...(next.do === 'move' && { newFeedUrl: next.url }),
         ...(next.do === 'rename' && { newGuid: next.guid }),
       };
-      await world.service.update({ userId, guid: one, ...patch }, call());
+      await context.service.update({ userId, guid: one, ...patch }, call());
     }
   }
 
   /** What each device has once it has polled, and what the server has: the subscriptions that are meant. */
   async ends(): Promise<{ server: string[]; devices: string[][] }> {
-    const { add: server } = await world.feeds.list({ userId: this.userId }, call());
+    const { add: server } = await context.feeds.list({ userId: this.userId }, call());
     const found: string[][] = [];
     for (const one of this.devices) {
       await this.poll(one, false);
-      const { feeds } = await world.feeds.find({ userId: this.userId, feedUrls: [...one.feeds] });
+      const { feeds } = await context.feeds.find({ userId: this.userId, feedUrls: [...one.feeds] });
       found.push([...new Set(feeds.map((feed, n) => feed?.feedUrl ?? `nothing: ${[...one.feeds][n]}`))].toSorted());
     }
     return { server: server.toSorted(), devices: found };
@@ -100,7 +100,7 @@ class Walk {
   private async poll(one: Device, lost: boolean): Promise<void> {
     const { credentialId, sessionId, since } = one;
     const reader = { credentialId, sessionId, since };
-    const { timestamp, add, remove } = await world.feeds.list({ userId: this.userId, reader }, call());
+    const { timestamp, add, remove } = await context.feeds.list({ userId: this.userId, reader }, call());
     one.missed = lost;
     if (lost) return;
     for (const gone of remove) one.feeds.delete(gone);
@@ -125,12 +125,12 @@ class Walk {
   private async upload(one: Device, asked: { add: string[]; remove: string[] }): Promise<void> {
     const { credentialId, sessionId } = one;
     const request = { userId: this.userId, credentialId, sessionId, ...asked, know: [], whole: false };
-    const { timestamp } = await world.feeds.change(request, call());
+    const { timestamp } = await context.feeds.change(request, call());
     one.since = timestamp;
   }
 
   private async one(which: number): Promise<string | undefined> {
-    const { rows } = await world.owner.query<{ guid: string }>(
+    const { rows } = await context.owner.query<{ guid: string }>(
       `SELECT guid FROM subscription.subscriptions WHERE user_id = $1 AND deleted IS NULL AND merged_into IS NULL ORDER BY id`,
       [this.userId],
     );
@@ -139,14 +139,14 @@ class Walk {
 
   /** As the deletion worker's cascade does it. */
   private async bury(one: string): Promise<void> {
-    await world.owner.query(
+    await context.owner.query(
       `WITH clock AS (SELECT sync.advance_clock($1) AS stamp)
        UPDATE subscription.subscriptions s SET is_subscribed = false, deleted = c.stamp, subscription_changed = c.stamp,
          changed = c.stamp, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END
        FROM clock c WHERE user_id = $1 AND guid = $2 AND merged_into IS NULL`,
       [this.userId, one],
     );
-    await world.owner.query('UPDATE subscription.totals SET live = live - 1 WHERE user_id = $1', [this.userId]);
+    await context.owner.query('UPDATE subscription.totals SET live = live - 1 WHERE user_id = $1', [this.userId]);
   }
 }
 

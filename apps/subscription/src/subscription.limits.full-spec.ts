@@ -4,16 +4,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { subscribe as subscribeContract } from '#contracts';
 import { freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 
 type Entry = { feedUrl: string; guid?: string };
 
 const userId = freshUser();
-let world: ServiceWorld;
+let context: ServiceContext;
 beforeAll(async () => {
-  world = await openService();
+  context = await openService();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 
 const feed = (n: number | string) => `https://podcast.example/${n}`;
 
@@ -30,7 +30,7 @@ describe('a batch of 1,000 entries in 2 MB', () => {
     delay.enable();
     await new Promise(setImmediate);
     const request = subscribeContract.request.parse(JSON.parse(text));
-    await world.service.subscribe(request, call());
+    await context.service.subscribe(request, call());
     await new Promise(setImmediate);
     delay.disable();
     return delay.max / 1e6;

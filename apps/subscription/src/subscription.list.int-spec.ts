@@ -3,18 +3,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ListRequest, type Subscription, subscriptionSchema, updatedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const epoch = '1970-01-01T00:00:00.000Z';
 
-let world: ServiceWorld;
+let context: ServiceContext;
 let userId: string;
 
 beforeAll(async () => {
-  world = await openService();
+  context = await openService();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 beforeEach(() => {
   userId = freshUser();
 });
@@ -22,22 +22,22 @@ beforeEach(() => {
 const feed = (n: number) => `https://podcast.example/${n}`;
 
 async function add(n: number, guid: string = randomUUID()): Promise<string> {
-  await world.service.subscribe({ userId, entries: [{ feedUrl: feed(n), guid }] }, call());
+  await context.service.subscribe({ userId, entries: [{ feedUrl: feed(n), guid }] }, call());
   return guid;
 }
 
 const update = async (guid: string, patch: object) =>
-  contentOf(await world.service.update({ userId, guid, ...patch }, call()), updatedSchema);
+  contentOf(await context.service.update({ userId, guid, ...patch }, call()), updatedSchema);
 
 async function page(options: Partial<ListRequest> = {}) {
-  const answer = await world.service.list({ userId, perPage: 100, position: { from: 'page', page: 1 }, ...options });
+  const answer = await context.service.list({ userId, perPage: 100, position: { from: 'page', page: 1 }, ...options });
   if (answer.unchanged) throw new Error('unchanged');
   return { ...answer, items: contentOf(answer.items, subscriptionSchema.array()) };
 }
 
 /** The deletion worker's cascade, as far as it touches subscriptions. */
 async function bury(guid: string): Promise<void> {
-  await world.owner.query(
+  await context.owner.query(
     `UPDATE subscription.subscriptions SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now()
      WHERE user_id = $1 AND guid = $2`,
     [userId, guid],
@@ -120,10 +120,10 @@ describe('the list of subscriptions', () => {
     await add(1);
     const known = await clock();
     const ask = (knownClock: string) =>
-      world.service.list({ userId, perPage: 10, position: { from: 'page', page: 1 }, knownClock });
-    const before = world.statements();
+      context.service.list({ userId, perPage: 10, position: { from: 'page', page: 1 }, knownClock });
+    const before = context.statements();
     expect(await ask(known)).toEqual({ unchanged: true, clock: known });
-    expect(world.statements() - before).toBe(1);
+    expect(context.statements() - before).toBe(1);
     await add(2);
     expect(await ask(known)).toMatchObject({ unchanged: false, total: 2 });
   });
@@ -252,7 +252,7 @@ describe('a subscription that was merged into another', () => {
       [b, c],
       [c, undefined],
     ]);
-    expect(contentOf(await world.service.get({ userId, guid: a }), subscriptionSchema)).toMatchObject({
+    expect(contentOf(await context.service.get({ userId, guid: a }), subscriptionSchema)).toMatchObject({
       guid: a,
       new_guid: c,
     });

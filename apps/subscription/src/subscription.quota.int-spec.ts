@@ -3,24 +3,24 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { subscribedSchema, subscriptionSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 
 type Entry = { feedUrl: string; guid?: string };
 
-let world: ServiceWorld;
+let context: ServiceContext;
 let userId: string;
 
 beforeAll(async () => {
-  world = await openService({ QUOTA_LIVE_SUBSCRIPTIONS: 3, QUOTA_SUBSCRIPTION_NAMES: 5 });
+  context = await openService({ QUOTA_LIVE_SUBSCRIPTIONS: 3, QUOTA_SUBSCRIPTION_NAMES: 5 });
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 beforeEach(() => {
   userId = freshUser();
 });
 
 const feed = (n: number) => `https://podcast.example/${n}`;
 const subscribe = async (...entries: Entry[]) =>
-  contentOf(await world.service.subscribe({ userId, entries }, call()), subscribedSchema);
+  contentOf(await context.service.subscribe({ userId, entries }, call()), subscribedSchema);
 
 describe('beyond a quota', () => {
   it('an entry of POST is a failure item limit_reached, and the others are applied', async () => {
@@ -35,13 +35,13 @@ describe('beyond a quota', () => {
   it('a PATCH is invalid and changes nothing', async () => {
     const guid = randomUUID();
     await subscribe({ feedUrl: feed(0), guid });
-    for (let n = 1; n < 5; n += 1) await world.service.update({ userId, guid, newFeedUrl: feed(n) }, call());
-    const before = String(await world.service.get({ userId, guid }));
+    for (let n = 1; n < 5; n += 1) await context.service.update({ userId, guid, newFeedUrl: feed(n) }, call());
+    const before = String(await context.service.get({ userId, guid }));
     const more = { userId, guid, newFeedUrl: feed(5), isSubscribed: false };
-    await expect(world.service.update(more, call())).rejects.toMatchObject({ code: 'invalid' });
-    expect(String(await world.service.get({ userId, guid }))).toBe(before);
-    await world.service.update({ userId, guid, newFeedUrl: feed(2), isSubscribed: false }, call());
-    const after = contentOf(await world.service.get({ userId, guid }), subscriptionSchema);
+    await expect(context.service.update(more, call())).rejects.toMatchObject({ code: 'invalid' });
+    expect(String(await context.service.get({ userId, guid }))).toBe(before);
+    await context.service.update({ userId, guid, newFeedUrl: feed(2), isSubscribed: false }, call());
+    const after = contentOf(await context.service.get({ userId, guid }), subscriptionSchema);
     expect(after).toMatchObject({ feed_url: feed(2), is_subscribed: false });
   });
 });

@@ -3,15 +3,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { subscribedSchema, subscriptionSchema, updatedSchema, podcastGuid } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceWorld } from '../testing/service.world.js';
+import { openService, type ServiceContext } from '../testing/service.context.js';
 
-let world: ServiceWorld;
+let context: ServiceContext;
 let userId: string;
 
 beforeAll(async () => {
-  world = await openService();
+  context = await openService();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 beforeEach(() => {
   userId = freshUser();
 });
@@ -19,7 +19,7 @@ beforeEach(() => {
 const feed = (n: number | string) => `https://podcast.example/${n}`;
 
 async function subscribe(...entries: { feedUrl: string; guid?: string }[]) {
-  return contentOf(await world.service.subscribe({ userId, entries }, call()), subscribedSchema);
+  return contentOf(await context.service.subscribe({ userId, entries }, call()), subscribedSchema);
 }
 
 /** Subscribes to a feed and returns its guid. */
@@ -28,13 +28,13 @@ async function add(n: number | string, guid: string = randomUUID()): Promise<str
   return guid;
 }
 
-const get = async (guid: string) => contentOf(await world.service.get({ userId, guid }), subscriptionSchema);
+const get = async (guid: string) => contentOf(await context.service.get({ userId, guid }), subscriptionSchema);
 const update = async (guid: string, patch: object) =>
-  contentOf(await world.service.update({ userId, guid, ...patch }, call()), updatedSchema);
+  contentOf(await context.service.update({ userId, guid, ...patch }, call()), updatedSchema);
 
 /** The deletion worker's cascade, as far as it touches subscriptions. */
 async function bury(guid: string): Promise<void> {
-  await world.owner.query(
+  await context.owner.query(
     `UPDATE subscription.subscriptions s SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now()
      FROM subscription.guids g WHERE g.user_id = $1 AND g.guid = $2 AND s.user_id = $1 AND s.id = g.subscription_id`,
     [userId, guid],
@@ -42,7 +42,7 @@ async function bury(guid: string): Promise<void> {
 }
 
 async function count(table: string): Promise<number> {
-  const { rows } = await world.owner.query(`SELECT count(*)::int AS n FROM ${table} WHERE user_id = $1`, [userId]);
+  const { rows } = await context.owner.query(`SELECT count(*)::int AS n FROM ${table} WHERE user_id = $1`, [userId]);
   return (rows[0] as { n: number }).n;
 }
 
@@ -100,7 +100,7 @@ describe('POST', () => {
   it('has one effect and one answer when the same request is delivered twice', async () => {
     const request = { userId, entries: [{ feedUrl: feed(1) }] };
     const requestId = randomUUID();
-    const answers = await Promise.all([1, 2].map(() => world.service.subscribe(request, call(requestId))));
+    const answers = await Promise.all([1, 2].map(() => context.service.subscribe(request, call(requestId))));
     const [first, second] = answers.map(String);
     expect(second).toBe(first);
   });
@@ -116,9 +116,9 @@ describe('POST', () => {
 
   it('runs a batch of 1,000 in as many statements as a batch of one', async () => {
     const statementsOf = async (entries: { feedUrl: string; guid?: string }[]) => {
-      const before = world.statements();
+      const before = context.statements();
       await subscribe(...entries);
-      return world.statements() - before;
+      return context.statements() - before;
     };
     const one = await statementsOf([{ feedUrl: feed('one') }]);
     const many = Array.from({ length: 1_000 }, (_, n) => ({ feedUrl: feed(n) }));
@@ -212,7 +212,7 @@ describe('PATCH', () => {
     ]);
     const [byA, byB] = await Promise.all([get(a), get(b)]);
     expect([byA.new_guid ?? byA.guid, byA.feed_url]).toEqual([byB.new_guid ?? byB.guid, byB.feed_url]);
-    const { rows } = await world.owner.query(
+    const { rows } = await context.owner.query(
       'SELECT count(*) FILTER (WHERE merged_into IS NULL)::int AS live FROM subscription.subscriptions WHERE user_id = $1',
       [userId],
     );

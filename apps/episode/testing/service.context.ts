@@ -8,7 +8,7 @@ import { EpisodeModule } from '../src/episode.module.js';
 import { EpisodeService } from '../src/episode.service.js';
 
 /** The service on a database of its own, connected with its own login. */
-export interface ServiceWorld extends FixtureDatabase {
+export interface ServiceContext extends FixtureDatabase {
   service: EpisodeService;
   actions: ActionService;
   /** Makes a live subscription named by these guids, its current one first; returns its row id. */
@@ -21,7 +21,7 @@ export interface ServiceWorld extends FixtureDatabase {
 /** The quotas where nothing else is said. */
 const defaults = episodeConfig.parse({ DATABASE_URL: 'postgres://database' });
 
-export async function openService(quotas: Partial<EpisodeQuotas> = {}): Promise<ServiceWorld> {
+export async function openService(quotas: Partial<EpisodeQuotas> = {}): Promise<ServiceContext> {
   const fixture = new Fixture();
   const base = await fixture.database('episode');
   const { database, owner } = base;
