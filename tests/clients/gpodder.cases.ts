@@ -146,7 +146,7 @@ export function gpodderCases(context: () => ClientsContext): void {
       expect(moved.status).toBe(200);
       await laptop.sync();
       expect(await laptop.call('received')).toEqual([]);
-      // Its next upload that names the old one is told the new one.
+      // The answer to its next upload with the old URL names the new one.
       await laptop.call('unsubscribe', [url(one)]);
       await laptop.call('subscribe', [url(one)]);
       await laptop.sync();

@@ -72,7 +72,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       });
     });
 
-    it('update_subscriptions: repaired URLs are told, and those that are unusable', async () => {
+    it('update_subscriptions: the answer names repaired URLs and unusable ones', async () => {
       const sent = [' https://feeds.example/a.xml', 'feed://feeds.example/b.xml', 'gopher://feeds.example/c.xml'];
       const { update_urls } = await client.call<{ update_urls: unknown[] }>('update_subscriptions', 'phone', sent);
       expect(update_urls).toHaveLength(3);
@@ -224,7 +224,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.call('challenges')).toBe(1);
     });
 
-    it('is told that its password is wrong', async () => {
+    it('learns that its password is wrong', async () => {
       const wrong = open({
         ...account,
         password: await context()
@@ -235,10 +235,10 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       await wrong.close();
     });
 
-    it('is told so, too, where the password is that of another user', async () => {
-      const stranger = await context().account();
+    it('learns it also where the password is that of another user', async () => {
+      const otherUser = await context().account();
       const asOther = PythonClient.start('mygpoclient.driver.py', {
-        user: stranger.name,
+        user: otherUser.name,
         password: account.password,
         server: context().server,
       });

@@ -104,7 +104,7 @@ abstract class Stack {
 }
 
 /**
- * The built apps as processes of a test, each to be killed, stopped and paused by itself, on a database and a Redis
+ * Starts built apps as processes that a test can kill, stop and pause, on a database and a Redis
  * of their own. Only in the `int` tier. Ends with {@link close}, whatever state its parts are in.
  */
 export class AppStack extends Stack {
