@@ -28,7 +28,7 @@ async function heard(child) {
 
 /** The baseline on the database of a system. */
 export async function startBaseline(postgresUrl) {
-  const { child, said } = await launch('../baseline/main.mjs', { DATABASE_URL: postgresUrl });
+  const { child, said } = await launch('baseline/main.mjs', { DATABASE_URL: postgresUrl });
   return { baseUrl: said.url, pid: child.pid, stop: () => child.kill() };
 }
 

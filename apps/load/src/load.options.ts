@@ -12,7 +12,7 @@ export interface LoadOptions {
   readonly progress: string | undefined;
 }
 
-/** As measured: more only waits for Postgres, and other users for it (docs/performance.md, "Bulk load"). */
+/** As measured: more only waits for Postgres, and other users for it. */
 const defaultParallel = 2;
 
 export const usage = `Usage: npm run -s load -- [OPTIONS] FILE...

@@ -3,12 +3,12 @@
 // it is is read from the token unchecked. Statements are the services' own, so that the two never differ.
 import { randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
-import * as deletions from '../../dist/apps/deletion-worker/src/records/deletion.store.js';
-import * as episodes from '../../dist/apps/episode/src/episode.store.js';
-import { encodeCursor } from '../../dist/apps/gateway/src/list/cursor.js';
-import { urlKey } from '../../dist/apps/subscription/src/known-subscriptions.js';
-import * as subscriptionList from '../../dist/apps/subscription/src/subscription.list.js';
-import * as subscriptions from '../../dist/apps/subscription/src/subscription.store.js';
+import * as deletions from '../../../dist/apps/deletion-worker/src/records/deletion.store.js';
+import * as episodes from '../../../dist/apps/episode/src/episode.store.js';
+import { encodeCursor } from '../../../dist/apps/gateway/src/list/cursor.js';
+import { urlKey } from '../../../dist/apps/subscription/src/known-subscriptions.js';
+import * as subscriptionList from '../../../dist/apps/subscription/src/subscription.list.js';
+import * as subscriptions from '../../../dist/apps/subscription/src/subscription.store.js';
 import { podcastGuid } from '#contracts';
 import { beginWrite, keepAnswer } from '#database';
 import { Transactions } from './transactions.mjs';
