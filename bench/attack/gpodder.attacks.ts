@@ -1,4 +1,4 @@
-import { makeAppPassword } from '#runtime';
+import { makeAppPassword } from '#identity';
 import { type Attack, day, filled, same } from './attack.js';
 import type { Attacker, RequestParts } from './attacker.js';
 

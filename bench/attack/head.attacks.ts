@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { makeAppPassword } from '#runtime';
+import { makeAppPassword } from '#identity';
 import { type Attack, same } from './attack.js';
 
 /** Nearly the bytes that a head may have. */

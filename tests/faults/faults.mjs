@@ -279,7 +279,7 @@ const access = [
   {
     // A token that does not say when it was issued outlives the revocation of all of a user's.
     id: 'undated-token-survives',
-    file: 'libs/runtime/src/revocations.ts',
+    file: 'libs/identity/src/revocations.ts',
     find: 'return issuedAt === undefined || issuedAt * 1_000 <= user.at;',
     replace: 'return issuedAt !== undefined && issuedAt * 1_000 <= user.at;',
     near: ['libs/runtime', 'apps/gateway'],

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TokenIssuer } from '#embedded';
 import { type AppProcess, AppStack, Device, eventually, freshUser, SharedStack } from '#testing';
-import { userId } from '#runtime';
+import { userId } from '#identity';
 import { tracesOf } from '../../apps/deletion-worker/testing/erased.user.js';
 import { Ingress } from './testing/ingress.js';
 import { Listener } from './testing/listener.js';

@@ -1,4 +1,4 @@
-import { errorBody } from '#edge';
+import { errorBody } from '#http';
 import { type AppProcess, AppStack } from '#testing';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

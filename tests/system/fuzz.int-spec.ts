@@ -1,4 +1,4 @@
-import { errorBody, httpAnswers } from '#edge';
+import { errorBody, httpAnswers } from '#http';
 import { readOutlines } from '#opml';
 import { type AppProcess, AppStack, type Device } from '#testing';
 import fc from 'fast-check';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mostLineBytes } from '#contracts';
 import { TokenIssuer } from '#embedded';
-import { userId } from '#runtime';
+import { userId } from '#identity';
 import { type AppProcess, type Device, freshUser, SharedStack } from '#testing';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { fileOf, LoadProgram, partOf } from './testing/load.program.js';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectRedis, redisConfig } from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
 import { type App, AppStack, type AppProcess, type Device, type DeviceAnswer, eventually, TcpProxy } from '#testing';
 
 type Service = Exclude<App, 'gateway'>;

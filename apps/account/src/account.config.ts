@@ -1,5 +1,6 @@
-import { edgeConfig } from '#edge';
-import { commonConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
+import { edgeConfig } from '#http';
+import { redisConfig } from '#redis';
+import { commonConfig, opsConfig, tracingConfig } from '#runtime';
 import { databaseConfig } from '#database';
 import { z } from 'zod';
 import { issuerConfig } from './issuer/issuer.config.js';

@@ -1,11 +1,21 @@
 import { setTimeout } from 'node:timers/promises';
 import { services } from '#contracts';
-import { createEdge, type EdgeParts, listen, RateLimits, serveEdge } from '#edge';
-import { connectRedis, handlerMetrics, type Log, type Running } from '#runtime';
-import { RevocationWriter, traceCalls, traceHandlers, type WaitFor } from '#runtime';
-import { watchClient, watchPool, watchReplica, watchRevocations, watchSignIns } from '#runtime';
-import { openDatabase, takeRequestsWhileAvailable } from '#runtime/service';
-import { StreamClient, StreamServer } from '#transport';
+import { watchPool } from '#database';
+import { createEdge, type EdgeParts, listen, RateLimits, serveEdge } from '#http';
+import { RevocationWriter, watchRevocations } from '#identity';
+import { connectRedis } from '#redis';
+import type { Log, Running, WaitFor } from '#runtime';
+import {
+  handlerMetrics,
+  StreamClient,
+  StreamServer,
+  traceCalls,
+  traceHandlers,
+  watchClient,
+  watchReplica,
+} from '#transport';
+import { openDatabase, takeRequestsWhileAvailable } from '#transport/service';
+import { watchSignIns } from './account.metrics.js';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AccountConfig } from './account.config.js';
 import { AccountModule } from './account.module.js';

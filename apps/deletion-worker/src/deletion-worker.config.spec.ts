@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError, loadConfig, redisConfig } from '#runtime';
+import { redisConfig } from '#redis';
+import { ConfigurationError, loadConfig } from '#runtime';
 import { deletionWorkerConfig, redisOf } from './deletion-worker.config.js';
 
 function queueOf(environment: Record<string, string>) {

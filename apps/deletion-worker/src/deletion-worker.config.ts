@@ -1,6 +1,7 @@
 import { quota } from '#database';
-import { ConfigurationError, redisConfig, type RedisConfig } from '#runtime';
-import { serviceConfig } from '#runtime/service';
+import { redisConfig, type RedisConfig } from '#redis';
+import { ConfigurationError } from '#runtime';
+import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 import { queueBoardConfig } from './queue/queue.board.js';
 

@@ -1,7 +1,8 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
 import { Database, RequestSweep } from '#database';
-import { connectRedis, type Log } from '#runtime';
+import { connectRedis } from '#redis';
+import type { Log } from '#runtime';
 import { Queue } from 'bullmq';
 import { QUOTAS, redisOf, type DeletionWorkerConfig } from './deletion-worker.config.js';
 import { ErasureNotice } from './erasure/erasure.notice.js';

@@ -1,4 +1,4 @@
-import { runService } from '#runtime/service';
+import { runService } from '#transport/service';
 import { Queue } from 'bullmq';
 import { DeletionModule } from './deletion.module.js';
 import { deletionWorkerConfig } from './deletion-worker.config.js';

@@ -1,7 +1,8 @@
 import { Queue } from 'bullmq';
 import { inject } from 'vitest';
 import { deletionQueue } from '#contracts';
-import { connectRedis, createLog, redisConfig } from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog } from '#runtime';
 import { type DatabaseWorld, openDatabase } from '../../../libs/database/testing/database.world.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';

@@ -1,5 +1,5 @@
 import { databaseConfig } from '#database';
-import { identityConfig } from '#runtime';
+import { identityConfig } from '#identity';
 import { z } from 'zod';
 
 /** The configuration of `dump`. */

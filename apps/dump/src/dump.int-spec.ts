@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { userId } from '#runtime';
+import { userId } from '#identity';
 import { callProgram, Fixture, type FixtureDatabase, startProgram } from '#testing';
 import { linesIn, partOf, StoredUser } from '../testing/dumped.user.js';
 import { namesInLine, urlsInLine } from './dump.lines.js';

@@ -1,4 +1,5 @@
-import { ConfigurationError, loadConfig, type ProgramIo, UnknownUserLine } from '#runtime';
+import { UnknownUserLine } from '#identity';
+import { ConfigurationError, loadConfig, type ProgramIo } from '#runtime';
 import { dump } from './dump.js';
 import { dumpConfig } from './dump.config.js';
 import { readOptions, usage, UsageError } from './dump.options.js';

@@ -1,5 +1,5 @@
 import { createReadStream, statSync } from 'node:fs';
-import { type IdentityConfig, type NamedUser, usersIn } from '#runtime';
+import { type IdentityConfig, type NamedUser, usersIn } from '#identity';
 import type pg from 'pg';
 import type { Shard } from './dump.options.js';
 import { countUsers, users } from './dump.store.js';

@@ -1,5 +1,5 @@
 import { quota, syncIdQuota } from '#database';
-import { serviceConfig } from '#runtime/service';
+import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
 /** The configuration of the episode service. */

@@ -1,4 +1,4 @@
-import { runService } from '#runtime/service';
+import { runService } from '#transport/service';
 import { episodeConfig } from './episode.config.js';
 import { EpisodeModule } from './episode.module.js';
 

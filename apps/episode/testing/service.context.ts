@@ -1,5 +1,5 @@
 import { podcastGuid } from '#contracts';
-import { DatabaseModule } from '#runtime/service';
+import { DatabaseModule } from '#database';
 import { Fixture, type FixtureDatabase } from '#testing';
 import { storeSubscription } from '../../../libs/database/testing/stored.subscription.js';
 import { episodeConfig, type EpisodeQuotas } from '../src/episode.config.js';

@@ -1,6 +1,8 @@
 import { defaultAnswerBytes, textLimits } from '#contracts';
-import { edgeConfig, rateLimit } from '#edge';
-import { commaList as list, commonConfig, identityConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
+import { edgeConfig, rateLimit } from '#http';
+import { identityConfig } from '#identity';
+import { redisConfig } from '#redis';
+import { commaList as list, commonConfig, opsConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
 import { trustedIssuers } from './auth/trusted.issuers.js';
 

@@ -3,20 +3,22 @@ import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { services } from '#contracts';
-import { AppPasswords, createEdge, type EdgeParts, HeldBytes, listen } from '#edge';
-import { type Patience, RateLimits, serveEdge, waitingPerUser } from '#edge';
 import {
-  ClockListener,
-  connectRedis,
-  type Log,
-  Revocations,
-  type Running,
-  traceCalls,
-  watchClient,
+  createEdge,
+  type EdgeParts,
+  HeldBytes,
+  listen,
+  type Patience,
+  RateLimits,
+  serveEdge,
+  waitingPerUser,
   watchHeldBytes,
-  watchStreams,
-} from '#runtime';
-import { StreamClient } from '#transport';
+} from '#http';
+import { AppPasswords, Revocations } from '#identity';
+import { ClockListener, connectRedis } from '#redis';
+import type { Log, Running } from '#runtime';
+import { StreamClient, traceCalls, watchClient } from '#transport';
+import { watchStreams } from './gateway.metrics.js';
 import { Authenticator } from './auth/authenticator.js';
 import { ChangeStreams, type StreamBounds } from './changes/change.streams.js';
 import type { GatewayConfig } from './gateway.config.js';

@@ -1,5 +1,6 @@
-import { edgeConfig, rateLimit } from '#edge';
-import { commonConfig, opsConfig, redisConfig, tracingConfig } from '#runtime';
+import { edgeConfig, rateLimit } from '#http';
+import { redisConfig } from '#redis';
+import { commonConfig, opsConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);

@@ -1,10 +1,20 @@
 import { setTimeout } from 'node:timers/promises';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { services } from '#contracts';
-import { AppPasswords, createEdge, type EdgeParts, HeldBytes, listen } from '#edge';
-import { RateLimits, serveEdge, waitingPerUser } from '#edge';
-import { connectRedis, type Log, Revocations, type Running, traceCalls, watchClient, watchHeldBytes } from '#runtime';
-import { StreamClient } from '#transport';
+import {
+  createEdge,
+  type EdgeParts,
+  HeldBytes,
+  listen,
+  RateLimits,
+  serveEdge,
+  waitingPerUser,
+  watchHeldBytes,
+} from '#http';
+import { AppPasswords, Revocations } from '#identity';
+import { connectRedis } from '#redis';
+import type { Log, Running } from '#runtime';
+import { StreamClient, traceCalls, watchClient } from '#transport';
 import { Authenticator } from './auth/authenticator.js';
 import { FailedLogins } from './auth/failed.logins.js';
 import { Sessions } from './auth/sessions.js';

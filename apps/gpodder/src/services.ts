@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ReplyOf, RequestOf, Rpc } from '#contracts';
-import { RequestEnd, UserLimiter, waitingPerUser } from '#edge';
+import { RequestEnd, UserLimiter, waitingPerUser } from '#http';
 import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';

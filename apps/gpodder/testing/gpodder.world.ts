@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { makeAppPassword } from '#runtime';
+import { makeAppPassword } from '#identity';
 import { type AppProcess, Fixture, type HttpApp, SharedStack } from '#testing';
 import pg from 'pg';
 import { startGpodder } from './gpodder.app.js';

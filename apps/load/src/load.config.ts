@@ -1,4 +1,5 @@
-import { identityConfig, redisConfig } from '#runtime';
+import { identityConfig } from '#identity';
+import { redisConfig } from '#redis';
 import { z } from 'zod';
 
 /** The configuration of `load`: how it reaches the services, and who is who, as gateways have it. */

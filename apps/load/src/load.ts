@@ -1,4 +1,6 @@
-import { connectRedis, createLog, issuerAliases, loadConfig, type ProgramIo, userId } from '#runtime';
+import { issuerAliases, userId } from '#identity';
+import { connectRedis } from '#redis';
+import { createLog, loadConfig, type ProgramIo } from '#runtime';
 import { StreamClient } from '#transport';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FileLoad, type Outcome } from './file.load.js';

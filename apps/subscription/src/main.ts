@@ -1,4 +1,4 @@
-import { runService } from '#runtime/service';
+import { runService } from '#transport/service';
 import { subscriptionConfig } from './subscription.config.js';
 import { SubscriptionModule } from './subscription.module.js';
 

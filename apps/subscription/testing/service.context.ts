@@ -1,4 +1,4 @@
-import { DatabaseModule } from '#runtime/service';
+import { DatabaseModule } from '#database';
 import { Fixture, type FixtureDatabase } from '#testing';
 import { FeedService } from '../src/feeds.service.js';
 import { subscriptionConfig, type SubscriptionQuotas } from '../src/subscription.config.js';

@@ -9,7 +9,6 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import type { CallContext, StreamClient, StreamServer } from '#transport';
 import { z } from 'zod';
 import { withTimeLimit } from './time.limit.js';
 
@@ -105,24 +104,4 @@ export function inSpan<Result>(
       span.end();
     }
   });
-}
-
-/** Sends the current trace with each call. */
-export function traceCalls(client: StreamClient): void {
-  client.setOnDispatchHook((packet) => {
-    const headers = traceHeaders();
-    if (headers['traceparent']) packet.metadata = { ...(packet.metadata as object | undefined), ...headers };
-  });
-}
-
-/** Makes each request that a replica handles a span of its caller's trace. */
-export function traceHandlers(server: StreamServer): void {
-  const spans = new WeakMap<object, Span>();
-  server.setOnProcessingStartHook((_transport, call, done) => {
-    const { pattern } = call as CallContext;
-    const begun = beginSpan(pattern, SpanKind.SERVER, traceOf((call as CallContext).getMetadata()));
-    spans.set(call as object, begun.span);
-    void context.with(begun.context, done);
-  });
-  server.setOnProcessingEndHook((_transport, call) => spans.get(call as object)?.end());
 }

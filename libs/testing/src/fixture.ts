@@ -5,7 +5,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import pg, { type Pool } from 'pg';
 import { register, Registry } from 'prom-client';
 import { createDataSource, Database } from '#database';
-import type { EdgeParts } from '#edge';
+import type { EdgeParts } from '#http';
 import { eventually } from './eventually.js';
 import { createDatabase, type TestDatabase } from './test.database.js';
 import { startRedisServer, type TestServer } from './test.server.js';

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Module, type INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { pino, type Logger } from 'pino';
-import { connectRedis, redisConfig } from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
 import { StreamServer, type StreamServerOptions } from '../src/index.js';
 import { journalToken, ProbeController, type Journal } from './probe.controller.js';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { scopes } from '#contracts';
-import { makeAppPassword } from '#runtime';
+import { makeAppPassword } from '#identity';
 import { type AppProcess, AppStack, type Device, repository } from '#testing';
 import pg from 'pg';
 import { Balancer } from '../../system/testing/balancer.js';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appPasswordHash } from '#runtime';
+import { appPasswordHash } from '#identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from '../people/accounts.js';

@@ -10,7 +10,7 @@ import {
   scopes as knownScopes,
 } from '#contracts';
 import { CredentialEntity } from '#database';
-import { makeAppPassword } from '#runtime';
+import { makeAppPassword } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { labelOf } from '../people/label.rule.js';
 import { Refusal } from '../people/refusal.js';

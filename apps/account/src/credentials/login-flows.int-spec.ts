@@ -1,6 +1,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { beginLogin, checkCredential, revokeCredential } from '#contracts';
-import { appPasswordHash, connectRedis, createLog, redisConfig } from '#runtime';
+import { appPasswordHash } from '#identity';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog } from '#runtime';
 import { SharedStack } from '#testing';
 import { call, StreamClient } from '#transport';
 import pg from 'pg';

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type beginLogin, type ReplyOf, type RequestOf, scopes } from '#contracts';
 import { CredentialEntity, LoginEntity } from '#database';
-import { networkOf } from '#edge';
+import { networkOf } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { PEOPLE, type PeopleConfig } from '../people/people.config.js';
 import { Refusal } from '../people/refusal.js';

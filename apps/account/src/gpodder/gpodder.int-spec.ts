@@ -9,7 +9,9 @@ import {
   revokeCredential,
   saveDevices,
 } from '#contracts';
-import { connectRedis, createLog, makeAppPassword, redisConfig } from '#runtime';
+import { makeAppPassword } from '#identity';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog } from '#runtime';
 import { SharedStack } from '#testing';
 import { call, StreamClient } from '#transport';
 import pg from 'pg';

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
-import { type EdgeOptions, HeldBytes, httpAnswers, networkOf, RateLimits, send } from '#edge';
+import { type EdgeOptions, HeldBytes, httpAnswers, RateLimits, send } from '#http';
+import { networkOf } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { consoleHeaders } from '../console/console.files.js';

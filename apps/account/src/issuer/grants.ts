@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { OidcEntity } from '#database';
-import { type Log, RevocationWriter } from '#runtime';
+import { RevocationWriter } from '#identity';
+import type { Log } from '#runtime';
 import { Repository } from 'typeorm';
 import { LOG } from '../account.config.js';
 import { Clients } from './clients.js';

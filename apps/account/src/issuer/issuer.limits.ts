@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { networkOf, RateLimited } from '#edge';
-import { rateLimitMetrics } from '#runtime';
+import { rateLimitMetrics } from '#http';
+import { networkOf, RateLimited } from '#identity';
 import type { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';

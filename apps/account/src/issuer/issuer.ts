@@ -1,8 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { scopes as apiScopes } from '#contracts';
-import { RateLimited } from '#edge';
-import { type Log, tokenMetrics } from '#runtime';
+import { RateLimited } from '#identity';
+import type { Log } from '#runtime';
+import { tokenMetrics } from '../account.metrics.js';
 import type { FastifyRequest } from 'fastify';
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';

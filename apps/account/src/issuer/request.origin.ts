@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { networkOf } from '#edge';
+import { networkOf } from '#identity';
 
 /** Who sent the request that the issuer works on. It has no place for that in what it hands to its adapter. */
 export interface RequestOrigin {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { appPasswordHash } from '#runtime';
+import { appPasswordHash } from '#identity';
 import { repository } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';

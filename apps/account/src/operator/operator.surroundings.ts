@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AccountEntity, createDataSource, CredentialEntity, databaseConfig, LinkEntity } from '#database';
-import { connectRedis, createLog, loadConfig, redisConfig, RevocationWriter } from '#runtime';
+import { RevocationWriter } from '#identity';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog, loadConfig } from '#runtime';
 import { StreamClient } from '#transport';
 import { z } from 'zod';
 import { AppPasswords } from '../credentials/app-passwords.js';

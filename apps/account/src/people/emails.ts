@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database';
-import { networkOf } from '#edge';
+import { networkOf } from '#identity';
 import { IsNull, Not, type Repository } from 'typeorm';
 import { byName } from './accounts.js';
 import { Limits } from './limits.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { networkOf } from '#edge';
+import { networkOf } from '#identity';
 import type { Standing } from './passwords.js';
 import { Seal } from './seal.js';
 

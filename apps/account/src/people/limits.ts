@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { REDIS } from '../account.config.js';
-import { networkOf } from '#edge';
+import { networkOf } from '#identity';
 import { Refusal } from './refusal.js';
 
 const hour = 3_600;

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AccountEntity, LinkEntity, RecoveryCodeEntity, SessionEntity } from '#database';
-import { RevocationWriter } from '#runtime';
+import { RevocationWriter } from '#identity';
 import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';

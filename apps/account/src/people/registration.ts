@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { networkOf } from '#edge';
-import { userId } from '#runtime';
+import { networkOf, userId } from '#identity';
 import { DataSource } from 'typeorm';
 import { type Account, Accounts, checkName } from './accounts.js';
 import { Limits } from './limits.js';

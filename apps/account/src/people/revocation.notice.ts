@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type Log, type Revocation, RevocationWriter } from '#runtime';
+import { type Revocation, RevocationWriter } from '#identity';
+import type { Log } from '#runtime';
 import { LOG } from '../account.config.js';
 
 /**

@@ -1,4 +1,4 @@
-import { identityConfig } from '#runtime';
+import { identityConfig } from '#identity';
 import { z } from 'zod';
 
 /** Where people sign in by a provider of the operator's, in the place of passwords of ours. */

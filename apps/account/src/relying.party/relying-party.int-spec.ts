@@ -1,4 +1,4 @@
-import { userId } from '#runtime';
+import { userId } from '#identity';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { registeredApp } from '../../testing/app.client.js';
 import { IssuerWorld } from '../../testing/issuer.world.js';

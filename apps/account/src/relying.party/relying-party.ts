@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { issuerAliases, type Log, userId } from '#runtime';
+import { issuerAliases, userId } from '#identity';
+import type { Log } from '#runtime';
 import * as client from 'openid-client';
 import { z } from 'zod';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';

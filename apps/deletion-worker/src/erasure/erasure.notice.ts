@@ -1,5 +1,7 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
-import { type connectRedis, type Log, RevocationWriter } from '#runtime';
+import { RevocationWriter } from '#identity';
+import type { connectRedis } from '#redis';
+import type { Log } from '#runtime';
 
 /** Has every process that accepts credentials refuse a user at once; the services refuse them in any case. */
 export class ErasureNotice implements OnApplicationShutdown {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Cluster } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectRedis, createLog, redisConfig } from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog } from '#runtime';
 import { eventually, freshUser } from '#testing';
 import { type DatabaseWorld, openDatabase } from '../../../../libs/database/testing/database.world.js';
 import { RedisGroup } from '../../../../libs/transport/testing/redis.group.js';

@@ -1,6 +1,7 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { type ChangeEvent, eventHints, eventStream } from '#contracts';
-import { type connectRedis, type Log, warnOfDenial, warnOfEviction } from '#runtime';
+import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
+import type { Log } from '#runtime';
 import type { Batch } from './event.store.js';
 
 type Redis = ReturnType<typeof connectRedis>;

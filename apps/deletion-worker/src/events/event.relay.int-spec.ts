@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventHints, type EventKind, eventStream } from '#contracts';
-import { connectRedis, redisConfig } from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
 import { eventually, freshUser, startRedisServer, TcpProxy } from '#testing';
 import { type EventWorld, openEvents } from '../../testing/event.world.js';
 import { EventPublisher } from './event.publisher.js';

@@ -1,16 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { countdown, createDataSource, Database, databaseConfig } from '#database';
-import {
-  ConfigurationError,
-  identityConfig,
-  idOf,
-  loadConfig,
-  type NamedUser,
-  type ProgramIo,
-  UnknownUserLine,
-  usersIn,
-} from '#runtime';
+import { identityConfig, idOf, type NamedUser, UnknownUserLine, usersIn } from '#identity';
+import { ConfigurationError, loadConfig, type ProgramIo } from '#runtime';
 import { z } from 'zod';
 import { readErasure, recordErasure } from '../erasure/erasure.store.js';
 import { type EraseCommand, eraseUsage, readEraseCommand } from './erase.command.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deletionQueue } from '#contracts';
-import { connectRedis, redisConfig } from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
 import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { expect, inject, it } from 'vitest';
-import { connectRedis, redisConfig } from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
 import { eventually, TcpProxy } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
 import { log, openWorker } from '../../testing/worker.world.js';

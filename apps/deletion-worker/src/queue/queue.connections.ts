@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { type connectRedis, type Log, warnOfDenial, warnOfEviction } from '#runtime';
+import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
+import type { Log } from '#runtime';
 import type { Queue, QueueBaseOptions } from 'bullmq';
 
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;

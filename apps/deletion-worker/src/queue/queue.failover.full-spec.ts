@@ -3,7 +3,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Queue } from 'bullmq';
 import { describe, expect, it } from 'vitest';
-import { DatabaseModule } from '#runtime/service';
+import { DatabaseModule } from '#database';
 import { eventually } from '#testing';
 import { openDatabase } from '../../../../libs/database/testing/database.world.js';
 import { call } from '../../../../libs/transport/testing/handler.call.js';

@@ -1,7 +1,14 @@
 import { hash as digest } from 'node:crypto';
 import { Failure } from '#contracts';
-import type { AppPasswords } from '#edge';
-import { appPasswordHash, appPasswordPrefix, issuerAliases, type Log, type Revocations, userId } from '#runtime';
+import {
+  appPasswordHash,
+  appPasswordPrefix,
+  type AppPasswords,
+  issuerAliases,
+  type Revocations,
+  userId,
+} from '#identity';
+import type { Log } from '#runtime';
 import { decodeJwt, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import type { GatewayConfig } from '../gateway.config.js';
 import { FileKeys } from './file.keys.js';

@@ -1,5 +1,5 @@
 import { unavailable } from '#contracts';
-import type { RequestEnd } from '#edge';
+import type { RequestEnd } from '#http';
 import type { ServerResponse } from 'node:http';
 import type { Authenticator, Caller } from '../auth/authenticator.js';
 import { ChangeStream, type Ending, endings, type StreamPace } from './change.stream.js';

@@ -1,7 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Failure, listSubscriptions } from '#contracts';
-import { RequestEnd } from '#edge';
+import { RequestEnd } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuthenticationFailure } from '../auth/authenticator.js';
 import { OpenStream } from '../openapi.decorators.js';

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { RevocationWriter } from '#runtime';
+import { RevocationWriter } from '#identity';
 import { type Device, eventually, TcpProxy } from '#testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { StreamFixture } from '../../testing/stream.fixture.js';

@@ -1,5 +1,13 @@
-import { answerFor, type ErrorAnswer, type HeldBytes, httpAnswers, type RateLimits, send } from '#edge';
-import { authenticationFailureMetrics, type Log } from '#runtime';
+import {
+  answerFor,
+  authenticationFailureMetrics,
+  type ErrorAnswer,
+  type HeldBytes,
+  httpAnswers,
+  type RateLimits,
+  send,
+} from '#http';
+import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuthenticationFailure, type Authenticator } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';

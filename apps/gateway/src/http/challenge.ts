@@ -1,5 +1,5 @@
 import { scopes } from '#contracts';
-import { linkBase } from '#edge';
+import { linkBase } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { AuthenticationFailure } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';

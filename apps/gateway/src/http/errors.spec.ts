@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Failure, type FailureCode, failureCodes } from '#contracts';
-import { answerFor, errorBody, httpAnswers, RateLimited, send } from '#edge';
+import { answerFor, errorBody, httpAnswers, send } from '#http';
+import { RateLimited } from '#identity';
 import { createLog } from '#runtime';
 import Fastify from 'fastify';
 import { failureAnswers } from './errors.js';

@@ -1,4 +1,4 @@
-import { type EdgeOptions, type Patience } from '#edge';
+import type { EdgeOptions, Patience } from '#http';
 import type { Log } from '#runtime';
 import type { Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions, type Position } from '#contracts';
-import { linkBase } from '#edge';
+import { linkBase } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
 import { Services } from '../services.js';

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiTags } from '@nestjs/swagger';
 import { Failure, subscribedSchema } from '#contracts';
-import { xmlTypes } from '#edge';
+import { xmlTypes } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Operation, Repeatable } from '../openapi.decorators.js';
 import { OpmlExport } from './opml.export.js';

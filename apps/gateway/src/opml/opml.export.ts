@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { listFeeds, type ReplyOf, type RequestOf, textLimits } from '#contracts';
-import { largestCompressed } from '#edge';
+import { largestCompressed } from '#http';
 import { opmlEnd, opmlOutline, opmlStart } from '#opml';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';

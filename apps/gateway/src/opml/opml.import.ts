@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JsonText, type ReplyOf, subscribe, unavailable } from '#contracts';
-import { RequestEnd, tooLarge, UserLimiter } from '#edge';
+import { RequestEnd, tooLarge, UserLimiter } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';

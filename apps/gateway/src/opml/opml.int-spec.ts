@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { errorBody, httpAnswers } from '#edge';
+import { errorBody, httpAnswers } from '#http';
 import { type AppProcess, AppStack, type Device } from '#testing';
 import { documentOf, feed, feeds, OpmlClient, urlsOf } from '../../testing/opml.client.js';
 

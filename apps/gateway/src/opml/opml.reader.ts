@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { Failure, unavailable } from '#contracts';
-import { RequestEnd, UserLimiter } from '#edge';
+import { RequestEnd, UserLimiter } from '#http';
 
 /** Documents that wait for the thread at most: of real ones the last is read within a second. */
 const mostWaiting = 16;

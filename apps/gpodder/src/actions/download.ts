@@ -2,7 +2,7 @@ import { Readable, pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { Inject, Injectable } from '@nestjs/common';
 import { findFeeds, listActions, type ReplyOf, type RequestOf } from '#contracts';
-import { RequestEnd, UserLimiter, waitingPerUser } from '#edge';
+import { RequestEnd, UserLimiter, waitingPerUser } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { isDeviceId } from '../devices/device.rule.js';

@@ -1,7 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, mostActions, unavailable } from '#contracts';
-import { type Log, skippedEntryMetrics } from '#runtime';
+import type { Log } from '#runtime';
+import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
 import { KnownDevices } from '../devices/known.devices.js';

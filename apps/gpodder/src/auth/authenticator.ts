@@ -1,6 +1,5 @@
 import { Failure } from '#contracts';
-import type { AppPasswords, Credential } from '#edge';
-import { appPasswordHash } from '#runtime';
+import { appPasswordHash, type AppPasswords, type Credential } from '#identity';
 import type { FastifyRequest } from 'fastify';
 import type { FailedLogins } from './failed.logins.js';
 import { readSession, type SignedSession } from './session.cookie.js';

@@ -1,4 +1,4 @@
-import { networkOf, RateLimited } from '#edge';
+import { networkOf, RateLimited } from '#identity';
 
 /** Wrong credentials of one account from one network in {@link windowMs}; how many of them are counted. */
 const [most, mostCounted] = [60, 10_000];

@@ -2,11 +2,13 @@ import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import type { INestMicroservice } from '@nestjs/common';
 import { Failure } from '#contracts';
-import { connectRedis, createLog, redisConfig, Revocations } from '#runtime';
+import { Revocations } from '#identity';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog } from '#runtime';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { StreamClient } from '#transport';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type CredentialBook, startCredentialService } from '../../../../libs/edge/testing/credential.service.js';
+import { type CredentialBook, startCredentialService } from '../../../../libs/identity/testing/credential.service.js';
 import { Sessions } from './sessions.js';
 
 const log = createLog('test', 'silent');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { checkSession, endSession, unavailable } from '#contracts';
-import type { Credential } from '#edge';
-import { gpodderSessionMetrics, type Revocations } from '#runtime';
+import type { Credential, Revocations } from '#identity';
+import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import { call, type StreamClient } from '#transport';
 import type { SignedSession } from './session.cookie.js';
 

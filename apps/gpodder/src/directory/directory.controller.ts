@@ -1,6 +1,6 @@
 import { All, Controller, Get, Inject, Param, Req, Res } from '@nestjs/common';
 import { Failure } from '#contracts';
-import { linkBase } from '#edge';
+import { linkBase } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';

@@ -1,5 +1,15 @@
-import { dropBody, type ErrorAnswer, type HeldBytes, httpAnswers, linkBase, networkOf, type RateLimits } from '#edge';
-import { authenticationFailureMetrics, gpodderSessionMetrics, type Log } from '#runtime';
+import {
+  authenticationFailureMetrics,
+  dropBody,
+  type ErrorAnswer,
+  type HeldBytes,
+  httpAnswers,
+  linkBase,
+  type RateLimits,
+} from '#http';
+import { networkOf } from '#identity';
+import type { Log } from '#runtime';
+import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuthenticationFailure, type Authenticator, type Caller, isNamed } from '../auth/authenticator.js';
 import { makeSession, sessionCookie } from '../auth/session.cookie.js';

@@ -1,5 +1,5 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
-import { answerFor, type ErrorAnswer, type FailureAnswers, httpAnswers, send } from '#edge';
+import { answerFor, type ErrorAnswer, type FailureAnswers, httpAnswers, send } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 

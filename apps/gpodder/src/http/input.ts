@@ -1,5 +1,5 @@
 import { Failure } from '#contracts';
-import { httpAnswers, readJson, waitToParse } from '#edge';
+import { httpAnswers, readJson, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { Refused } from './errors.js';
 

@@ -1,4 +1,4 @@
-import type { EdgeOptions } from '#edge';
+import type { EdgeOptions } from '#http';
 import type { Log } from '#runtime';
 import type { GpodderConfig } from '../gpodder.config.js';
 import type { Admission } from './admission.js';

@@ -1,4 +1,4 @@
-import { redisConfig } from '#runtime';
+import { redisConfig } from '#redis';
 import { z } from 'zod';
 
 /** The configuration of `import`: how it reaches the services. */

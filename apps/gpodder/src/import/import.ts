@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mostActions } from '#contracts';
-import { connectRedis, createLog, loadConfig } from '#runtime';
+import { connectRedis } from '#redis';
+import { createLog, loadConfig } from '#runtime';
 import { StreamClient } from '#transport';
 import { AccountWriter } from './account.writer.js';
 import { importConfig } from './import.config.js';

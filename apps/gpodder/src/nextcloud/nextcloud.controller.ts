@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Controller, Delete, Get, Header, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import { beginLogin, revokeCredential } from '#contracts';
-import { linkBase, RateLimited } from '#edge';
+import { linkBase } from '#http';
+import { RateLimited } from '#identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import { By } from '../auth/request.caller.js';

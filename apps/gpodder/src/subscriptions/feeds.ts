@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { changeFeeds, listFeeds, type ReplyOf, type RequestOf, unavailable } from '#contracts';
-import { type Log, skippedEntryMetrics } from '#runtime';
+import type { Log } from '#runtime';
+import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import type { FastifyRequest } from 'fastify';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';

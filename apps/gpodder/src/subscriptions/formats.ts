@@ -1,5 +1,5 @@
 import { Failure } from '#contracts';
-import { httpAnswers } from '#edge';
+import { httpAnswers } from '#http';
 import { escaped, opmlEnd, opmlOutline, opmlStart, readOutlines, xmlDeclaration } from '#opml';
 import { Refused } from '../http/errors.js';
 

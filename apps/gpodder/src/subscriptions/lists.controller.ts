@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Put, Req, Res } from '@nestjs/common';
 import { Failure, listDevices } from '#contracts';
-import { waitToParse } from '#edge';
+import { waitToParse } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import { By } from '../auth/request.caller.js';

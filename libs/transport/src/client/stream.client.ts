@@ -4,7 +4,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { throwError, type Observable } from 'rxjs';
 import { defaultDeadlineMs, Failure, failureSchema, unavailable } from '#contracts';
-import { warnOfEviction } from '#runtime';
+import { warnOfEviction } from '#redis';
 import { decodeReplies, encodeRequest, longestBudgetMs, type Result } from '../wire/format.js';
 import { replyChannel, serviceOf } from '../wire/keys.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';

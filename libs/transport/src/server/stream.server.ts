@@ -3,7 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { lastValueFrom } from 'rxjs';
 import { Failure, type FailureData, type Rpc } from '#contracts';
-import { warnOfCutReplies, warnOfEviction } from '#runtime';
+import { warnOfCutReplies, warnOfEviction } from '#redis';
 import { encodeResult, type Entry } from '../wire/format.js';
 import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
 import { CallContext } from './call.context.js';

@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Condition, isAccessDenied, withTimeLimit } from '#runtime';
+import { isAccessDenied } from '#redis';
+import { Condition, withTimeLimit } from '#runtime';
 import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { RedisGroup } from '../../transport/testing/redis.group.js';
 import { ClockHints, clockChannel } from './clock.hints.js';
 import { ClockListener } from './clock.listener.js';
-import { createLog } from './log.js';
+import { createLog } from '#runtime';
 import { connectRedis, redisConfig } from './redis.connection.js';
 
 const log = createLog('test', 'silent');

@@ -5,7 +5,7 @@ import { eventually, startRedisServer, TcpProxy, type TestServer } from '#testin
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ClockHints, clockChannel } from './clock.hints.js';
 import { ClockListener, type ListenerPace } from './clock.listener.js';
-import { createLog } from './log.js';
+import { createLog } from '#runtime';
 import { connectRedis, redisConfig } from './redis.connection.js';
 
 const log = createLog('test', 'silent');

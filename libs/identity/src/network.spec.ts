@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { networkOf } from './rate.limits.js';
+import { networkOf } from './network.js';
 
 it.each([
   ['192.0.2.7', '192.0.2.7'],

@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { unavailable } from '#contracts';
 import type { Cluster, Redis } from 'ioredis';
 import { clockChannel } from './clock.hints.js';
-import { Condition } from './condition.js';
-import type { Log } from './log.js';
-import { withTimeLimit } from './time.limit.js';
+import { Condition, type Log, withTimeLimit } from '#runtime';
 
 /** What a listener is told. */
 export interface ClockEvents {

@@ -1,7 +1,7 @@
 import { guidSchema } from '#contracts';
 import { v5 as uuidv5 } from 'uuid';
 import { z } from 'zod';
-import { commaList } from './config.js';
+import { commaList } from '#runtime';
 
 /** What decides who is who. The same for every program that turns names into users. */
 export const identityConfig = z.object({

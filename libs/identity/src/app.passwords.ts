@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { checkCredential, type ReplyOf, unavailable } from '#contracts';
-import type { Revocations } from '#runtime';
 import { call, type StreamClient } from '#transport';
-import { networkOf, RateLimited } from './rate.limits.js';
+import { networkOf } from './network.js';
+import { RateLimited } from './rate.limited.js';
+import type { Revocations } from './revocations.js';
 
 /** Whose an app password is, and what it may do. */
 export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Condition } from './condition.js';
+import { Condition } from '#runtime';
 import { isAccessDenied } from './redis.connection.js';
 
 /**

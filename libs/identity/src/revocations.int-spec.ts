@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { eventually, startRedisServer, TcpProxy, type TestServer } from '#testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createLog } from './log.js';
-import { connectRedis, redisConfig } from './redis.connection.js';
+import { createLog } from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
 import { revocationStreams, Revocations, RevocationWriter } from './revocations.js';
 
 const log = createLog('test', 'silent');

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
-import { isIPv6 } from 'node:net';
-import { Condition, connectRedis, type Log, rateLimitMetrics, type RedisConfig } from '#runtime';
+import { networkOf, RateLimited } from '#identity';
+import { connectRedis, type RedisConfig } from '#redis';
+import { Condition, type Log } from '#runtime';
 import type { Cluster, Redis } from 'ioredis';
 import type { FastifyReply } from 'fastify';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { RateLimit } from './edge.config.js';
+import { rateLimitMetrics } from './http.metrics.js';
 
 /** Whose requests a limit counts. */
 type Policy = 'address' | 'user';
@@ -19,15 +21,6 @@ interface RateLimitConfig {
 const countLimitMs = 250;
 /** How long a start waits for Redis, in milliseconds. */
 const openLimitMs = 2_000;
-
-/** There were more requests than a limit allows. */
-export class RateLimited extends Error {
-  /** @param retryAfter seconds until there is room again. */
-  constructor(readonly retryAfter: number) {
-    super('too many requests');
-    this.name = 'RateLimited';
-  }
-}
 
 /**
  * Limits of requests for each address and each user, counted in Redis for all replicas together. Off unless
@@ -121,19 +114,4 @@ function addHeaders(reply: FastifyReply, policy: Policy, limit: RateLimiterRedis
 
 function seconds(result: RateLimiterRes): number {
   return Math.max(Math.ceil(result.msBeforeNext / 1_000), 1);
-}
-
-/**
- * The network that an address counts as for rate limits: an IPv4 address itself, also when written as IPv6; of IPv6 the
- * first 64 bits, as a household or a rented server owns all addresses below them.
- */
-export function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
-  const [head = '', tail] = address.split('%', 1)[0]?.split('::', 2) ?? [];
-  const groups = (part: string) => part.split(':').filter((group) => group !== '');
-  const [before, after] = [groups(head), groups(tail ?? '')];
-  const zeros = Array.from({ length: Math.max(8 - before.length - after.length, 0) }, () => '0');
-  const first = [...before, ...(tail === undefined ? [] : zeros), ...after].slice(0, 4);
-  return `${first.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }

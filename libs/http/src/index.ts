@@ -1,4 +1,3 @@
-export { AppPasswords, type AppPasswordBounds, type Credential } from './app.passwords.js';
 export { xmlTypes } from './bodies.js';
 export { createEdge, type EdgeOptions, largestCompressed, patience, type Patience } from './create.edge.js';
 export { edgeConfig, type EdgeConfig, rateLimit, type RateLimit } from './edge.config.js';
@@ -14,8 +13,9 @@ export {
 } from './errors.js';
 export { type Hold, HeldBytes } from './held.bytes.js';
 export { dropBody, readJson, tooLarge, waitToParse } from './json.body.js';
+export { authenticationFailureMetrics, rateLimitMetrics, watchHeldBytes } from './http.metrics.js';
 export { linkBase } from './link.base.js';
 export { listen } from './listen.js';
-export { networkOf, RateLimited, RateLimits } from './rate.limits.js';
+export { RateLimits } from './rate.limits.js';
 export { RequestEnd } from './request.end.js';
 export { type CallLimits, type LimitedCall, UserLimiter, waitingPerUser } from './user.limiter.js';

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Context, type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api';
-import { beginSpan, httpMetrics, type Log, traceOf } from '#runtime';
+import { httpMetrics } from './http.metrics.js';
+import { beginSpan, type Log, traceOf } from '#runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { RequestEnd } from './request.end.js';
 

@@ -1,6 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { Condition } from './condition.js';
-import type { Log } from './log.js';
+import { Condition, type Log } from '#runtime';
 
 /** The channel in Redis that carries where one user's clock is. Processes of yesterday use the same: never change it. */
 export function clockChannel(userId: string): string {

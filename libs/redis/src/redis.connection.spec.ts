@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError } from './config.js';
+import { ConfigurationError } from '#runtime';
 import { connectRedis, reconnectDelay, redisConfig } from './redis.connection.js';
 
 /** Connections that are never opened. */

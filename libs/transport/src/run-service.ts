@@ -1,18 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { type Availability, createDataSource, Database, databaseConfig } from '#database';
-import { StreamServer } from '#transport';
-import { z } from 'zod';
 import type { Service } from '#contracts';
-import { ClockHints } from './clock.hints.js';
-import { Condition } from './condition.js';
-import { type Log, nestLogger } from './log.js';
-import { handlerMetrics, watchHints, watchPool, watchReplica } from './metrics.js';
-import { type OpsRoutes, opsConfig } from './ops.server.js';
-import { connectRedis, redisConfig } from './redis.connection.js';
-import { traceHandlers, tracingConfig } from './tracing.js';
-import { commonConfig, runApp, type WaitFor } from './run-app.js';
+import { type Availability, createDataSource, Database, databaseConfig, DatabaseModule, watchPool } from '#database';
+import { ClockHints, connectRedis, redisConfig, watchHints } from '#redis';
+import {
+  commonConfig,
+  Condition,
+  type Log,
+  nestLogger,
+  opsConfig,
+  type OpsRoutes,
+  runApp,
+  tracingConfig,
+  type WaitFor,
+} from '#runtime';
+import { z } from 'zod';
+import { StreamServer } from './server/stream.server.js';
+import { handlerMetrics, watchReplica } from './transport.metrics.js';
+import { traceHandlers } from './transport.tracing.js';
 
 /** The configuration of a service: Postgres, Redis, and how much it takes on. */
 export const serviceConfig = z.object({
@@ -30,19 +36,6 @@ export const serviceConfig = z.object({
     .describe('Requests that one replica works on at the same time; the rest is left to other replicas.'),
 });
 export type ServiceConfig = z.output<typeof serviceConfig>;
-
-/** Provides the {@link Database} to the modules of a service. */
-@Module({})
-export class DatabaseModule {
-  static forRoot(database: Database): DynamicModule {
-    return {
-      module: DatabaseModule,
-      global: true,
-      providers: [{ provide: Database, useValue: database }],
-      exports: [Database],
-    };
-  }
-}
 
 /**
  * Runs a replica of a service as a process.

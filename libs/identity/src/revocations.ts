@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
-import { Condition } from './condition.js';
-import type { Log } from './log.js';
-import { connectRedis, type RedisConfig } from './redis.connection.js';
+import { Condition, type Log } from '#runtime';
+import { connectRedis, type RedisConfig } from '#redis';
 
 /**
  * What is revoked: a grant or a session (the `gid` of tokens), everything that a user was given until now, one app password

@@ -2,9 +2,9 @@ import { randomInt } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Failure, type FailureCode } from '#contracts';
+import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
-import { RateLimited } from './rate.limits.js';
 
 /** An error answer: a status, a text for people, and headers that help (docs/interface.md, "Errors"). */
 export interface ErrorAnswer {

@@ -2,7 +2,8 @@ import { Controller, Inject, type INestMicroservice, Module } from '@nestjs/comm
 import { NestFactory } from '@nestjs/core';
 import { Payload } from '@nestjs/microservices';
 import { checkCredential, checkSession, type ReplyOf, type RequestOf } from '#contracts';
-import { connectRedis, createLog, redisConfig } from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog } from '#runtime';
 import { Handle, StreamServer } from '#transport';
 import type { Credential } from '../src/app.passwords.js';
 

@@ -1,6 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { z } from 'zod';
-import { ConfigurationError } from './config.js';
+import { ConfigurationError } from '#runtime';
 
 /** `host:port` pairs, separated by commas; an IPv6 host stands in brackets. */
 const nodes = z

@@ -2,21 +2,16 @@ import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import type { INestMicroservice } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import {
-  appPasswordHash,
-  connectRedis,
-  createLog,
-  makeAppPassword,
-  redisConfig,
-  Revocations,
-  RevocationWriter,
-} from '#runtime';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog } from '#runtime';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { StreamClient } from '#transport';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type CredentialBook, startCredentialService } from '../testing/credential.service.js';
+import { appPasswordHash, makeAppPassword } from './app-password.js';
 import { type AppPasswordBounds, AppPasswords, type Credential } from './app.passwords.js';
-import { RateLimited } from './rate.limits.js';
+import { RateLimited } from './rate.limited.js';
+import { Revocations, RevocationWriter } from './revocations.js';
 
 const log = createLog('test', 'silent');
 const bounds: AppPasswordBounds = {

@@ -1,0 +1,22 @@
+import { countBy, gauge, oneCounter } from '#runtime';
+
+/** People who sign in, and passwords that wait for a processor. */
+export function watchSignIns(read: () => { outcomes: Readonly<Record<string, number>>; waiting: number }): void {
+  countBy(
+    'podcast_sync_sign_ins_total',
+    'Sign-ins of people by outcome: `signed_in`, `needs_code`, `refused`, `limited`, `busy`.',
+    'outcome',
+    () => read().outcomes,
+  );
+  gauge('podcast_sync_password_hashes_waiting', 'Passwords that wait to be hashed.', () => read().waiting);
+}
+
+/** Requests for tokens, by the kind of grant (RFC 6749) and what came of it: `issued`, or the standard's error. */
+export function tokenMetrics(): (grantType: string, outcome: string) => void {
+  const requests = oneCounter(
+    'podcast_sync_token_requests_total',
+    'Requests of apps for tokens, by kind of grant and outcome: `issued`, or the error of OAuth.',
+    ['grant_type', 'outcome'],
+  );
+  return (grant_type, outcome) => requests.inc({ grant_type, outcome });
+}

@@ -1,0 +1,16 @@
+import { Gauge, register } from 'prom-client';
+
+/** The connections to Postgres of this process. */
+export function watchPool(read: () => { total: number; idle: number; waiting: number }): void {
+  register.registerMetric(
+    new Gauge({
+      registers: [],
+      name: 'podcast_sync_postgres_connections',
+      help: 'Connections to Postgres by state; `waiting` are statements that wait for one.',
+      labelNames: ['state'],
+      collect() {
+        for (const [state, count] of Object.entries(read())) this.set({ state }, count);
+      },
+    }),
+  );
+}

@@ -1,0 +1,38 @@
+import { gauge, oneCounter, secondsBuckets } from '#runtime';
+import { Counter, Histogram } from 'prom-client';
+
+/** HTTP requests by route pattern, so that no guid or id becomes a label. */
+export function httpMetrics(): (route: string, method: string, status: number, seconds: number) => void {
+  const durations = new Histogram({
+    name: 'podcast_sync_http_request_duration_seconds',
+    help: 'HTTP requests by method, route and status, from the first byte to the answer.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: secondsBuckets,
+  });
+  return (route, method, status, seconds) => durations.observe({ method, route, status }, seconds);
+}
+
+/** Credentials that the gateway did not accept, by reason. */
+export function authenticationFailureMetrics(): (reason: string) => void {
+  const refused = new Counter({
+    name: 'podcast_sync_refused_credentials_total',
+    help: 'Credentials that were missing or not accepted, by reason.',
+    labelNames: ['reason'],
+  });
+  return (reason) => refused.inc({ reason });
+}
+
+/** Requests that rate limits refused, or let through unchecked; the same counter for all limits of a process. */
+export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
+  const outcomes = oneCounter(
+    'podcast_sync_rate_limit_total',
+    'Requests over a rate limit (`limited`), or let through as Redis was away (`unchecked`), by policy.',
+    ['policy', 'outcome'],
+  );
+  return (policy, outcome) => outcomes.inc({ policy, outcome });
+}
+
+/** The bytes that a gateway holds for requests; beyond a limit it refuses more. */
+export function watchHeldBytes(read: () => number): void {
+  gauge('podcast_sync_held_bytes', 'Bytes of bodies that wait and of answers that leave (`MAX_HELD_BYTES`).', read);
+}

@@ -1,0 +1,54 @@
+import { counter, gauge, secondsBuckets } from '#runtime';
+import { Gauge, Histogram, register } from 'prom-client';
+import type { ClientCounters } from './client/stream.client.js';
+import type { ReplicaCounters } from './server/replica.options.js';
+
+/** Handled requests of a service by contract and outcome: `ok` or the failure's code. */
+export function handlerMetrics(): (contract: string, outcome: string, ms: number) => void {
+  const durations = new Histogram({
+    name: 'podcast_sync_rpc_handler_duration_seconds',
+    help: 'Requests handled by a service, by contract and outcome.',
+    labelNames: ['contract', 'outcome'],
+    buckets: secondsBuckets,
+  });
+  return (contract, outcome, ms) => durations.observe({ contract, outcome }, ms / 1_000);
+}
+
+/** What a service's replica counts. */
+export function watchReplica(read: () => ReplicaCounters | undefined): void {
+  gauge('podcast_sync_transport_handlers_in_flight', 'Requests that this replica works on.', () => read()?.inFlight);
+  counter('podcast_sync_transport_handled_total', 'Requests that this replica answered.', () => read()?.handled);
+  counter(
+    'podcast_sync_transport_expired_total',
+    'Requests dropped unrun, past their deadline.',
+    () => read()?.expired,
+  );
+  counter(
+    'podcast_sync_transport_takeovers_total',
+    'Requests taken over from another replica.',
+    () => read()?.takeovers,
+  );
+  counter('podcast_sync_transport_dead_letters_total', 'Requests given up as dead letters.', () => read()?.deadLetters);
+  counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read()?.reconnects);
+}
+
+/** What a gateway's client of the services counts. */
+export function watchClient(read: () => ClientCounters): void {
+  gauge('podcast_sync_transport_calls_in_flight', 'Calls that wait for an answer.', () => read().inFlight);
+  counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);
+  counter('podcast_sync_transport_refused_total', 'Calls refused at once, as unavailable.', () => read().refused);
+  counter('podcast_sync_transport_timeouts_total', 'Calls that ended by their deadline.', () => read().timedOut);
+  counter('podcast_sync_transport_late_replies_total', 'Replies that nobody waited for.', () => read().late);
+  counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read().reconnects);
+  register.registerMetric(
+    new Gauge({
+      registers: [],
+      name: 'podcast_sync_transport_backlog_age_seconds',
+      help: 'How long the oldest unread request of a service waits.',
+      labelNames: ['service'],
+      collect() {
+        for (const [service, ms] of Object.entries(read().backlogMs)) this.set({ service }, ms / 1_000);
+      },
+    }),
+  );
+}
