@@ -1,5 +1,7 @@
 export * from './app-password.js';
 export { AppPasswords, type AppPasswordBounds, type Credential } from './app.passwords.js';
+export { CredentialCache } from './credential.cache.js';
+export { FailureCounter } from './failure.counter.js';
 export * from './identity.metrics.js';
 export * from './named.users.js';
 export * from './network.js';

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { networkOf } from '#identity';
+import { LRUCache } from 'lru-cache';
 import type { Standing } from './passwords.js';
 import { Seal } from './seal.js';
 
 const purpose = 'known browser';
-
-/** The most networks that are remembered, and for how long, in milliseconds. */
-const mostNetworks = 10_000;
-const rememberedMs = 7 * 24 * 3_600_000;
 
 /**
  * Who signed in lately from where. A browser keeps a sealed cookie that says as whom it once signed in ("device cookie",
@@ -16,8 +13,8 @@ const rememberedMs = 7 * 24 * 3_600_000;
  */
 @Injectable()
 export class KnownBrowsers {
-  /** When somebody last signed in from a network, the latest last. */
-  private readonly networks = new Map<string, number>();
+  /** Networks from which somebody signed in during the last week. */
+  private readonly networks = new LRUCache<string, true>({ max: 10_000, ttl: 7 * 24 * 3_600_000 });
 
   constructor(private readonly sealing: Seal) {}
 
@@ -35,19 +32,11 @@ export class KnownBrowsers {
 
   /** Remembers that somebody signed in from there. */
   remember(address: string): void {
-    const network = networkOf(address);
-    this.networks.delete(network);
-    this.networks.set(network, performance.now());
-    if (this.networks.size <= mostNetworks) return;
-    for (const oldest of this.networks.keys()) {
-      this.networks.delete(oldest);
-      return;
-    }
+    this.networks.set(networkOf(address), true);
   }
 
   standing(address: string, device: string | undefined): Standing {
     if (device !== undefined) return 'known';
-    const at = this.networks.get(networkOf(address));
-    return at !== undefined && performance.now() - at < rememberedMs ? 'near' : 'stranger';
+    return this.networks.has(networkOf(address)) ? 'near' : 'stranger';
   }
 }

@@ -4,6 +4,7 @@ import {
   appPasswordHash,
   appPasswordPrefix,
   type AppPasswords,
+  CredentialCache,
   issuerAliases,
   type Revocations,
   userId,
@@ -82,22 +83,27 @@ interface Holder extends Caller {
 const algorithms = ['EdDSA', 'ES256', 'RS256'];
 /** Tolerated difference between the provider's clock and ours, in seconds. */
 const clockToleranceSeconds = 30;
-/** Verified tokens that are remembered at most. */
+/** Verified tokens that are cached at most. */
 const cacheSize = 10_000;
 
 /**
  * Checks bearer tokens (docs/interface.md, "Credential").
  * - A token is checked with the keys of the issuer that it names, and with no others.
- * - A verified token is remembered by its hash, never beyond its `exp` and never beyond a change of its issuer's keys,
- *   so a polling client costs one verification an hour and not one a request. Requests that come together share one.
+ * - A verified token is cached by its hash, while a new verification would accept it and its issuer's keys stay the same, so a
+ *   polling client costs one verification an hour and not one a request. Requests that come together share one.
  * - One that was revoked is refused at its next request.
  */
 export class Authenticator {
   private readonly issuers: ReadonlyMap<string, IssuerKeys>;
   private readonly aliases: ReadonlyMap<string, string>;
-  private readonly verified = new Map<string, Verified>();
-  /** Verifications that are under way, by the hash of their token. */
-  private readonly verifying = new Map<string, Promise<Verified>>();
+  private readonly verified = new CredentialCache<Verified, string>({
+    max: cacheSize,
+    ttl: Infinity,
+    ask: (_hash, token) => this.verify(token),
+    // As long as a token that is verified anew is accepted.
+    expiresAt: ({ expires }) => expires + clockToleranceSeconds * 1_000,
+    isRevoked: ({ keys, version }) => version !== keys.version(),
+  });
 
   /** @throws ConfigurationError when a key set in a file can't be used. */
   constructor(
@@ -161,25 +167,10 @@ export class Authenticator {
   }
 
   private async callerOf(token: string): Promise<Caller> {
-    const hash = digest('sha256', token, 'base64');
-    const known = this.verified.get(hash);
-    const holds = known && known.expires > Date.now() && known.version === known.keys.version();
-    const caller = holds ? known : await this.verifyOnce(hash, token);
+    const caller = await this.verified.find(digest('sha256', token, 'base64'), token);
+    if (!caller) throw new AuthenticationFailure('expired');
     if (this.credentials.revocations?.refuses(caller)) throw new AuthenticationFailure('revoked');
-    // Inserted anew, so that the least recently used one is the first to be dropped.
-    this.verified.delete(hash);
-    this.verified.set(hash, caller);
-    for (const oldest of this.verified.keys()) {
-      if (this.verified.size <= cacheSize) break;
-      this.verified.delete(oldest);
-    }
     return caller;
-  }
-
-  private verifyOnce(hash: string, token: string): Promise<Verified> {
-    const begun = this.verifying.get(hash) ?? this.verify(token).finally(() => this.verifying.delete(hash));
-    this.verifying.set(hash, begun);
-    return begun;
   }
 
   private async verify(token: string): Promise<Verified> {

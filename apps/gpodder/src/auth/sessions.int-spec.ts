@@ -61,18 +61,4 @@ describe('the sessions of one app password', () => {
     expect(await Promise.all([...four, ...other])).not.toContain(undefined);
     expect(await sessions.check(own[4]!)).toBeDefined();
   });
-
-  it('are remembered, 50 of them: the least recently used goes', async () => {
-    const [own, other] = [signed(51), signed(1)[0]!];
-    await sessions.check(other);
-    for (const session of own.slice(0, 50)) await sessions.check(session);
-    await sessions.check(own[0]!);
-    await sessions.check(own[50]!);
-    expect(sessions.remembered).toEqual({ sessions: 51, credentials: 2 });
-    book.asked.length = 0;
-    for (const session of [own[0]!, own[50]!, other]) await sessions.check(session);
-    expect(book.asked).toEqual([]);
-    await sessions.check(own[1]!);
-    expect(book.asked).toEqual([own[1]!.sessionId]);
-  });
 });

@@ -2,14 +2,13 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Failure, saveDevices } from '#contracts';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { callerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 import { Services } from '../services.js';
 
-/** How long a device need not be told of again, in milliseconds: its use is noted once a day. */
-const knownMs = 3_600_000;
-/** Devices that are remembered; of one message. */
-const [mostKnown, mostSaved] = [50_000, 100];
+/** Devices of one message at most. */
+const mostSaved = 100;
 
 /**
  * Makes devices known at their first use: clients come over from other servers with ids that were never described here.
@@ -17,8 +16,8 @@ const [mostKnown, mostSaved] = [50_000, 100];
  */
 @Injectable()
 export class KnownDevices {
-  /** The oldest first, with the time until which they are known. */
-  private readonly known = new Map<string, number>();
+  /** Devices that need not be told of again for an hour: their use is noted once a day. */
+  private readonly saved = new LRUCache<string, true>({ max: 20_000, ttl: 3_600_000 });
 
   constructor(
     private readonly services: Services,
@@ -32,24 +31,14 @@ export class KnownDevices {
   async use(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
     const { userId, scopes } = callerOf(request);
     if (!scopes.includes('write:subscriptions')) return;
-    const now = performance.now();
-    const fresh = [...new Set(ids)].filter((id) => (this.known.get(keyOf(userId, id)) ?? 0) <= now).slice(0, mostSaved);
+    const fresh = [...new Set(ids)].filter((id) => !this.saved.has(keyOf(userId, id))).slice(0, mostSaved);
     if (fresh.length === 0) return;
     try {
       await this.services.call(saveDevices, request, { userId, devices: fresh.map((id) => ({ id })) });
-      for (const id of fresh) this.remember(keyOf(userId, id), now + knownMs);
+      for (const id of fresh) this.saved.set(keyOf(userId, id), true);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       this.log.debug({ err: error, requestId: request.id }, 'devices were not made known');
-    }
-  }
-
-  private remember(key: string, until: number): void {
-    this.known.delete(key);
-    this.known.set(key, until);
-    for (const oldest of this.known.keys()) {
-      if (this.known.size <= mostKnown) return;
-      this.known.delete(oldest);
     }
   }
 }
