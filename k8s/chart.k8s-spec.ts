@@ -255,7 +255,7 @@ describe('what follows from a value', () => {
   it('a change of what the Job runs makes a Job of another name, and what it does not run leaves it as it is', () => {
     const [same] = jobOf();
     expect(jobOf(['apps.episode.replicas.max=30'])).toEqual([same]);
-    const others = [['image.tag="0.2.0"'], ['env.LOG_LEVEL="debug"'], ['migrate.env.MIGRATE_PARTITIONS="4"']].flatMap(
+    const others = [['image.tag="0.2.0"'], ['env.LOG_LEVEL="debug"'], ['migrate.env.MIGRATE_GROUPS="off"']].flatMap(
       jobOf,
     );
     expect(new Set([same, ...others]).size).toBe(4);

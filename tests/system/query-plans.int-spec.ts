@@ -31,9 +31,6 @@ const size = process.env.TEST_FULL ? 1_000_000 : 50_000;
 const large = size / 10;
 const usual = Math.min(2_000, size / 50);
 
-/** In partitions, tables are so small that Postgres may rightly read some from end to end, and their indexes have other names. */
-const partitioned = Number(process.env.TEST_PARTITIONS ?? 0) > 0;
-
 const ascending = randomUUID();
 const descending = randomUUID();
 
@@ -122,7 +119,7 @@ async function expectPlans(
 /** $2 since, $3 rows, $4 boundary, $5 rows to skip, $6 total. */
 const page = (id: string, boundary: number, total: number | null) => [id, '-infinity', 51, boundary, 0, total];
 
-describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode states`, () => {
+describe(`query plans on plain tables with ${size} episode states`, () => {
   it('a page reached by a link reads its rows through the primary key, wherever in the list it is', async () => {
     // Each row is a page of the table and one look-up of its subscription.
     const most = { uses: ['states_pkey', 'episodes_pkey'], buffers: 51 * 12 };
@@ -181,7 +178,7 @@ describe.skipIf(partitioned)(`query plans on plain tables with ${size} episode s
   });
 });
 
-describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size} episode states`, () => {
+describe(`query plans on plain tables of writes with ${size} episode states`, () => {
   it('an upload finds what it could mean by look-ups, each entry by every identifier', async () => {
     await expectPlans(episodes.loadKnown, known(stored.map(entry)), {
       uses: ['episodes_pkey', 'episodes_guid', 'states_pkey', 'sync_ids_pkey'],
@@ -346,7 +343,7 @@ describe.skipIf(partitioned)(`query plans on plain tables of writes with ${size}
   });
 });
 
-it.skipIf(partitioned)('a foreign key finds the names of a subscription that goes by look-ups', async () => {
+it('a foreign key finds the names of a subscription that goes by look-ups', async () => {
   for (const table of ['guids', 'feed_urls']) {
     // What Postgres asks for each row that is removed, without the lock of what it finds.
     const text = `SELECT 1 FROM ONLY subscription.${table} x WHERE $1 = x.user_id AND $2 = x.subscription_id`;
@@ -355,7 +352,7 @@ it.skipIf(partitioned)('a foreign key finds the names of a subscription that goe
   }
 });
 
-it.skipIf(partitioned)('a relay finds the erasures that are due by look-ups, however many have ended', async () => {
+it('a relay finds the erasures that are due by look-ups, however many have ended', async () => {
   await client.query(`
     INSERT INTO deletion.erasures (user_id, status, requested, finished, sent_at)
     SELECT gen_random_uuid(), 'SUCCESS', now(), now(), now() FROM generate_series(1, 5000);
@@ -370,7 +367,7 @@ it.skipIf(partitioned)('a relay finds the erasures that are due by look-ups, how
 /** Those with episodes, of which there are many here: $2 where a step begins, $3 rows. */
 const erasing = phases.filter(({ statement }) => statement.name.includes('episode.'));
 
-describe.skipIf(partitioned)(`query plans on plain tables of erasures with ${size} episode states`, () => {
+describe(`query plans on plain tables of erasures with ${size} episode states`, () => {
   it.each(erasing)('$statement.name reads what it removes, wherever it begins', async ({ statement, first }) => {
     const table = statement.name.replace('deletion.erase.', '');
     const index = `${table.replace('episode.', '')}_pkey`;
@@ -385,7 +382,7 @@ describe.skipIf(partitioned)(`query plans on plain tables of erasures with ${siz
   });
 });
 
-describe.skipIf(partitioned)(`query plans on plain tables of lists with since, ${size} episode states`, () => {
+describe(`query plans on plain tables of lists with since, ${size} episode states`, () => {
   /** Each user and share of matches, and the id of the first page's last row. */
   async function sinces() {
     const found = [];
@@ -435,7 +432,7 @@ describe.skipIf(partitioned)(`query plans on plain tables of lists with since, $
   });
 });
 
-describe.skipIf(partitioned)(`query plans on plain tables of actions with ${size} episode states`, () => {
+describe(`query plans on plain tables of actions with ${size} episode states`, () => {
   const podcast = (row: Record<string, unknown>) =>
     `https://podcast.example/${Number(row['subscription_id']) - user.subscriptionId + 1}`;
   const actedFeeds = () =>
@@ -514,36 +511,33 @@ describe.skipIf(partitioned)(`query plans on plain tables of actions with ${size
 });
 
 // The last one: it changes what is stored.
-describe.skipIf(partitioned)(
-  `query plans on plain tables of episodes that are hardly described, ${size} states`,
-  () => {
-    it('an upload looks for nothing that its entries do not know, however many episodes do not know it either', async () => {
-      await client.query(
-        `UPDATE episode.episodes SET title = '', enclosure_url = '', episode_url = '', publish_date = 'epoch' WHERE user_id = $1`,
-        [ascending],
-      );
-      await client.query('VACUUM ANALYZE episode.episodes');
-      const entries = stored.map(entry);
-      const named = entries.map(({ entry: place, podcastGuid, episodeGuid }) => ({
-        entry: place,
-        podcastGuid,
-        episodeGuid,
-      }));
-      await expectPlans(episodes.load, sent(named), { uses: ['episodes_guid', 'episodes_pkey'], buffers: 30 * 40 });
-      const bringing = entries.map(({ entry: place, podcastGuid, syncId, enclosureUrl }) => ({
-        entry: place,
-        podcastGuid,
-        syncId,
-        enclosureUrl,
-      }));
-      const uses = ['episodes_pkey', 'episodes_enclosure'];
-      await expectPlans(episodes.load, sent(bringing), { uses, buffers: 30 * 60 });
-    });
-  },
-);
+describe(`query plans on plain tables of episodes that are hardly described, ${size} states`, () => {
+  it('an upload looks for nothing that its entries do not know, however many episodes do not know it either', async () => {
+    await client.query(
+      `UPDATE episode.episodes SET title = '', enclosure_url = '', episode_url = '', publish_date = 'epoch' WHERE user_id = $1`,
+      [ascending],
+    );
+    await client.query('VACUUM ANALYZE episode.episodes');
+    const entries = stored.map(entry);
+    const named = entries.map(({ entry: place, podcastGuid, episodeGuid }) => ({
+      entry: place,
+      podcastGuid,
+      episodeGuid,
+    }));
+    await expectPlans(episodes.load, sent(named), { uses: ['episodes_guid', 'episodes_pkey'], buffers: 30 * 40 });
+    const bringing = entries.map(({ entry: place, podcastGuid, syncId, enclosureUrl }) => ({
+      entry: place,
+      podcastGuid,
+      syncId,
+      enclosureUrl,
+    }));
+    const uses = ['episodes_pkey', 'episodes_enclosure'];
+    await expectPlans(episodes.load, sent(bringing), { uses, buffers: 30 * 60 });
+  });
+});
 
 // Of few rows, one index may do for two.
-it.each(process.env.TEST_FULL && !partitioned ? ['these statements use'] : [])(
+it.each(process.env.TEST_FULL ? ['these statements use'] : [])(
   'every index that keeps nothing unique is one that %s',
   async () => {
     const { rows } = await client.query<{ name: string }>(

@@ -109,7 +109,7 @@ export class ErasedUser {
 
 const tables = `
   SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`;
+  WHERE c.relkind = 'r' AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`;
 
 /** All rows of all tables of a database in which one of some words stands, by table; tables without any are left out. */
 export async function tracesOf(

@@ -23,7 +23,6 @@ describe('the configuration of migrate', () => {
     const wrong = {
       DATABASE_URL: 'mysql://owner@host/x',
       MIGRATE_GROUPS: 'maybe',
-      MIGRATE_PARTITIONS: '2.5',
       LOG_LEVEL: 'loud',
       SUBSCRIPTION_DATABASE_URL: 'nowhere',
       EPISODE_DATABASE_URL: 'http://host',

@@ -15,16 +15,6 @@ export const migrateConfig = z.object({
     .enum(['on', 'off'])
     .default('on')
     .describe('Make the group roles where they are missing; `off` where an operator made them.'),
-  MIGRATE_PARTITIONS: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(128)
-    .optional()
-    .describe(
-      'Hash partitions by user of each table with rows of users; 0 for plain tables. A database keeps what it was ' +
-        'made with, and another number here is an error. Not set: as the database is, plain in a new one.',
-    ),
   SUBSCRIPTION_DATABASE_URL: login('the subscription service'),
   EPISODE_DATABASE_URL: login('the episode service'),
   DELETION_DATABASE_URL: login('the deletion worker'),

@@ -77,24 +77,6 @@ describe('migrate', () => {
     expect(await query(url, 'SELECT chapter FROM episode.episodes')).toEqual([]);
   });
 
-  it('splits the tables of an empty database as it is told, and says so when they were made otherwise', async () => {
-    const partitions = () =>
-      query(url, "SELECT count(*)::int FROM pg_inherits WHERE inhparent = 'episode.episodes'::regclass");
-    await run({ MIGRATE_PARTITIONS: '3' });
-    await expect(run({ MIGRATE_PARTITIONS: '4' })).rejects.toThrow(/MIGRATE_PARTITIONS is 4, but .* made with 3/);
-    await expect(run({ MIGRATE_PARTITIONS: '0' })).rejects.toThrow('set it to 3 or leave it out');
-    await run({ MIGRATE_PARTITIONS: '3' });
-    await run();
-    expect(await partitions()).toEqual([{ count: 3 }]);
-  });
-
-  it('makes plain tables where it is told nothing, and leaves them so', async () => {
-    await run();
-    await expect(run({ MIGRATE_PARTITIONS: '4' })).rejects.toThrow(/MIGRATE_PARTITIONS is 4, but .* made with 0/);
-    await run({ MIGRATE_PARTITIONS: '0' });
-    expect(await query(url, 'SELECT * FROM pg_inherits')).toEqual([]);
-  });
-
   it('as a process exits with 0 once the database is ready', async () => {
     expect(await startProgram('migrate', [], { DATABASE_URL: url })).toMatchObject({ code: 0 });
     expect(await query(url, 'SELECT * FROM sync.user_clock')).toEqual([]);

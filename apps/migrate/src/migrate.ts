@@ -1,6 +1,6 @@
-import { applyMigrations, createDataSource, drift, ensureGroups, ensureLogin, groups, partitionsOf } from '#database';
+import { applyMigrations, createDataSource, drift, ensureGroups, ensureLogin, groups } from '#database';
 import type { Log } from '#runtime';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import type { z } from 'zod';
 import type { migrateConfig } from './migrate.config.js';
 
@@ -12,8 +12,7 @@ const advisoryLock = 5_067_220_841;
  * and several may run at once. A schema that a later release has brought further stays as it is, so that one can go
  * back to an earlier one.
  *
- * @throws Error when the database began with another number of partitions than it is to have; when the schema then
- *   differs from the entities, unless it is a later release's.
+ * @throws Error when the schema then differs from the entities, unless it is a later release's.
  */
 export async function migrate(config: z.output<typeof migrateConfig>, log: Log): Promise<void> {
   const dataSource = createDataSource({
@@ -28,8 +27,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
     await lock.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
     if (config.MIGRATE_GROUPS === 'on') await ensureGroups(lock);
     await lock.query('CREATE SCHEMA IF NOT EXISTS sync');
-    const partitions = await agreedPartitions(lock, config.MIGRATE_PARTITIONS);
-    for (const migration of await applyMigrations(lock, partitions)) log.info({ migration }, 'migrated');
+    for (const migration of await applyMigrations(lock)) log.info({ migration }, 'migrated');
     const logins = {
       [groups.subscription]: config.SUBSCRIPTION_DATABASE_URL,
       [groups.episode]: config.EPISODE_DATABASE_URL,
@@ -46,18 +44,6 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
     await lock.release();
     await dataSource.destroy();
   }
-}
-
-/** How many partitions the tables have, or are to begin with. A table that has rows can't be split otherwise. */
-async function agreedPartitions(runner: QueryRunner, wanted: number | undefined): Promise<number> {
-  const found = await partitionsOf(runner);
-  if (found !== undefined && wanted !== undefined && found !== wanted)
-    throw new Error(
-      `MIGRATE_PARTITIONS is ${wanted}, but the tables of this database were made with ${found} (0: plain tables). ` +
-        `That stays: set it to ${found} or leave it out. For ${wanted} partitions, migrate an empty database with it ` +
-        'and copy the rows there (docs/operations.md, "Partitions by user").',
-    );
-  return found ?? wanted ?? 0;
 }
 
 /** The migrations that are applied and that this build does not know. */

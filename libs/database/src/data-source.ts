@@ -14,7 +14,7 @@ export interface DatabaseOptions {
    * sets its own from its deadline.
    */
   statementTimeoutMs?: number;
-  /** Behind a pooler in transaction mode, which refuses settings of a connection: the login's time-out holds then. */
+  /** Behind a pooler in transaction mode, which refuses settings of a connection: those of the login hold then. */
   pooled?: boolean;
 }
 
@@ -76,7 +76,8 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     extra: {
       types,
       pipeline: true,
-      ...(!pooled && { statement_timeout: statementTimeoutMs }),
+      // A prepared statement is planned once for any values, and not five times for its first ones.
+      ...(!pooled && { statement_timeout: statementTimeoutMs, options: '-c plan_cache_mode=force_generic_plan' }),
       query_timeout: queryTimeoutMs,
       idleTimeoutMillis: idleMs,
       keepAlive: true,

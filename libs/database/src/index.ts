@@ -33,6 +33,5 @@ export {
   tellUploader,
   toldInSession,
 } from './positions.js';
-export { partitionsOf } from './partitions.js';
 export { RequestSweep, sweepRequests } from './request.sweep.js';
 export { applyMigrations, drift } from './schema.js';

@@ -20,17 +20,15 @@ export function roleUrls(ownerUrl: string): RoleUrls {
 }
 
 /**
- * Brings a database to the current schema, and its roles into being, by running the built app that does so. With
- * `TEST_PARTITIONS` its tables are partitioned.
+ * Brings a database to the current schema, and its roles into being, by running the built app that does so.
  */
 export async function migrate(ownerUrl: string): Promise<void> {
   const app = fileURLToPath(new URL('../../../dist/programs/migrate.js', import.meta.url));
   if (!existsSync(app)) throw new Error('The tests run the built apps: "npm run build" first.');
   const urls = roleUrls(ownerUrl);
-  const { PATH, TEST_PARTITIONS } = process.env;
   await promisify(execFile)(process.execPath, [app], {
     env: {
-      PATH,
+      PATH: process.env.PATH,
       LOG_LEVEL: 'warn',
       DATABASE_URL: ownerUrl,
       SUBSCRIPTION_DATABASE_URL: urls.subscription,
@@ -38,7 +36,6 @@ export async function migrate(ownerUrl: string): Promise<void> {
       DELETION_DATABASE_URL: urls.deletion,
       DUMP_DATABASE_URL: urls.dump,
       ACCOUNT_DATABASE_URL: urls.account,
-      ...(TEST_PARTITIONS && { MIGRATE_PARTITIONS: TEST_PARTITIONS }),
     },
   }).catch((error: { stdout?: string; stderr?: string }) => {
     throw new Error(`The migrations failed.\n${error.stdout}${error.stderr}`, { cause: error });

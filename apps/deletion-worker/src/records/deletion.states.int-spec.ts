@@ -146,8 +146,7 @@ describe('the table of deletions', () => {
 
   it('has at most one PENDING record for a subscription, and any number that have ended', async () => {
     const first = await begin();
-    // Its part in a partition has a name that Postgres made.
-    await expect(begin()).rejects.toThrow(/"deletions_(one_pending|\d+_user_id_subscription_id_idx)"/);
+    await expect(begin()).rejects.toThrow(/"deletions_one_pending"/);
     await begin(2);
     await end(first, 'FAILURE');
     await end(await begin(), 'FAILURE');

@@ -1,11 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { refusedUser } from '../fault.rule.js';
-import { partitioning } from '../partitions.js';
 
 /** The schema every writer uses: the users' clocks, and the markers and answers of their latest writes. */
 export class CreateSync1763715600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    const byUser = await partitioning(runner);
     await runner.query(`
       CREATE SCHEMA IF NOT EXISTS sync;
       GRANT USAGE ON SCHEMA sync TO podcast_sync_subscription_group, podcast_sync_episode_group,
@@ -26,7 +24,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
         CONSTRAINT user_clock_pkey PRIMARY KEY (user_id),
         CONSTRAINT user_clock_refused CHECK (refused IN (1, 2, 3)),
         CONSTRAINT user_clock_told CHECK (told = 0 OR stamp >= to_timestamp((told + 1)::double precision))
-      ) ${byUser('sync.user_clock', 'fillfactor = 70')};
+      ) WITH (fillfactor = 70);
       -- Functions alone say who is refused.
       GRANT SELECT, INSERT (user_id, stamp), UPDATE (stamp, answer_bytes) ON sync.user_clock
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
@@ -42,7 +40,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
         created_at timestamptz NOT NULL DEFAULT now(),
         fingerprint bytea,
         CONSTRAINT request_pkey PRIMARY KEY (user_id, request_id)
-      ) ${byUser('sync.request')};
+      );
       -- The one index that does not start with the user: rows of all users are removed by age.
       CREATE INDEX request_created_at ON sync.request (created_at);
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.request
@@ -56,7 +54,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
         bytes integer NOT NULL,
         answer json NOT NULL,
         CONSTRAINT answer_pkey PRIMARY KEY (user_id, request_id)
-      ) ${byUser('sync.answer')};
+      );
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.answer
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
@@ -67,10 +65,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
         user_id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         kinds smallint NOT NULL
-      ) ${byUser(
-        'sync.events',
-        'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0',
-      )};
+      ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
       GRANT INSERT ON sync.events
         TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
       GRANT SELECT, DELETE ON sync.events TO podcast_sync_deletion_group;

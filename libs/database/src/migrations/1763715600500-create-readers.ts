@@ -1,10 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { partitioning } from '../partitions.js';
 
 /** What is remembered of clients of the gpodder API, so that the time stamps that they are told lose nothing. */
 export class CreateReaders1763715600500 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    const byUser = await partitioning(runner);
     await runner.query(`
       -- What is known of those who read a list of the gpodder API (1 subscriptions, 2 episodes) with an app password, and up
       -- to which stamp a session of it has everything. Seconds, and for arrived and known milliseconds, since 1970. Small
@@ -19,7 +17,7 @@ export class CreateReaders1763715600500 implements MigrationInterface {
         arrived bigint NOT NULL,
         used timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT readers_pkey PRIMARY KEY (user_id, credential_id, list)
-      ) ${byUser('sync.readers', 'fillfactor = 70')};
+      ) WITH (fillfactor = 70);
       CREATE TABLE sync.reader_sessions (
         user_id uuid NOT NULL,
         session_id uuid NOT NULL,
@@ -27,7 +25,7 @@ export class CreateReaders1763715600500 implements MigrationInterface {
         known bigint NOT NULL,
         used timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT reader_sessions_pkey PRIMARY KEY (user_id, session_id, list)
-      ) ${byUser('sync.reader_sessions', 'fillfactor = 70')};
+      ) WITH (fillfactor = 70);
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.readers, sync.reader_sessions
         TO podcast_sync_subscription_group, podcast_sync_episode_group;
       -- For erasures.

@@ -1,10 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { partitioning } from '../partitions.js';
 
 /** Subscriptions, everything that names them, and the views that the other services read. */
 export class CreateSubscription1763715601000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    const byUser = await partitioning(runner);
     await runner.query(`
       CREATE SCHEMA subscription;
       GRANT USAGE ON SCHEMA subscription TO podcast_sync_subscription_group, podcast_sync_episode_group,
@@ -39,7 +37,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT subscriptions_declared_guids_are_no_debts CHECK (declared_guids >= 0),
         CONSTRAINT subscriptions_merged_together CHECK ((merged_into IS NULL) = (merged_at IS NULL)),
         CONSTRAINT subscriptions_tombstone_is_unsubscribed CHECK (deleted IS NULL OR NOT is_subscribed)
-      ) ${byUser('subscription.subscriptions')};
+      );
       CREATE INDEX subscriptions_changed ON subscription.subscriptions (user_id, changed, id);
       -- Tombstones by age; pointers by what they point to.
       CREATE INDEX subscriptions_tombstones ON subscription.subscriptions (user_id, deleted, id)
@@ -58,7 +56,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT guids_pkey PRIMARY KEY (user_id, guid),
         CONSTRAINT guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
-      ) ${byUser('subscription.guids')};
+      );
       -- The names of a subscription: for merges, and for the foreign key where a subscription goes. It starts with the
       -- subscription, which is one user's: by one that started with the user Postgres would look names up, too.
       CREATE INDEX guids_subscription ON subscription.guids (subscription_id, user_id);
@@ -72,7 +70,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT former_guids_pkey PRIMARY KEY (user_id, subscription_id, replaced),
         CONSTRAINT former_guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
-      ) ${byUser('subscription.former_guids')};
+      );
       GRANT SELECT, INSERT ON subscription.former_guids TO podcast_sync_subscription_group;
 
       CREATE TABLE subscription.feed_urls (
@@ -84,7 +82,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT feed_urls_pkey PRIMARY KEY (user_id, url_sha256),
         CONSTRAINT feed_urls_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
-      ) ${byUser('subscription.feed_urls')};
+      );
       CREATE INDEX feed_urls_subscription ON subscription.feed_urls (subscription_id, user_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.feed_urls TO podcast_sync_subscription_group;
 
@@ -99,7 +97,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         urls bigint NOT NULL DEFAULT 0,
         CONSTRAINT totals_pkey PRIMARY KEY (user_id),
         CONSTRAINT totals_are_no_debts CHECK (least(live, pointers, guid_changes, guids, urls) >= 0)
-      ) ${byUser('subscription.totals')};
+      );
       GRANT SELECT, INSERT, UPDATE ON subscription.totals TO podcast_sync_subscription_group;
       GRANT SELECT, UPDATE ON subscription.totals TO podcast_sync_deletion_group;
 

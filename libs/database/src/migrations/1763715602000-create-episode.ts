@@ -1,12 +1,11 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { type ByUser, partitioning } from '../partitions.js';
 import { mergeSubscriptions, type StatusColumn, unknownDate, wholeStatuses } from './status.sql.js';
 
 /** Episode states, and the merge that the subscription service runs inside its own transaction. */
 export class CreateEpisode1763715602000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(keys);
-    await runner.query(tables(await partitioning(runner)));
+    await runner.query(tables);
     await runner.query(newest);
     await runner.query(matchSubscriptions);
     await runner.query(mergeSubscriptions(statuses));
@@ -70,7 +69,7 @@ const keys = `
   $$;
 `;
 
-const tables = (byUser: ByUser) => `
+const tables = `
   CREATE SEQUENCE episode.episode_id;
   GRANT USAGE ON SEQUENCE episode.episode_id TO podcast_sync_episode_group;
 
@@ -90,7 +89,7 @@ const tables = (byUser: ByUser) => `
     episode_url text NOT NULL,
     CONSTRAINT episodes_pkey PRIMARY KEY (user_id, sync_id),
     CONSTRAINT episodes_duration_is_positive CHECK (duration > 0)
-  ) ${byUser('episode.episodes')};
+  );
   -- What identifies an episode within its subscription, each as one look-up.
   CREATE UNIQUE INDEX episodes_guid ON episode.episodes (user_id, episode.guid_key(subscription_id, episode_guid))
     WHERE episode_guid <> '';
@@ -132,7 +131,7 @@ const tables = (byUser: ByUser) => `
     favorite_status boolean,
     CONSTRAINT states_pkey PRIMARY KEY (user_id, id),
     ${wholeStatuses(statuses)}
-  ) ${byUser('episode.states')};
+  );
   CREATE INDEX states_changed ON episode.states (user_id, changed);
   CREATE INDEX states_favorites ON episode.states (user_id, id) WHERE favorite_status;
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.states TO podcast_sync_episode_group;
@@ -143,7 +142,7 @@ const tables = (byUser: ByUser) => `
     sync_id uuid NOT NULL,
     episode_id bigint NOT NULL,
     CONSTRAINT sync_ids_pkey PRIMARY KEY (user_id, sync_id)
-  ) ${byUser('episode.sync_ids')};
+  );
   CREATE INDEX sync_ids_episode_id ON episode.sync_ids (user_id, episode_id);
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.sync_ids TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.sync_ids TO podcast_sync_deletion_group;
@@ -156,7 +155,7 @@ const tables = (byUser: ByUser) => `
     sync_ids bigint NOT NULL DEFAULT 0,
     CONSTRAINT totals_pkey PRIMARY KEY (user_id),
     CONSTRAINT totals_are_no_debts CHECK (episodes >= 0 AND sync_ids >= 0)
-  ) ${byUser('episode.totals')};
+  );
   GRANT SELECT, INSERT, UPDATE ON episode.totals TO podcast_sync_episode_group;
   GRANT SELECT, UPDATE ON episode.totals TO podcast_sync_deletion_group;
 

@@ -1,10 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { partitioning } from '../partitions.js';
 
 /** Deletion records. */
 export class CreateDeletion1763715603000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    const byUser = await partitioning(runner);
     await runner.query(`
       CREATE SCHEMA deletion;
       GRANT USAGE ON SCHEMA deletion TO podcast_sync_deletion_group;
@@ -28,7 +26,7 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
         CONSTRAINT deletions_status CHECK (status IN ('PENDING', 'SUCCESS', 'FAILURE')),
         CONSTRAINT deletions_finished_when_final CHECK ((finished IS NULL) = (status = 'PENDING')),
         CONSTRAINT deletions_cause_of_failure CHECK ((cause IS NULL) = (status <> 'FAILURE'))
-      ) ${byUser('deletion.deletions')};
+      );
       CREATE UNIQUE INDEX deletions_one_pending ON deletion.deletions (user_id, subscription_id) WHERE status = 'PENDING';
       -- What the relays look for, of all users; as small as what is PENDING, whatever has ended.
       CREATE INDEX deletions_due ON deletion.deletions (coalesce(sent_at, '-infinity'), id) WHERE status = 'PENDING';

@@ -1,10 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { partitioning } from '../partitions.js';
 
 /** Who is refused, and the records of users whose data is to be erased as a whole. */
 export class CreateErasure1763715605000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    const byUser = await partitioning(runner);
     await runner.query(`
       -- Published to the account app: refuses a user (1), or admits them again (NULL). Who is being erased or has been
       -- stays so. Answers what holds then, and until the transaction's end: it waits for a write of the user that runs,
@@ -43,7 +41,7 @@ export class CreateErasure1763715605000 implements MigrationInterface {
         CONSTRAINT erasures_finished_when_final CHECK ((finished IS NULL) = (status = 'PENDING')),
         CONSTRAINT erasures_cause_of_failure CHECK ((cause IS NULL) = (status <> 'FAILURE')),
         CONSTRAINT erasures_say_nothing CHECK (status <> 'SUCCESS' OR (origin IS NULL AND removed = 0))
-      ) ${byUser('deletion.erasures')};
+      );
       -- What the relays look for, of all users.
       CREATE INDEX erasures_due ON deletion.erasures (coalesce(sent_at, '-infinity')) WHERE status = 'PENDING';
       -- Only the functions below write.

@@ -3,20 +3,17 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { createDatabase, type TestDatabase } from '#testing';
 import { catalog } from '../../testing/catalog.js';
 import { createDataSource } from '../data-source.js';
-import { beginWithPartitions, partitionsOf } from '../partitions.js';
 import { applyMigrations, drift } from '../schema.js';
 import { migrations } from './index.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;
 let runner: QueryRunner;
-let partitions: number;
 
 beforeAll(async () => {
   database = await createDatabase();
   dataSource = await createDataSource({ url: database.ownerUrl }).initialize();
   runner = dataSource.createQueryRunner();
-  partitions = (await partitionsOf(runner)) ?? 0;
 });
 
 afterAll(async () => {
@@ -28,11 +25,6 @@ afterAll(async () => {
 /** Undoes all, so that what follows starts as on a fresh database. */
 async function undoAll(): Promise<void> {
   for (const _ of migrations) await dataSource.undoLastMigration();
-}
-
-/** Does all again, with as many partitions as there were. */
-async function doAll(): Promise<void> {
-  await applyMigrations(runner, partitions);
 }
 
 describe('the migrations', () => {
@@ -47,14 +39,13 @@ describe('the migrations', () => {
     expect(rest.filter((line) => !/^(schema sync|column sync\.migrations)/.test(line)).join('\n')).not.toMatch(
       /user_clock|request|event|subscription|episode|deletion|podcast_sync|function|trigger/,
     );
-    await doAll();
+    await applyMigrations(runner);
     expect(await catalog(dataSource)).toEqual(before);
     expect(await drift(dataSource)).toEqual([]);
   });
 
   it('each undo exactly what they did', async () => {
     await undoAll();
-    await beginWithPartitions(runner, partitions);
     for (const Migration of migrations) {
       const migration = new Migration();
       const before = await catalog(dataSource);
@@ -66,7 +57,7 @@ describe('the migrations', () => {
       expect(await catalog(dataSource)).toEqual(after);
     }
     for (const Migration of migrations.toReversed()) await new Migration().down(runner);
-    await doAll();
+    await applyMigrations(runner);
   });
 
   it('are undone with rows in every table, too', async () => {
@@ -81,7 +72,7 @@ describe('the migrations', () => {
       VALUES ('00000000-0000-4000-8000-000000000001', 1, 'epoch');
     `);
     await undoAll();
-    await doAll();
+    await applyMigrations(runner);
     expect(await drift(dataSource)).toEqual([]);
   });
 });

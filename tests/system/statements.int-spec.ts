@@ -1,0 +1,71 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Statement } from '#database';
+import { createDatabase, type TestDatabase } from '#testing';
+import { isOfOneUser } from '../../libs/database/testing/one.user.js';
+import { namedStatements } from './testing/named.statements.js';
+
+/** Those that are about no user, or about all; what each does on a cluster is in docs/scaling.md. */
+const ofAllUsers = {
+  'sync.applied_migrations': 'which migrations the database has',
+  'sync.sweep_requests': 'removes what is old, whoever it is of',
+  'sync.take_events': 'a relay announces whatever has changed',
+  'sync.events_lag': 'how long the oldest of all waits, for metrics',
+  'dump.users': 'finds out whom there is to dump',
+  'dump.count_users': 'says how many that are',
+  'deletion.take': 'a relay takes what is due, whoever it is of',
+  'deletion.take_again': 'names the user of each record beside its id',
+  'deletion.take_erasures': 'a relay takes what is due, whoever it is of',
+  'deletion.take_erasures_again': 'names the user of each record',
+  'deletion.pending': 'counts what waits, for metrics',
+  'deletion.list_pending': 'shows an operator what waits',
+  'deletion.list_failed': 'shows an operator what failed',
+  'deletion.retry': 'an operator knows the id of a record and not whose it is',
+  'deletion.find_pending': 'an operator knows the id of a record and not whose it is',
+  'deletion.find_by_id': 'an operator knows the id of a record and not whose it is',
+};
+
+let named: Map<string, Statement>;
+let database: TestDatabase;
+let client: pg.Client;
+
+beforeAll(async () => {
+  [named, database] = await Promise.all([namedStatements(), createDatabase()]);
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+});
+
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** What a node of a cluster can be asked without asking the others. */
+describe('every statement but those of all users', () => {
+  it('is not on the list of those', () => {
+    expect(Object.keys(ofAllUsers).filter((name) => !named.has(name))).toEqual([]);
+  });
+
+  const ofUsers = () => [...named.values()].filter(({ name }) => !(name in ofAllUsers));
+
+  it('says of each table that it names whose rows it means: user_id = $1', () => {
+    expect(ofUsers().filter(({ text }) => !isOfOneUser(text, '$1'))).toEqual([]);
+  });
+
+  it('calls a function that reads or writes tables for the same user', async () => {
+    const { rows } = await client.query<{ name: string; forUser: boolean }>(
+      `SELECT format('%s.%s', pronamespace::regnamespace, proname) AS name, proargnames[1] = 'p_user' AS "forUser" FROM pg_proc
+       WHERE provolatile <> 'i' AND pronamespace::regnamespace::text = ANY ($1)`,
+      [['sync', 'subscription', 'episode', 'deletion']],
+    );
+    const reading = new Map(rows.map(({ name, forUser }) => [name, forUser]));
+    expect(reading.get('sync.begin_write')).toBe(true);
+    const calls = ofUsers().flatMap(({ name, text }) =>
+      [...text.matchAll(/(?<!')\b((?:sync|subscription|episode|deletion)\.\w+)\(([^,)]*)/g)].map(
+        ([, called = '', first]) => ({ name, called, first }),
+      ),
+    );
+    const others = calls.filter(({ called, first }) => reading.has(called) && !(reading.get(called) && first === '$1'));
+    expect(others).toEqual([]);
+  });
+});
