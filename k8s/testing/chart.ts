@@ -1,16 +1,16 @@
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
-
-/** The sets of values that the chart is checked with, in `k8s/values`. */
-export const valueSets = ['smallest', 'local', 'production', 'redis-cluster', 'everything'] as const;
-export type ValueSet = (typeof valueSets)[number];
 
 const folder = fileURLToPath(new URL('..', import.meta.url));
 /** The folder of the chart. */
 export const chart = `${folder}chart`;
+/** The names of the sets of values that the chart is checked with: the files of `k8s/values`. */
+export const valueSets = readdirSync(`${folder}values`).map((file) => basename(file, '.yaml'));
 /** The file of a set of values. */
-export const valuesFile = (values: ValueSet) => `${folder}values/${values}.yaml`;
+export const valuesFile = (values: string) => `${folder}values/${values}.yaml`;
 
 type Labels = Record<string, string>;
 
@@ -24,7 +24,6 @@ interface Selector {
 export interface Container {
   readonly name: string;
   readonly env?: readonly { name: string; value: string }[];
-  readonly ports?: readonly { name: string; containerPort: number }[];
   readonly lifecycle?: { readonly preStop: { readonly sleep: { readonly seconds: number } } };
 }
 
@@ -78,7 +77,7 @@ export interface Rendering {
 }
 
 /** All objects of the chart with a set of values. */
-export function renderChart(values: ValueSet, { from = chart, kubeVersion, set = [] }: Rendering = {}): Manifest[] {
+export function renderChart(values: string, { from = chart, kubeVersion, set = [] }: Rendering = {}): Manifest[] {
   const { status, stdout, stderr } = helm([
     'template',
     'podcast-sync',
