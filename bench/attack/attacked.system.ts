@@ -2,10 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { V1Deployment } from '@kubernetes/client-node';
 import { type App, type AppProcess, AppStack, Device, eventually, repository } from '#testing';
-import { parseAllDocuments } from 'yaml';
-import { bytesOf } from '../../k8s/testing/memory.check.js';
+import { parse } from 'yaml';
 
 /** The processes, in the order of the table's columns. */
 export const apps = [
@@ -29,7 +27,7 @@ export interface ProcessReport {
   readonly limitBytes: number;
 }
 
-/** The container of an app as `k8s/base` has it. */
+/** The container of an app as the chart makes it. */
 interface Container {
   readonly limitBytes: number;
   readonly nodeOptions: string;
@@ -155,14 +153,14 @@ export class AttackedSystem {
   }
 }
 
+/** The container that the chart makes of an app with its own values, the heap as its `podcast-sync.heap` computes it. */
 function containerOf(app: App): Container {
-  const file = readFileSync(join(repository, 'k8s', 'base', `${app}.yaml`), 'utf8');
-  const objects = parseAllDocuments(file).map((document) => document.toJS() as V1Deployment);
-  const [container] = objects.find(({ kind }) => kind === 'Deployment')?.spec?.template.spec?.containers ?? [];
-  const limitBytes = bytesOf(container?.resources?.limits?.['memory']);
-  const nodeOptions = container?.env?.find(({ name }) => name === 'NODE_OPTIONS')?.value;
-  if (limitBytes === undefined || nodeOptions === undefined) throw new Error(`${app}: no limits in k8s/base`);
-  return { limitBytes, nodeOptions };
+  const values = parse(readFileSync(join(repository, 'k8s', 'chart', 'values.yaml'), 'utf8')) as {
+    apps: Partial<Record<App, { resources: { limits: { memory: string } } }>>;
+  };
+  const mebibytes = Number(/^(\d+)Mi$/.exec(values.apps[app]?.resources.limits.memory ?? '')?.[1]);
+  if (!mebibytes) throw new Error(`${app}: no limit of memory in MiB in k8s/chart/values.yaml`);
+  return { limitBytes: mebibytes * 2 ** 20, nodeOptions: `--max-old-space-size=${Math.floor((mebibytes * 3) / 4)}` };
 }
 
 /** How long a process had a processor since it began, in milliseconds; 0 where it ended. */

@@ -1,35 +1,73 @@
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
-import type { Manifest } from './overlay.js';
 
-/** The sets of values that the chart is checked with, in `k8s/chart/ci`. */
-export const valueSets = ['smallest', 'local', 'production', 'redis-cluster', 'everything'] as const;
-export type ValueSet = (typeof valueSets)[number];
-
-/** Where the chart is. */
-export const chart = fileURLToPath(new URL('../chart', import.meta.url));
+const folder = fileURLToPath(new URL('..', import.meta.url));
+/** The folder of the chart. */
+export const chart = `${folder}chart`;
+/** The names of the sets of values that the chart is checked with: the files of `k8s/values`. */
+export const valueSets = readdirSync(`${folder}values`).map((file) => basename(file, '.yaml'));
 /** The file of a set of values. */
-export const valuesFile = (values: ValueSet) => `${chart}/ci/${values}.yaml`;
+export const valuesFile = (values: string) => `${folder}values/${values}.yaml`;
 
-/** What helm answers: its status, what it printed, and what it said is wrong. */
-export interface HelmAnswer {
+type Labels = Record<string, string>;
+
+/** A selector of pods, as far as the chart uses its forms. */
+interface Selector {
+  readonly matchLabels?: Labels;
+  readonly matchExpressions?: readonly { key: string; values: string[] }[];
+}
+
+/** A container, as far as the checks read it. */
+export interface Container {
+  readonly name: string;
+  readonly env?: readonly { name: string; value: string }[];
+  readonly lifecycle?: { readonly preStop: { readonly sleep: { readonly seconds: number } } };
+}
+
+/** The template of a pod, as far as the checks read it. */
+export interface PodTemplate {
+  readonly metadata: { readonly labels: Labels };
+  readonly spec: {
+    readonly containers: readonly Container[];
+    readonly terminationGracePeriodSeconds?: number;
+    readonly topologySpreadConstraints?: unknown;
+  };
+}
+
+/** An object of Kubernetes; which fields `spec` has depends on the kind. */
+export interface Manifest<Spec = Record<string, unknown>> {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; labels?: Labels };
+  spec: Spec;
+  [field: string]: unknown;
+}
+
+/** The `spec` of a Deployment, StatefulSet or Job. */
+export interface WorkloadSpec {
+  readonly template: PodTemplate;
+  readonly replicas?: number;
+}
+
+/** The result of a run of helm. */
+export interface HelmResult {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs the helm that `HELM` names. */
-export function helm(args: readonly string[]): HelmAnswer {
-  const program = process.env.HELM;
-  if (!program)
-    throw new Error('HELM has to name a helm 4, whose words are expected; docs/operations.md, "What never changes".');
-  const { error, ...answer } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 64 * 2 ** 20 });
-  if (error) throw error;
-  return answer;
+/** Runs helm: the program that `HELM` names, else the one on PATH. */
+export function helm(args: readonly string[]): HelmResult {
+  const program = process.env.HELM || 'helm';
+  const { error, ...result } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 64 * 2 ** 20 });
+  if (error) throw new Error(`${program}: helm 4 is needed on PATH or in HELM (CONTRIBUTING.md)`, { cause: error });
+  return result;
 }
 
-/** What a rendering is given besides a set of values. */
+/** What a rendering is given in addition to a set of values. */
 export interface Rendering {
   /** The chart, as a folder or a package. */
   readonly from?: string;
@@ -39,7 +77,7 @@ export interface Rendering {
 }
 
 /** All objects of the chart with a set of values. */
-export function renderChart(values: ValueSet, { from = chart, kubeVersion, set = [] }: Rendering = {}): Manifest[] {
+export function renderChart(values: string, { from = chart, kubeVersion, set = [] }: Rendering = {}): Manifest[] {
   const { status, stdout, stderr } = helm([
     'template',
     'podcast-sync',
@@ -53,4 +91,43 @@ export function renderChart(values: ValueSet, { from = chart, kubeVersion, set =
   return parseAllDocuments(stdout)
     .map((document) => document.toJS() as Manifest | null)
     .filter((manifest) => manifest !== null);
+}
+
+/** The objects of some kinds. */
+export function ofKind<Spec = Record<string, unknown>>(
+  manifests: readonly Manifest[],
+  ...kinds: string[]
+): Manifest<Spec>[] {
+  return manifests.filter(({ kind }) => kinds.includes(kind)) as Manifest<Spec>[];
+}
+
+/** Everything that makes pods. */
+export function workloads(manifests: readonly Manifest[]): Manifest<WorkloadSpec>[] {
+  return ofKind(manifests, 'Deployment', 'StatefulSet', 'Job');
+}
+
+/** The variables of a container. */
+export function environmentOf({ env = [] }: Container): Record<string, string> {
+  return Object.fromEntries(env.map(({ name, value }) => [name, value]));
+}
+
+/** The selector of pods that an object has; that of a Service, which is plain labels, in the form of the others. */
+export function selectorOf({ kind, spec }: Manifest): Selector {
+  if (kind === 'Service') return { matchLabels: spec.selector as Labels };
+  return (spec.selector ?? spec.podSelector) as Selector;
+}
+
+/** Whether a selector asks for something and labels have all of it. */
+export function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Labels): boolean {
+  const wanted = Object.entries(matchLabels);
+  return (
+    wanted.length + matchExpressions.length > 0 &&
+    wanted.every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every(({ key, values }) => values.includes(labels[key] ?? ''))
+  );
+}
+
+/** `Kind/name`. */
+export function title({ kind, metadata }: Manifest<unknown>): string {
+  return `${kind}/${metadata.name}`;
 }

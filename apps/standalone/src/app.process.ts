@@ -18,7 +18,7 @@ export interface AppProgram {
 }
 
 const readyLimitMs = 60_000;
-/** As in a container (k8s/base), so that one app can't take the machine; `NODE_OPTIONS` may say otherwise. */
+/** As in a container (k8s/chart), so that one app can't take the machine; `NODE_OPTIONS` may say otherwise. */
 const heapLimit = '--max-old-space-size=384';
 /** Longer than an app takes to give up on its own stop. */
 export const stopLimitMs = appStopLimitMs + 5_000;

@@ -1,6 +1,6 @@
 {{/*
 The servers, and what of each is no operator's choice. A new one is an entry here, one under `apps` in values.yaml and
-one in values.schema.json (its variables there are written by `npm run k8s`).
+one in values.schema.json (its variables there are written by `npm run docs`).
 
   http        the port on which clients are answered; makes a Service
   host        under which the Ingress leads to it

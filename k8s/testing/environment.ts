@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigurationError, loadConfig } from '#runtime';
-import type { V1Container } from '@kubernetes/client-node';
 import type { z } from 'zod';
 import { accountConfig } from '../../apps/account/src/account.config.js';
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
@@ -12,7 +11,6 @@ import { gpodderConfig } from '../../apps/gpodder/src/gpodder.config.js';
 import { loadProgramConfig } from '../../apps/load/src/load.config.js';
 import { migrateConfig } from '../../apps/migrate/src/migrate.config.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
-import { type Manifest, ofKind, title, workloads } from './overlay.js';
 
 /** What each app reads from its environment. */
 const configs: Record<string, z.ZodObject> = {
@@ -31,11 +29,11 @@ const configs: Record<string, z.ZodObject> = {
 const foreign = /^OTEL_|^NODE_OPTIONS$/;
 
 /** Whether a container runs an app of this project. */
-export function isApp({ name }: V1Container): boolean {
+export function isApp({ name }: { readonly name: string }): boolean {
   return name in configs;
 }
 
-/** What every image of this project sets by itself: the `ENV` lines of apps/Dockerfile. */
+/** The variables that every image of this project sets: the `ENV` lines of apps/Dockerfile. */
 export function imageEnvironment(): Record<string, string> {
   const dockerfile = readFileSync(new URL('../../apps/Dockerfile', import.meta.url), 'utf8');
   const pairs = [...dockerfile.matchAll(/^ENV (.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
@@ -43,8 +41,8 @@ export function imageEnvironment(): Record<string, string> {
 }
 
 /**
- * Every variable that an app is given is one that it knows, and with all of them together it would start: what it
- * requires is there and every value can be used.
+ * What is wrong with the variables of an app: those that its configuration does not know, and what keeps it from
+ * starting with all of them together, as missing variables and values that it refuses.
  *
  * @param secrets the folder with the files of each part, which are mounted at `mount`.
  */
@@ -72,53 +70,4 @@ function startProblems(config: z.ZodObject, environment: Record<string, string>)
   } catch (error) {
     return (error as ConfigurationError).problems;
   }
-}
-
-/** The variables of all apps of an overlay; see {@link variableProblems}. */
-export function environmentProblems(manifests: readonly Manifest[], secrets: string): string[] {
-  return workloads(manifests)
-    .flatMap((workload) => workload.spec.template.spec?.containers ?? [])
-    .filter(isApp)
-    .flatMap((container) => {
-      const given = containerEnvironment(container, manifests);
-      return [
-        ...variableProblems(container.name, given, { secrets, mount: '/run/secrets/podcast-sync' }),
-        ...portProblems(container, { ...imageEnvironment(), ...given }),
-      ];
-    });
-}
-
-/** Behind an Ingress all clients have its address, unless an app believes it about theirs. */
-export function addressProblems(manifests: readonly Manifest[]): string[] {
-  if (ofKind(manifests, 'Ingress').length === 0) return [];
-  return workloads(manifests).flatMap((workload) =>
-    (workload.spec.template.spec?.containers ?? [])
-      .map((container) => [container.name, containerEnvironment(container, manifests)] as const)
-      // These always have some.
-      .filter(
-        ([app, given]) =>
-          (['account', 'gpodder'].includes(app) || given.RATE_LIMIT_PER_ADDRESS) && !given.TRUSTED_PROXIES,
-      )
-      .map(() => `${title(workload)}: has a limit for addresses behind an Ingress without TRUSTED_PROXIES`),
-  );
-}
-
-/** What a container is given, ConfigMaps included. */
-export function containerEnvironment(container: V1Container, manifests: readonly Manifest[]): Record<string, string> {
-  const maps = ofKind<{ data?: Record<string, string> }>(manifests, 'ConfigMap');
-  const shared = (container.envFrom ?? []).map(
-    ({ configMapRef }) => maps.find(({ metadata }) => metadata.name === configMapRef?.name)?.data,
-  );
-  const own = (container.env ?? []).map(({ name, value = '' }) => [name, value]);
-  return Object.assign({}, ...shared, Object.fromEntries(own)) as Record<string, string>;
-}
-
-/** The ports that a container names are those that its app listens on. */
-function portProblems({ name: app, ports = [] }: V1Container, environment: Record<string, string>): string[] {
-  const listening: Record<string, string | undefined> = { http: environment.PORT, ops: environment.OPS_PORT };
-  return ports
-    .filter(({ name = '', containerPort }) => listening[name] !== String(containerPort))
-    .map(
-      ({ name = '', containerPort }) => `${app}: listens for ${name} on ${listening[name]}, not on ${containerPort}`,
-    );
 }

@@ -1,0 +1,62 @@
+// Writes what follows from other files into the chart: the variables that values.schema.json lets be set, from the
+// configuration schemas of the apps, and the table of values in README.md, from the comments of values.yaml. With
+// --check it writes nothing and fails where one of the two is stale. Needs a build.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import * as prettier from 'prettier';
+import { isMap, isScalar, parseDocument } from 'yaml';
+import { variablesOf } from './chart.variables.mjs';
+
+const check = process.argv.includes('--check');
+const here = (path) => fileURLToPath(new URL(`chart/${path}`, import.meta.url));
+const read = (path) => readFileSync(here(path), 'utf8');
+
+/** values.schema.json with the variables that each app reads. */
+async function schemaFile() {
+  const schema = JSON.parse(read('values.schema.json'));
+  for (const [app, variables] of Object.entries(await variablesOf()))
+    schema.definitions[`${app}Env`].properties = variables;
+  const filepath = here('values.schema.json');
+  const options = { ...(await prettier.resolveConfig(filepath)), filepath };
+  return ['values.schema.json', await prettier.format(JSON.stringify(schema), options)];
+}
+
+/** A row for each value with a comment, and for each that holds no others. */
+function* rows(map, path) {
+  for (const [i, { key, value }] of map.items.entries()) {
+    const name = [...path, key.value];
+    const comment = (key.commentBefore ?? (i === 0 ? map.commentBefore : undefined))
+      ?.split('\n\n')
+      .at(-1)
+      .replaceAll(/\n?^ ?/gm, ' ')
+      .trim();
+    const inner = isMap(value) && !value.flow && value.items.length > 0;
+    if (comment === undefined && !inner) throw new Error(`values.yaml: ${name.join('.')} has no comment`);
+    const fallback = inner || (isScalar(value) && value.value === '') ? '' : `\`${shown(value.toJSON())}\``;
+    if (comment !== undefined) yield `| \`${name.join('.')}\` | ${fallback} | ${comment.replaceAll('|', '\\|')} |`;
+    if (inner) yield* rows(value, name);
+  }
+}
+
+/** A value as one would write it in YAML, in one line. */
+function shown(value) {
+  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
+  if (typeof value !== 'object') return String(value);
+  const pairs = Object.entries(value).map(([key, inner]) => `${key}: ${shown(inner)}`);
+  return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`;
+}
+
+/** README.md with the table of values. */
+function readmeFile() {
+  const table = [...rows(parseDocument(read('values.yaml')).contents, [])].join('\n');
+  const [before, , after] = read('README.md').split(/(?<=^<!-- values: .*-->\n)|(?=^<!-- end of values -->)/m);
+  return ['README.md', `${before}| value | default | meaning |\n|---|---|---|\n${table}\n${after ?? ''}`];
+}
+
+for (const [path, text] of [await schemaFile(), readmeFile()]) {
+  if (read(path) === text) continue;
+  if (check) {
+    process.stderr.write(`k8s/chart/${path} is stale: run npm run docs\n`);
+    process.exitCode = 1;
+  } else writeFileSync(here(path), text);
+}
