@@ -1,4 +1,4 @@
-import { edgeConfig } from '#http';
+import { httpConfig } from '#http';
 import { redisConfig } from '#redis';
 import { commonConfig, opsConfig, tracingConfig } from '#runtime';
 import { databaseConfig } from '#database';
@@ -16,7 +16,7 @@ export const accountConfig = z.object({
   ...tracingConfig.shape,
   ...databaseConfig.omit({ EVENTS: true, QUOTA_STORED_ANSWER_BYTES: true }).shape,
   ...redisConfig.shape,
-  ...edgeConfig.shape,
+  ...httpConfig.shape,
   PORT: integer(0, 65_535).default(3_002).describe('Port of pages and issuer; 0 for any free one.'),
   MAX_BODY_BYTES: integer(1_024, 1_048_576).default(65_536).describe('Bytes in one request body.'),
   PUBLIC_URL: z

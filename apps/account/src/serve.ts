@@ -1,7 +1,6 @@
-import { setTimeout } from 'node:timers/promises';
 import { services } from '#contracts';
 import { watchPool } from '#database';
-import { createEdge, type EdgeParts, listen, RateLimits, serveEdge } from '#http';
+import { type BegunApp, createHttpAdapter, type HttpApp, RateLimits, serveHttp } from '#http';
 import { RevocationWriter, watchRevocations } from '#identity';
 import { connectRedis } from '#redis';
 import type { Log, Running, WaitFor } from '#runtime';
@@ -35,11 +34,11 @@ const redisLimitMs = 250;
  * Postgres and its migrations, and serves from then on: whatever is away then, pages say so.
  */
 export async function serve(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<Running> {
-  return serveEdge(await compose(config, log, waitFor), log);
+  return serveHttp(await compose(config, log, waitFor), { config, log });
 }
 
 /** Makes the parts of the account app, once its database is there. */
-export async function compose(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<EdgeParts> {
+export async function compose(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<HttpApp> {
   const database = await openDatabase('account', config, log, waitFor);
   const connect = () => connectRedis(config);
   const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
@@ -55,10 +54,10 @@ export async function compose(config: AccountConfig, log: Log, waitFor: WaitFor)
   const limits = new RateLimits(config, log);
   // There before the first request is.
   let issuer: Issuer | undefined;
-  const adapter = await createEdge(serverOptions(config, log, limits, (request) => issuer?.listener(request)));
+  const adapter = await createHttpAdapter(serverOptions(config, log, limits, (request) => issuer?.listener(request)));
   const routes = new PageRoutes(adapter.getInstance());
   await serveConsole(adapter.getInstance());
-  const run = async (nest: NestFastifyApplication): Promise<Running> => {
+  const begin = async (nest: NestFastifyApplication): Promise<BegunApp> => {
     nest.useGlobalFilters(new PageFailures(log, routes));
     issuer = nest.get(Issuer);
     const strategy = new StreamServer({
@@ -76,14 +75,8 @@ export async function compose(config: AccountConfig, log: Log, waitFor: WaitFor)
     takeRequestsWhileAvailable(strategy, database.availability, log);
     nest.connectMicroservice({ strategy });
     await nest.startAllMicroservices();
-    const port = await listen(nest, config);
     return {
-      facts: { port },
-      stop: async () => {
-        // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
-        await setTimeout(config.DRAIN_SECONDS * 1_000);
-        // Closes the data source, too.
-        await nest.close();
+      close: async () => {
         database.availability.close();
         await client.close();
         limits.close();
@@ -91,7 +84,7 @@ export async function compose(config: AccountConfig, log: Log, waitFor: WaitFor)
       },
     };
   };
-  return { module, adapter, run };
+  return { module, adapter, begin };
 }
 
 function watchPeople(nest: NestFastifyApplication): void {

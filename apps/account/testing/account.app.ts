@@ -1,10 +1,10 @@
 import { createLog, loadConfig } from '#runtime';
-import type { Fixture, HttpApp } from '#testing';
+import type { Fixture, ServedApp } from '#testing';
 import { accountConfig } from '../src/account.config.js';
 import { compose } from '../src/serve.js';
 
 /** Runs an account app in this process, until it is stopped or the fixture is closed. */
-export async function startAccount(fixture: Fixture, variables: Readonly<Record<string, string>>): Promise<HttpApp> {
-  const log = createLog('account', 'silent');
-  return fixture.httpApp(() => compose(loadConfig(accountConfig, { PORT: '0', ...variables }), log, () => {}));
+export async function startAccount(fixture: Fixture, variables: Readonly<Record<string, string>>): Promise<ServedApp> {
+  const [log, config] = [createLog('account', 'silent'), loadConfig(accountConfig, { PORT: '0', ...variables })];
+  return fixture.httpApp(() => compose(config, log, () => {}), { config, log });
 }

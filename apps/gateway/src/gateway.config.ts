@@ -1,5 +1,5 @@
 import { defaultAnswerBytes, textLimits } from '#contracts';
-import { edgeConfig, rateLimit } from '#http';
+import { httpConfig, rateLimit } from '#http';
 import { identityConfig } from '#identity';
 import { redisConfig } from '#redis';
 import { commaList as list, commonConfig, opsConfig, tracingConfig } from '#runtime';
@@ -15,7 +15,7 @@ export const gatewayConfig = z
     ...opsConfig.shape,
     ...tracingConfig.shape,
     ...redisConfig.shape,
-    ...edgeConfig.shape,
+    ...httpConfig.shape,
     AUTH_ISSUER: list
       .pipe(z.array(z.string().min(1)))
       .describe('The `iss` that tokens must carry; `iss,…` for several issuers.'),

@@ -1,16 +1,14 @@
-import { setTimeout } from 'node:timers/promises';
 import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { services } from '#contracts';
 import {
-  createEdge,
-  type EdgeParts,
+  type BegunApp,
+  createHttpAdapter,
   HeldBytes,
-  listen,
-  type Patience,
+  type HttpApp,
   RateLimits,
-  serveEdge,
+  serveHttp,
   waitingPerUser,
   watchHeldBytes,
 } from '#http';
@@ -28,9 +26,6 @@ import { resourceMetadata, resourceMetadataPath } from './http/challenge.js';
 import { serverOptions } from './http/server.options.js';
 import { createOpenApi } from './openapi.js';
 
-/** How long a start waits for Redis before it reports that it serves, in milliseconds. */
-const redisLimitMs = 2_000;
-
 /** How many requests of one user may run and wait, reads and writes together. */
 function requestsPerUser(config: GatewayConfig): number {
   return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + 2 * waitingPerUser;
@@ -41,19 +36,15 @@ function requestsPerUser(config: GatewayConfig): number {
  * has reached Redis once, and ready from then on: whatever is away, no other gateway could do better than answer 503.
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
-  return serveEdge(await compose(config, log), log);
+  return serveHttp(await compose(config, log), { config, log, maxStreams: config.MAX_STREAMS });
 }
 
 /**
  * Makes the parts of a gateway.
  *
- * @param pace how long clients may take, and how streams go; other than the usual in tests alone.
+ * @param bounds of streams; other than the usual in tests alone.
  */
-export async function compose(
-  config: GatewayConfig,
-  log: Log,
-  pace: { patience?: Patience; streams?: StreamBounds } = {},
-): Promise<EdgeParts> {
+export async function compose(config: GatewayConfig, log: Log, bounds?: StreamBounds): Promise<HttpApp> {
   const connect = () => connectRedis(config);
   const hasAccounts = config.AUTH_APP_PASSWORDS === 'on';
   // A bare API has no account service.
@@ -72,42 +63,33 @@ export async function compose(
   const limits = new RateLimits(config, log);
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
   const admission = new Admission(config, authenticator, limits, held, log);
-  const adapter = await createEdge(serverOptions(config, admission, log, pace.patience));
-  const { server } = adapter.getInstance();
+  const adapter = await createHttpAdapter(serverOptions(config, admission, log));
   const ear = new ClockListener(
     connect(),
     connect(),
     { onHint: (userId, stamp) => streams.hint(userId, stamp), onLost: () => streams.lose() },
     log,
   );
-  const onCount = (open: number) => void (server.maxConnections = config.MAX_CONNECTIONS + open);
-  const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, ear, onCount, pace.streams);
+  const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, ear, bounds);
   const module = GatewayModule.forRoot(config, client, streams, log);
-  const run = async (app: NestFastifyApplication): Promise<Running> => {
+  const begin = async (app: NestFastifyApplication): Promise<BegunApp> => {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
     serveOpenPaths(app, authenticator, config);
     watchClient(() => client.counters);
     watchHeldBytes(() => held.held);
     watchStreams(() => streams);
-    const port = await listen(app, config);
-    const redis = Promise.all([connected, limits.opened(), revocations.opened()]);
-    await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);
     return {
-      facts: { port },
-      missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
-      stop: async () => {
-        // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
-        streams.drain(config.DRAIN_SECONDS * 1_000);
-        await setTimeout(config.DRAIN_SECONDS * 1_000);
-        streams.close();
-        await app.close();
+      opened: Promise.all([connected, limits.opened(), revocations.opened()]),
+      missing: () => (hasConnected ? [] : ['Redis: not reached yet']),
+      drain: (overMs) => (overMs > 0 ? streams.drain(overMs) : streams.close()),
+      close: async () => {
         ear.close();
         await Promise.all([client.close(), revocations.close()]);
         limits.close();
       },
     };
   };
-  return { module, adapter, run };
+  return { module, adapter, begin };
 }
 
 /** Serves what needs no credential: the API description, its reference page, who issues tokens, and keys kept in files. */

@@ -1,15 +1,24 @@
+import type { Patience } from '#http';
 import { createLog, loadConfig, type Log } from '#runtime';
-import type { Fixture, HttpApp } from '#testing';
+import type { Fixture, ServedApp } from '#testing';
+import type { StreamBounds } from '../src/changes/change.streams.js';
 import { gatewayConfig } from '../src/gateway.config.js';
 import { compose } from '../src/serve.js';
 
-type Pace = Parameters<typeof compose>[2];
+/** What of a gateway is other than in production. */
+interface Unusual {
+  readonly patience?: Patience;
+  readonly streams?: StreamBounds;
+  readonly log?: Log;
+}
 
 /** Runs a gateway in this process, until it is stopped or the fixture is closed. */
 export async function startGateway(
   fixture: Fixture,
   variables: Readonly<Record<string, string>>,
-  { pace, log = createLog('gateway', 'silent') }: { pace?: Pace; log?: Log } = {},
-): Promise<HttpApp> {
-  return fixture.httpApp(() => compose(loadConfig(gatewayConfig, { PORT: '0', ...variables }), log, pace));
+  { patience, streams, log = createLog('gateway', 'silent') }: Unusual = {},
+): Promise<ServedApp> {
+  const config = loadConfig(gatewayConfig, { PORT: '0', ...variables });
+  const options = { config, log, maxStreams: config.MAX_STREAMS, patience };
+  return fixture.httpApp(() => compose(config, log, streams), options);
 }

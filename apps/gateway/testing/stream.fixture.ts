@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TokenIssuer } from '#embedded';
-import { Device, Fixture, freshUser, type HttpApp, SharedStack } from '#testing';
+import { Device, Fixture, freshUser, type ServedApp, SharedStack } from '#testing';
 import { Redis } from 'ioredis';
 import { type StreamBounds, usualBounds } from '../src/changes/change.streams.js';
 import { ChangeReader } from './change.reader.js';
@@ -11,7 +11,7 @@ import { startGateway } from './gateway.app.js';
 /** A gateway in the process of a test, in front of the services that the run shares. */
 export class StreamFixture {
   private readonly readers: ChangeReader[] = [];
-  private app: HttpApp | undefined;
+  private app: ServedApp | undefined;
 
   private constructor(
     private readonly fixture: Fixture,
@@ -36,10 +36,10 @@ export class StreamFixture {
     const streams = { ...usualBounds, turnMs: 20, joinMs: 0, ...bounds };
     const own = { AUTH_JWKS_FILE: this.issuer.keySetFile, ...settings };
     const variables = { ...this.stack.variables('gateway'), ...own };
-    this.app = await startGateway(this.fixture, variables, { pace: { streams } });
+    this.app = await startGateway(this.fixture, variables, { streams });
   }
 
-  get facts(): HttpApp['facts'] {
+  get facts(): ServedApp['facts'] {
     return this.app?.facts ?? {};
   }
 

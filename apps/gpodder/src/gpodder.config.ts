@@ -1,4 +1,4 @@
-import { edgeConfig, rateLimit } from '#http';
+import { httpConfig, rateLimit } from '#http';
 import { redisConfig } from '#redis';
 import { commonConfig, opsConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
@@ -11,9 +11,9 @@ export const gpodderConfig = z.object({
   ...opsConfig.shape,
   ...tracingConfig.shape,
   ...redisConfig.shape,
-  ...edgeConfig.shape,
+  ...httpConfig.shape,
   PORT: integer(0, 65_535).default(3_001).describe('Port to listen on; 0 for any free one.'),
-  PUBLIC_URL: edgeConfig.shape.PUBLIC_URL.describe(
+  PUBLIC_URL: httpConfig.shape.PUBLIC_URL.describe(
     'Base URL that people type into their apps. Not set: as the request was addressed.',
   ),
   MAX_BODY_BYTES: integer(1_024, 67_108_864).default(5_242_880).describe('Bytes in one request body.'),

@@ -1,13 +1,11 @@
-import { setTimeout } from 'node:timers/promises';
-import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { services } from '#contracts';
 import {
-  createEdge,
-  type EdgeParts,
+  type BegunApp,
+  createHttpAdapter,
   HeldBytes,
-  listen,
+  type HttpApp,
   RateLimits,
-  serveEdge,
+  serveHttp,
   waitingPerUser,
   watchHeldBytes,
 } from '#http';
@@ -24,9 +22,6 @@ import { Admission, type Checks } from './http/admission.js';
 import { Routes } from './http/routes.js';
 import { serverOptions } from './http/server.options.js';
 
-/** How long a start waits for Redis before it reports that it serves, in milliseconds. */
-const redisLimitMs = 2_000;
-
 /** How many requests of one user may run and wait, downloads and uploads together. */
 function requestsPerUser(config: GpodderConfig): number {
   return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + 2 * waitingPerUser;
@@ -37,11 +32,11 @@ function requestsPerUser(config: GpodderConfig): number {
  * has reached Redis once, and ready from then on: whatever is away, no other replica could do better than answer 503.
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
-  return serveEdge(await compose(config, log), log);
+  return serveHttp(await compose(config, log), { config, log });
 }
 
 /** Makes the parts of a gpodder API. */
-export async function compose(config: GpodderConfig, log: Log): Promise<EdgeParts> {
+export async function compose(config: GpodderConfig, log: Log): Promise<HttpApp> {
   const connect = () => connectRedis(config);
   const watched = services.filter((service) => service !== 'deletion');
   const client = new StreamClient({ connect, log, services: watched, maxInFlight: config.MAX_CALLS });
@@ -59,26 +54,20 @@ export async function compose(config: GpodderConfig, log: Log): Promise<EdgePart
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
   const authenticator = new Authenticator(appPasswords, sessions, new FailedLogins(), config.SESSION_KEY);
   const checks: Checks = { authenticator, limits, held };
-  const adapter = await createEdge(serverOptions(config, new Admission(config, checks, log), log));
+  const adapter = await createHttpAdapter(serverOptions(config, new Admission(config, checks, log), log));
   checks.routes = new Routes(adapter.getInstance());
   const module = GpodderModule.of({ config, log, client, sessions });
-  const run = async (app: NestFastifyApplication): Promise<Running> => {
+  const begin = async (): Promise<BegunApp> => {
     watchClient(() => client.counters);
     watchHeldBytes(() => held.held);
-    const port = await listen(app, config);
-    const redis = Promise.all([connected, limits.opened(), revocations.opened()]);
-    await Promise.race([redis, setTimeout(redisLimitMs, undefined, { ref: false })]);
     return {
-      facts: { port },
-      missing: async () => (hasConnected ? [] : ['Redis: not reached yet']),
-      stop: async () => {
-        // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
-        await setTimeout(config.DRAIN_SECONDS * 1_000);
-        await app.close();
+      opened: Promise.all([connected, limits.opened(), revocations.opened()]),
+      missing: () => (hasConnected ? [] : ['Redis: not reached yet']),
+      close: async () => {
         await Promise.all([client.close(), revocations.close()]);
         limits.close();
       },
     };
   };
-  return { module, adapter, run };
+  return { module, adapter, begin };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { makeAppPassword } from '#identity';
-import { type AppProcess, Fixture, type HttpApp, SharedStack } from '#testing';
+import { type AppProcess, Fixture, type ServedApp, SharedStack } from '#testing';
 import pg from 'pg';
 import { startGpodder } from './gpodder.app.js';
 
@@ -27,7 +27,7 @@ export class GpodderWorld {
   private constructor(
     private readonly fixture: Fixture,
     readonly stack: SharedStack,
-    readonly gpodder: readonly (Pick<AppProcess, 'facts'> & Partial<HttpApp>)[],
+    readonly gpodder: readonly (Pick<AppProcess, 'facts'> & Partial<ServedApp>)[],
     private readonly owner: pg.Pool,
   ) {}
 
@@ -45,7 +45,7 @@ export class GpodderWorld {
   }
 
   /** Runs one more gpodder API in the process of the test. */
-  async start(environment: Readonly<Record<string, string>> = {}): Promise<HttpApp> {
+  async start(environment: Readonly<Record<string, string>> = {}): Promise<ServedApp> {
     return startGpodder(this.fixture, { ...this.stack.variables('gpodder'), ...environment });
   }
 

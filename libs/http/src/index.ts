@@ -1,7 +1,15 @@
 export { xmlTypes } from './bodies.js';
-export { createEdge, type EdgeOptions, largestCompressed, patience, type Patience } from './create.edge.js';
-export { edgeConfig, type EdgeConfig, rateLimit, type RateLimit } from './edge.config.js';
-export { type EdgeParts, serveEdge } from './edge.parts.js';
+export { createHttpAdapter, type HttpOptions, largestCompressed } from './http.adapter.js';
+export { httpConfig, type HttpConfig, rateLimit, type RateLimit } from './http.config.js';
+export {
+  type BegunApp,
+  type HttpApp,
+  patience,
+  type Patience,
+  serveApps,
+  serveHttp,
+  type ServeOptions,
+} from './serve.http.js';
 export {
   answerFor,
   beginError,
@@ -15,7 +23,6 @@ export { type Hold, HeldBytes } from './held.bytes.js';
 export { dropBody, readJson, tooLarge, waitToParse } from './json.body.js';
 export { authenticationFailureMetrics, rateLimitMetrics, watchHeldBytes } from './http.metrics.js';
 export { linkBase } from './link.base.js';
-export { listen } from './listen.js';
 export { RateLimits } from './rate.limits.js';
 export { RequestEnd } from './request.end.js';
 export { type CallLimits, type LimitedCall, UserLimiter, waitingPerUser } from './user.limiter.js';

@@ -1,11 +1,11 @@
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
-import type { EdgeConfig } from './edge.config.js';
+import type { HttpConfig } from './http.config.js';
 
 /** The base URL of links: PUBLIC_URL, else as the request was addressed, else the address that is listened on. */
 export function linkBase(
   { protocol, host, headers }: Pick<FastifyRequest, 'protocol' | 'host' | 'headers'>,
-  { PUBLIC_URL, HOST, PORT }: Pick<EdgeConfig, 'PUBLIC_URL' | 'HOST' | 'PORT'>,
+  { PUBLIC_URL, HOST, PORT }: Pick<HttpConfig, 'PUBLIC_URL' | 'HOST' | 'PORT'>,
 ): string {
   if (PUBLIC_URL !== undefined) return PUBLIC_URL;
   const addressed = `${protocol}://${host}`;

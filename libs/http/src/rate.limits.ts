@@ -5,7 +5,7 @@ import { Condition, type Log } from '#runtime';
 import type { Cluster, Redis } from 'ioredis';
 import type { FastifyReply } from 'fastify';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import type { RateLimit } from './edge.config.js';
+import type { RateLimit } from './http.config.js';
 import { rateLimitMetrics } from './http.metrics.js';
 
 /** Whose requests a limit counts. */

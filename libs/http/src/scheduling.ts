@@ -105,16 +105,17 @@ export class FairScheduler {
   }
 }
 
+const refused = new WeakSet<IncomingMessage>();
+/** Whether a request has to be answered with 503, as too many wait. */
+export const isRefused = (request: IncomingMessage): boolean => refused.has(request);
+
 /**
  * Begins the requests of a server fairly, before anything is done for them: to verify or to refuse hundreds in one tick
  * takes its time, too. As their users are not known yet, those with the same credential, or none, count as one user's; where
  * there is no `Authorization`, the cookies are the credential.
- *
- * @returns whether a request has to be answered with 503, as too many wait.
  */
-export function scheduleFairly(server: Server): (request: IncomingMessage) => boolean {
+export function scheduleFairly(server: Server): void {
   const scheduler = new FairScheduler();
-  const refused = new WeakSet<IncomingMessage>();
   const listeners = server.listeners('request') as ((request: IncomingMessage, response: ServerResponse) => void)[];
   server.on('connection', () => scheduler.accept());
   server.removeAllListeners('request');
@@ -127,7 +128,6 @@ export function scheduleFairly(server: Server): (request: IncomingMessage) => bo
     refused.add(request);
     scheduler.refuse(begin);
   });
-  return (request) => refused.has(request);
 }
 
 /**

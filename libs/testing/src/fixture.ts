@@ -5,7 +5,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import pg, { type Pool } from 'pg';
 import { register, Registry } from 'prom-client';
 import { createDataSource, Database } from '#database';
-import type { EdgeParts } from '#http';
+import { type HttpApp, serveHttp, type ServeOptions } from '#http';
 import { eventually } from './eventually.js';
 import { createDatabase, type TestDatabase } from './test.database.js';
 import { startRedisServer, type TestServer } from './test.server.js';
@@ -21,7 +21,7 @@ export interface FixtureDatabase extends Pick<TestDatabase, 'name' | 'ownerUrl' 
 }
 
 /** An HTTP app that runs in the process of a test. */
-export interface HttpApp {
+export interface ServedApp {
   /** What a process of it reports when it is ready. */
   readonly facts: Readonly<Record<string, unknown>>;
   readonly url: string;
@@ -90,14 +90,14 @@ export class Fixture {
    *
    * @param compose makes its parts; apart from configuration, time and log, those of production.
    */
-  async httpApp(compose: () => Promise<EdgeParts>): Promise<HttpApp> {
+  async httpApp(compose: () => Promise<HttpApp>, options: Omit<ServeOptions, 'create'>): Promise<ServedApp> {
     // A process has one registry, and each app expects it to be empty.
     register.clear();
-    const { module, adapter, run } = await compose();
-    const compiled = await Test.createTestingModule({ imports: [module] }).compile();
-    const options = { logger: false, bodyParser: false } as const;
-    const app = compiled.createNestApplication<NestFastifyApplication>(adapter, options);
-    const { facts = {}, ...running } = await run(app);
+    const create = async ({ module, adapter }: HttpApp) => {
+      const compiled = await Test.createTestingModule({ imports: [module] }).compile();
+      return compiled.createNestApplication<NestFastifyApplication>(adapter, { logger: false, bodyParser: false });
+    };
+    const { facts = {}, ...running } = await serveHttp(await compose(), { ...options, create });
     this.onClose(() => stop());
     const registry = new Registry();
     for (const metric of register.getMetricsAsArray()) {

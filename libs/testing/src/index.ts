@@ -1,7 +1,7 @@
 export { AppProcess, type App } from './app.process.js';
 export { AppStack, SharedStack, type StackOptions } from './app.stack.js';
 export { Device, type DeviceAnswer } from './device.js';
-export { Fixture, type FixtureDatabase, type HttpApp } from './fixture.js';
+export { Fixture, type FixtureDatabase, type ServedApp } from './fixture.js';
 export { eventually } from './eventually.js';
 export { freshUser } from './fresh.user.js';
 export { contentOf } from './json.content.js';

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { type EdgeOptions, HeldBytes, httpAnswers, RateLimits, send } from '#http';
+import { type HttpOptions, HeldBytes, httpAnswers, RateLimits, send } from '#http';
 import { networkOf } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -26,7 +26,7 @@ export function serverOptions(
   log: Log,
   limits: RateLimits,
   issuer: (request: FastifyRequest) => RequestListener | undefined,
-): EdgeOptions {
+): HttpOptions {
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerNetwork);
   const admit = async (request: FastifyRequest, reply: FastifyReply) => {
     // RFC 9112, 3.2: HTTP/1.1 requires a Host.

@@ -6,7 +6,7 @@ import { TokenIssuer } from '#embedded';
 import { makeAppPassword, RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
-import { AppProcess, eventually, Fixture, type HttpApp, type TestServer } from '#testing';
+import { AppProcess, eventually, Fixture, type ServedApp, type TestServer } from '#testing';
 import type { Redis } from 'ioredis';
 import type { JWTPayload } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -44,12 +44,12 @@ function gateway(
   keySetFile: string,
   variables: Record<string, string> = {},
   options?: Parameters<typeof startGateway>[2],
-): Promise<HttpApp> {
+): Promise<ServedApp> {
   return startGateway(fixture, { ...needed(keySetFile), ...variables }, options);
 }
 
 /** Asks for a path that does not exist: 404 means that the credential was accepted. */
-const ask = ({ url }: Pick<HttpApp, 'url'>, authorization?: string, method = 'GET') =>
+const ask = ({ url }: Pick<ServedApp, 'url'>, authorization?: string, method = 'GET') =>
   fetch(`${url}/nothing`, {
     method,
     headers: authorization ? { authorization } : {},

@@ -49,12 +49,10 @@ export class ChangeStreams {
   private revoked: number;
   private timer: NodeJS.Timeout | undefined;
 
-  /** @param onCount hears how many there are whenever that changes. */
   constructor(
     private readonly most: number,
     private readonly authenticator: Pick<Authenticator, 'holds' | 'revoked'>,
     private readonly ear: Ear,
-    private readonly onCount: (open: number) => void = () => {},
     private readonly bounds: StreamBounds = usualBounds,
   ) {
     this.revoked = authenticator.revoked;
@@ -164,7 +162,6 @@ export class ChangeStreams {
 
   private counted(change: 1 | -1): void {
     this.count += change;
-    this.onCount(this.count);
     if (this.count > 0) this.timer ??= setInterval(() => this.turn(), this.bounds.turnMs).unref();
     else {
       clearInterval(this.timer);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type ErrorAnswer, errorBody, httpAnswers } from '#http';
 import { createLog } from '#runtime';
 import { TokenIssuer } from '#embedded';
-import { eventually, Fixture, freshUser, type HttpApp, startRedisServer, type TestServer } from '#testing';
+import { eventually, Fixture, freshUser, type ServedApp, startRedisServer, type TestServer } from '#testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startGateway } from '../../testing/gateway.app.js';
 
@@ -27,7 +27,7 @@ afterAll(async () => {
 function gateway(
   variables: Record<string, string>,
   options: Parameters<typeof startGateway>[2] = {},
-): Promise<HttpApp> {
+): Promise<ServedApp> {
   const needed = {
     REDIS_URL: redis.url,
     AUTH_JWKS_FILE: issuer.keySetFile,
@@ -38,14 +38,14 @@ function gateway(
 }
 
 /** A path that every gateway answers by itself, behind the credential. */
-async function ask({ url }: HttpApp, user?: string, headers: Record<string, string> = {}): Promise<Response> {
+async function ask({ url }: ServedApp, user?: string, headers: Record<string, string> = {}): Promise<Response> {
   const credential: Record<string, string> =
     user === undefined ? {} : { authorization: `Bearer ${await issuer.issue(user)}` };
   return fetch(`${url}/nothing`, { headers: { ...credential, ...headers } });
 }
 
 /** Sends the pieces of a request, one each time the server would wait for more, and reads all that comes back. */
-async function slowly(at: HttpApp, first: string, drop: string): Promise<{ text: string; tookMs: number }> {
+async function slowly(at: ServedApp, first: string, drop: string): Promise<{ text: string; tookMs: number }> {
   const start = performance.now();
   const socket = connect(Number(at.facts['port']), '127.0.0.1');
   socket.on('error', () => {});
@@ -133,9 +133,9 @@ describe('a limit of requests', () => {
 describe('a client that never comes to an end', () => {
   const limitMs = 10_000;
   const patience = { headMs: 1_000, requestMs: 1_000 };
-  let impatient: HttpApp;
+  let impatient: ServedApp;
   beforeEach(async () => {
-    impatient = await gateway({}, { pace: { patience } });
+    impatient = await gateway({}, { patience });
   });
 
   it.each([
@@ -171,7 +171,7 @@ describe('a client that never comes to an end', () => {
 });
 
 it('connections beyond the limit are closed', async () => {
-  const at = await gateway({ MAX_CONNECTIONS: '1' });
+  const at = await gateway({ MAX_CONNECTIONS: '1', MAX_STREAMS: '0' });
   const first = connect(Number(at.facts['port']), '127.0.0.1').setEncoding('utf8');
   first.write('GET / HTTP/1.1\r\n');
   await eventually(() => expect(ask(at)).rejects.toThrow('fetch failed'));

@@ -1,4 +1,4 @@
-import type { EdgeOptions, Patience } from '#http';
+import type { HttpOptions } from '#http';
 import type { Log } from '#runtime';
 import type { Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
@@ -33,11 +33,10 @@ const open = {
 };
 
 /** The gateway's HTTP server: before Nest's router {@link Admission}, then the body. */
-export function serverOptions(config: GatewayConfig, admission: Admission, log: Log, patience?: Patience): EdgeOptions {
+export function serverOptions(config: GatewayConfig, admission: Admission, log: Log): HttpOptions {
   return {
     config,
     log,
-    patience,
     admit: (request, reply) => admission.admit(request, reply),
     refuse: (request, reply) => admission.refuse(request, reply),
     headers: ({ method, url }) => (isOpen(method, url.split('?', 1)[0] as string) ? open : api),

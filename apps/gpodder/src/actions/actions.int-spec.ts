@@ -1,5 +1,5 @@
 import { get, type IncomingMessage } from 'node:http';
-import { eventually, type HttpApp, TcpProxy } from '#testing';
+import { eventually, type ServedApp, TcpProxy } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import { type Answer, GpodderWorld, type Person } from '../../testing/gpodder.world.js';
@@ -292,7 +292,7 @@ async function withOwner(does: (owner: pg.Pool) => Promise<unknown>): Promise<vo
 /** Begins to read an answer, and pauses. */
 async function paused(
   person: Person,
-  gpodder: Pick<HttpApp, 'facts'> | undefined = world.gpodder[0],
+  gpodder: Pick<ServedApp, 'facts'> | undefined = world.gpodder[0],
 ): Promise<IncomingMessage> {
   const port = Number(gpodder?.facts['port']);
   const path = episodes.replace('{u}', person.name);
@@ -333,7 +333,7 @@ describe('an answer in pages', () => {
   });
 
   /** The status of a replica, which breaks the connection where it answers. */
-  const statusOf = async (gpodder: HttpApp, person: Person) => {
+  const statusOf = async (gpodder: ServedApp, person: Person) => {
     const answer = await paused(person, gpodder);
     answer.destroy();
     return answer.statusCode;

@@ -1,4 +1,4 @@
-import type { EdgeOptions } from '#http';
+import type { HttpOptions } from '#http';
 import type { Log } from '#runtime';
 import type { GpodderConfig } from '../gpodder.config.js';
 import type { Admission } from './admission.js';
@@ -17,7 +17,7 @@ const cors = { origin: '*', methods: ['GET', 'HEAD'], allowedHeaders: ['Authoriz
 const folder = /^\/[^?]*?(?=\/index\.php\/(?:apps\/gpoddersync|login\/v2)|\/ocs\/v2\.php\/core\/)/;
 
 /** The app's HTTP server: before Nest's router {@link Admission}, then the body. */
-export function serverOptions(config: GpodderConfig, admission: Admission, log: Log): EdgeOptions {
+export function serverOptions(config: GpodderConfig, admission: Admission, log: Log): HttpOptions {
   return {
     config,
     log,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { HttpApp } from '#testing';
+import type { ServedApp } from '#testing';
 import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
 
 let world: GpodderWorld;
@@ -113,7 +113,7 @@ describe('an upload', () => {
     expect(await since(before.timestamp)).toEqual({ add: [], remove: [], timestamp: before.timestamp });
   });
 
-  let small: HttpApp;
+  let small: ServedApp;
   beforeAll(async () => {
     small = await world.start({ MAX_ENTRIES: '3' });
   });

@@ -1,20 +1,17 @@
 import compress from '@fastify/compress';
 import cookie from '@fastify/cookie';
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { Readable } from 'node:stream';
 import { JsonText } from '#contracts';
 import type { Log } from '#runtime';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onSendAsyncHookHandler } from 'fastify';
 import { type BodyKind, type BodyOptions, parseBodies } from './bodies.js';
-import type { EdgeConfig } from './edge.config.js';
-import { answerBrokenHttp, answerExpectAndConnect, type ErrorAnswer, httpAnswers, send } from './errors.js';
+import type { HttpConfig } from './http.config.js';
+import { type ErrorAnswer, httpAnswers, send } from './errors.js';
 import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
-import { limitPipelining, scheduleFairly } from './scheduling.js';
-
-/** Headers of one request that are parsed; real clients send less than a quarter of that. */
-const maxHeaders = 100;
+import { isRefused } from './scheduling.js';
 
 /** JSON and OPML from `threshold` bytes on are compressed where the client accepts it; docs/security.md says why that is safe. */
 const compression = {
@@ -31,23 +28,9 @@ const compression = {
  */
 export const largestCompressed = 524_288;
 
-/** How long a client may take, in milliseconds. */
-export interface Patience {
-  /** To send the head of a request. */
-  readonly headMs: number;
-  /** To send a whole request. */
-  readonly requestMs: number;
-}
-
-/**
- * A head is a few packets, and ten seconds are time to send each of them again; in a minute a body of 2 MiB arrives at
- * 0.3 Mbit/s. Who needs longer mostly is not there any more, or only wants to hold a connection.
- */
-export const patience: Patience = { headMs: 10_000, requestMs: 60_000 };
-
-/** What an edge process says of its HTTP server. */
-export interface EdgeOptions {
-  readonly config: EdgeConfig;
+/** How an HTTP app answers. */
+export interface HttpOptions {
+  readonly config: HttpConfig;
   readonly log: Log;
   /**
    * Decides about a request before its body is read: returns, or answers it by `reply`. Sets `request.hold`, without
@@ -76,27 +59,26 @@ export interface EdgeOptions {
   readonly handOver?: (request: FastifyRequest) => RequestListener | undefined;
   /** The path that a request means, where it is another one than it names. */
   readonly rewrite?: (url: string) => string;
-  /** How long clients may take; other than the usual in tests alone. */
-  readonly patience?: Patience;
 }
 
 /**
- * The HTTP server of an edge process, for Nest: what bounds, schedules, records and refuses requests before its routes see
- * them (ADR 20). Who may ask for what is the process' own, by {@link EdgeOptions.admit}.
+ * What bounds, records and refuses the requests of an HTTP app before its routes see them, as an adapter for Nest (ADR 20).
+ * Who may ask for what is the app's own, by {@link HttpOptions.admit}. The server is {@link serveApps}.
  */
-export async function createEdge(options: EdgeOptions): Promise<FastifyAdapter> {
+export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAdapter> {
   const { config, log, answer = send, rewrite = (url) => url } = options;
   const protect = securityHeaders(config.PUBLIC_URL, options.headers);
   const adapter = new FastifyAdapter({
-    ...limits(config, options.patience ?? patience),
+    bodyLimit: config.MAX_BODY_BYTES,
+    // A guid that is too long is answered as an invalid guid (405) and not as a missing route (404).
+    // Whoever needs a query parses it.
+    routerOptions: { maxParamLength: config.MAX_HEADER_BYTES, querystringParser: () => ({}) },
     trustProxy: config.TRUSTED_PROXIES ?? false,
-    forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: true,
     genReqId: requestId,
     // A target may be a whole URL (RFC 9112, 3.2.2), of which only path and query count.
     rewriteUrl: ({ url = '/' }) => rewrite(url.replace(/^https?:\/\/[^/?]*\/?/i, '/')),
-    clientErrorHandler: answerBrokenHttp,
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // Fastify runs no hook for such a request.
       protect(request, reply.header('x-request-id', request.id));
@@ -104,16 +86,10 @@ export async function createEdge(options: EdgeOptions): Promise<FastifyAdapter> 
     },
   });
   const fastify = adapter.getInstance();
-  fastify.server.maxConnections = config.MAX_CONNECTIONS;
-  fastify.server.maxHeadersCount = maxHeaders;
   // Fastify sends a Buffer as it is; only its types demand a string.
   fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
-  const isRefused = scheduleFairly(fastify.server);
-  limitPipelining(fastify.server);
-  answerExpectAndConnect(fastify.server);
   trackEnds(fastify);
   recordRequests(fastify, log);
-  closeConnections(fastify);
   parseBodies(fastify, { kinds: options.bodies, limit: config.MAX_BODY_BYTES, onBody: options.onBody });
   fastify.addHook('onRequest', (request, reply, done) => {
     protect(request, reply);
@@ -131,17 +107,10 @@ export async function createEdge(options: EdgeOptions): Promise<FastifyAdapter> 
 }
 
 /** Gives requests to listeners of Node instead of to routes. */
-function handOver(fastify: FastifyInstance, listenerOf: NonNullable<EdgeOptions['handOver']>): void {
-  const open = new Set<ServerResponse>();
-  // As closeConnections does for the answers of routes.
-  fastify.addHook('preClose', (done) => {
-    for (const response of open) response.shouldKeepAlive = false;
-    done();
-  });
+function handOver(fastify: FastifyInstance, listenerOf: NonNullable<HttpOptions['handOver']>): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     const listener = listenerOf(request);
     if (!listener) return done();
-    open.add(reply.raw.once('close', () => open.delete(reply.raw)));
     request.isHandedOver = true;
     reply.hijack();
     for (const [name, value] of Object.entries(reply.getHeaders()))
@@ -172,22 +141,6 @@ async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   });
 }
 
-/**
- * Makes every answer end its connection once the server closes. Fastify does so for requests that arrive afterwards;
- * the connection of an earlier request would keep the server open until its idle time-out.
- */
-function closeConnections(fastify: FastifyInstance): void {
-  let closing = false;
-  fastify.addHook('preClose', (done) => {
-    closing = true;
-    done();
-  });
-  fastify.addHook('onSend', (_request, reply, _payload, done) => {
-    if (closing) reply.header('connection', 'close');
-    done();
-  });
-}
-
 /** Whether it is a CORS preflight (Fetch, 3.2.2); any other OPTIONS is handled like every method. */
 function isPreflight({ headers }: FastifyRequest): boolean {
   return Boolean(headers.origin && headers['access-control-request-method']);
@@ -198,23 +151,3 @@ const withoutLength: onSendAsyncHookHandler = async (request, reply, payload) =>
   if (request.headers['accept-encoding'] !== undefined) reply.removeHeader('content-length');
   return payload;
 };
-
-/** Fastify's limits of size and time for requests. */
-function limits(config: EdgeConfig, { headMs, requestMs }: Patience) {
-  return {
-    bodyLimit: config.MAX_BODY_BYTES,
-    requestTimeout: requestMs,
-    // For idle connections; longer than any answer takes.
-    connectionTimeout: requestMs + 30_000,
-    http: {
-      // A request without a Host is answered by the process, with its own error.
-      requireHostHeader: false,
-      maxHeaderSize: config.MAX_HEADER_BYTES,
-      headersTimeout: headMs,
-      connectionsCheckingInterval: 1_000,
-    },
-    // A guid that is too long is answered as an invalid guid (405) and not as a missing route (404).
-    // Whoever needs a query parses it.
-    routerOptions: { maxParamLength: config.MAX_HEADER_BYTES, querystringParser: () => ({}) },
-  };
-}

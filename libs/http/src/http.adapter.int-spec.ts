@@ -1,6 +1,5 @@
 import 'reflect-metadata';
-import type { AddressInfo } from 'node:net';
-import { APP_FILTER, NestFactory } from '@nestjs/core';
+import { APP_FILTER } from '@nestjs/core';
 import {
   type ArgumentsHost,
   Body,
@@ -14,17 +13,17 @@ import {
   Req,
   Res,
 } from '@nestjs/common';
-import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pino } from 'pino';
 import { register } from 'prom-client';
+import type { Running } from '#runtime';
 import { eventually } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createEdge, type EdgeOptions } from './create.edge.js';
-import { edgeConfig } from './edge.config.js';
+import { createHttpAdapter, type HttpOptions } from './http.adapter.js';
+import { httpConfig } from './http.config.js';
 import { answerFor, send } from './errors.js';
 import { HeldBytes } from './held.bytes.js';
-import { listen } from './listen.js';
+import { serveHttp } from './serve.http.js';
 
 @Controller()
 class PageController {
@@ -74,14 +73,14 @@ class PageModule {}
 const secret = 'zY3_secret-of-a-link-that-nobody-may-read01';
 const held = new HeldBytes(4_194_304, 100);
 let logged: Record<string, unknown>[] = [];
-let app: NestFastifyApplication;
+let app: Running;
 let base: string;
 /** What the listener of Node waits for. */
 let waiting: Promise<void> | undefined;
 
 /** An edge process with pages and a listener of Node, as the account app is one. */
-const options: EdgeOptions = {
-  config: edgeConfig.parse({ PORT: '0', MAX_BODY_BYTES: '4096' }),
+const options: HttpOptions = {
+  config: httpConfig.parse({ PORT: '0', MAX_BODY_BYTES: '4096' }),
   log: pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line) as object as never) }),
   admit: (request, reply) => {
     if (request.headers['x-refuse']) return send(reply, { status: 429, message: 'Too many requests' });
@@ -105,21 +104,29 @@ const options: EdgeOptions = {
       : undefined,
 };
 
+/** Serves the pages on a port of their own. */
+async function serve(served: HttpOptions): Promise<Running> {
+  const { config, log } = served;
+  const adapter = await createHttpAdapter(served);
+  return serveHttp(
+    { module: { module: PageModule }, adapter, begin: async () => ({ close: async () => {} }) },
+    { config, log },
+  );
+}
+const urlOf = ({ facts }: Running) => `http://127.0.0.1:${String(facts?.['port'])}`;
+
 beforeAll(async () => {
   // Metrics are of a process, of which several servers of tests are one.
   register.clear();
-  app = await NestFactory.create<NestFastifyApplication>(PageModule, await createEdge(options), {
-    logger: false,
-    bodyParser: false,
-  });
-  base = `http://127.0.0.1:${await listen(app, options.config)}`;
+  app = await serve(options);
+  base = urlOf(app);
 });
 beforeEach(() => {
   logged = [];
   waiting = undefined;
 });
 afterAll(async () => {
-  await app.close();
+  await app.stop();
   register.clear();
 });
 
@@ -227,28 +234,20 @@ it('is stopped in order: what was handed over is answered, and its connection en
   let go!: () => void;
   waiting = new Promise((resolve) => (go = resolve));
   let handed = 0;
-  const one = await NestFactory.create<NestFastifyApplication>(
-    PageModule,
-    await createEdge({
-      ...options,
-      handOver: (request) => {
-        handed += 1;
-        return options.handOver?.(request);
-      },
-    }),
-    { logger: false, bodyParser: false },
-  );
-  const url = `http://127.0.0.1:${await listen(one, options.config)}/issuer/token`;
+  const one = await serve({
+    ...options,
+    handOver: (request) => {
+      handed += 1;
+      return options.handOver?.(request);
+    },
+  });
+  const url = `${urlOf(one)}/issuer/token`;
   const asked = fetch(url, { method: 'POST', body: 'a' });
   await eventually(() => expect(handed).toBe(1));
-  const closed = one.close();
-  await eventually(() => expect(one.getHttpServer().listening).toBe(false));
+  const closed = one.stop();
+  await eventually(() => expect(fetch(urlOf(one))).rejects.toThrow('fetch failed'));
   go();
   const answer = await asked;
   expect([await answer.text(), answer.headers.get('connection')]).toEqual(['read a', 'close']);
   await closed;
-});
-
-it('listens where it is told', () => {
-  expect((app.getHttpServer().address() as AddressInfo).address).toBe('127.0.0.1');
 });

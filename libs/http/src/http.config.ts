@@ -21,7 +21,7 @@ function withoutSlashes(url: string): string {
 }
 
 /** What every edge process has in its configuration; it may say its own defaults. */
-export const edgeConfig = z.object({
+export const httpConfig = z.object({
   HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
   PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),
   PUBLIC_URL: z
@@ -50,4 +50,4 @@ export const edgeConfig = z.object({
     .default(0)
     .describe('How long a stopping process still serves, unready, until balancers have learnt of it.'),
 });
-export type EdgeConfig = z.output<typeof edgeConfig>;
+export type HttpConfig = z.output<typeof httpConfig>;
