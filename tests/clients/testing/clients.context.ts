@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { scopes } from '#contracts';
+import { freePort } from '#embedded';
 import { makeAppPassword } from '#runtime';
 import { type AppProcess, AppStack, type Device, repository } from '#testing';
 import pg from 'pg';
@@ -28,27 +29,24 @@ export class ClientsContext {
     private readonly owner: pg.Client,
     private readonly gateway: AppProcess,
     private readonly processes: AppProcess[],
-    private readonly balancers: Balancer[],
+    private readonly balancer: Balancer,
   ) {}
 
   static async open(): Promise<ClientsContext> {
     const stack = await AppStack.open({ environment: { OPS_PORT: '0' } });
-    const balancers = [new Balancer(), new Balancer()] as const;
-    const [server, accountsUrl] = await Promise.all([balancers[0].open(), balancers[1].open()]);
+    const balancer = new Balancer();
+    const [server, port] = await Promise.all([balancer.open(), freePort()]);
+    const accountsUrl = `http://127.0.0.1:${port}`;
     const owner = new pg.Client({ connectionString: stack.postgres.url });
     await owner.connect();
-    const [services, [account]] = await Promise.all([
-      stack.start(['subscription', 'episode', 'deletion-worker']),
-      stack.start(['account'], { PUBLIC_URL: accountsUrl }),
-    ]);
-    const [gpodder, [gateway]] = await Promise.all([
+    const processes = await Promise.all([
+      stack.start(['subscription', 'episode', 'deletion-worker', 'gateway']),
+      stack.start(['account'], { PUBLIC_URL: accountsUrl, PORT: String(port) }),
       stack.start(['gpodder', 'gpodder'], { PUBLIC_URL: server }),
-      stack.start(['gateway']),
     ]);
-    await balancers[0].add(...gpodder);
-    await balancers[1].add(account as AppProcess);
-    const processes = [...services, account as AppProcess, ...gpodder, gateway as AppProcess];
-    return new ClientsContext(server, accountsUrl, stack, owner, gateway as AppProcess, processes, [...balancers]);
+    await balancer.add(...processes[2]);
+    const gateway = processes[0][3] as AppProcess;
+    return new ClientsContext(server, accountsUrl, stack, owner, gateway, processes.flat(), balancer);
   }
 
   /** Creates a user with an app password. */
@@ -102,7 +100,7 @@ export class ClientsContext {
 
   /** Ends everything. @throws Error where an app has logged an error. */
   async close(): Promise<void> {
-    for (const balancer of this.balancers) balancer.close();
+    this.balancer.close();
     await this.owner.end();
     await this.stack.close();
     const lines = this.processes.flatMap(({ app, output }) => output.split('\n').map((line) => `${app}: ${line}`));
