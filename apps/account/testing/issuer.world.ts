@@ -92,12 +92,6 @@ export class IssuerWorld {
     return replica;
   }
 
-  /** Ends a replica; the next requests go to the others. */
-  async stopReplica(replica: Replica): Promise<void> {
-    this.replicas.splice(this.replicas.indexOf(replica), 1);
-    await replica.close();
-  }
-
   /** A part of the first replica. */
   get<Part>(type: abstract new (...parts: never[]) => Part): Part {
     return (this.replicas[0] as Replica).app.get(type as new () => Part);

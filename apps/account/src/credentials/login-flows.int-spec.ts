@@ -5,9 +5,9 @@ import { SharedStack } from '#testing';
 import { call, StreamClient } from '#transport';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from '../people/accounts.js';
-import { Refusal } from '../people/refusal.js';
 import { Sweep } from '../sweep.js';
 import { AppPasswords } from './app-passwords.js';
 import { type LoginAnswer, LoginFlows } from './login-flows.js';
@@ -44,11 +44,6 @@ async function begun(address?: string) {
   const asked = asking(address);
   return { ...asked, urls: await flows.begin(asked.request) };
 }
-const refusal = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
-  );
 const hashOf = (answer: LoginAnswer | undefined) => appPasswordHash(answer?.appPassword ?? '') as string;
 const check = (answer: LoginAnswer | undefined) => world.app.get(AppPasswords).check(hashOf(answer));
 /** As if an answer had been given so long ago. */
@@ -127,7 +122,7 @@ describe('a login flow', () => {
   it('has an answer only for an account that has a name and is not disabled', async () => {
     const { id } = await world.app.get(Accounts).ofProvider('https://id.example', randomUUID(), randomUUID());
     const { poll, login } = await begun();
-    expect(await refusal(flows.allow(login, id))).toBe('name_needed');
+    expect(await outcomeOf(flows.allow(login, id))).toBe('name_needed');
     await flows.allow(login, accountId);
     await world.app.get(Accounts).disable(accountId);
     expect(await flows.poll(poll)).toBeUndefined();
