@@ -20,15 +20,6 @@ const remove = async (ann: User, guid: string, timestamp: string) => {
 const isSubscribed = async (ann: User) => (await ann.subscriptions()).subscriptions.map((row) => row.is_subscribed);
 
 describe('a device that was offline for a week', () => {
-  test('does not undo the unsubscribe of yesterday', async () => {
-    const ann = await User.fresh();
-    const guid = await ann.subscribed();
-    await ann.update(guid, { is_subscribed: false });
-    const { body } = await post(ann, { feed_url: 'https://a.example/feed', timestamp: at(0) });
-    expect(body.failure).toMatchObject([{ feed_url: 'https://a.example/feed', code: 'superseded' }]);
-    expect(await isSubscribed(ann)).toEqual([false]);
-  });
-
   test('does not undo the deletion of yesterday', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
