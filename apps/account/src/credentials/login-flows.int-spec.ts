@@ -1,10 +1,10 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { beginLogin, checkCredential, revokeCredential } from '#contracts';
-import { appPasswordHash, connectRedis, createLog, redisConfig } from '#runtime';
-import { SharedStack } from '#testing';
-import { call, StreamClient } from '#transport';
-import pg from 'pg';
+import { appPasswordHash } from '#runtime';
+import { Fixture } from '#testing';
+import { call } from '#transport';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openMessages } from '../../testing/account.messages.js';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from '../people/accounts.js';
@@ -178,24 +178,16 @@ describe('a login flow', () => {
 });
 
 describe('in a real account app', () => {
-  let stack: SharedStack;
-  let owner: pg.Client;
-  let client: StreamClient;
+  const fixture = new Fixture();
+  let { owner, client } = {} as Awaited<ReturnType<typeof openMessages>>;
   let origin: string;
 
   beforeAll(async () => {
-    stack = await SharedStack.open();
+    const { stack, ...messages } = await openMessages(fixture);
+    ({ owner, client } = messages);
     origin = `http://127.0.0.1:${String(stack.app('account').facts['port'])}`;
-    owner = new pg.Client({ connectionString: stack.postgres.url });
-    await owner.connect();
-    const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }));
-    client = new StreamClient({ connect, log: createLog('test', 'silent'), services: ['account'] });
-    await client.connect();
   });
-  afterAll(async () => {
-    await client.close();
-    await owner.end();
-  });
+  afterAll(() => fixture.close());
 
   const poll = (body: string, type: string) =>
     fetch(`${origin}/login/v2/poll`, { method: 'POST', body, headers: { 'content-type': type } });
