@@ -71,17 +71,5 @@ export function bothApisCases(context: () => ClientsContext): void {
       await phone.play('subscribe', { feed });
       expect((await user.delta('laptop')).add).toEqual([feed]);
     });
-
-    it('have one subscription of a feed that moved: its old URL works, and is answered with the new one', async () => {
-      const { timestamp } = await user.delta('phone');
-      const path = `/subscriptions/${podcastGuid(feed)}`;
-      expect((await device.send('PATCH', path, { body: { new_feed_url: other } })).status).toBe(200);
-      expect(await user.delta('phone', timestamp)).toMatchObject({ add: [], remove: [] });
-      expect((await user.change('phone', [feed])).update_urls).toEqual([[feed, other]]);
-      const action = { podcast: feed, episode: `${feed}/1.mp3`, action: 'play', position: 300, total: 1_800 };
-      expect((await user.upload(action)).update_urls).toEqual([[feed, other]]);
-      expect((await user.actions()).actions).toMatchObject([{ podcast: other, position: 300 }]);
-      expect((await user.delta('laptop')).add).toEqual([other]);
-    });
   });
 }

@@ -73,22 +73,6 @@ export function gpodderCases(context: () => ClientsContext): void {
       expect((await laptop.state())[url(one)]?.[first(1)]).toMatchObject({ position: 250 });
     });
 
-    it('what begins to play, is downloaded and deleted: no action of these loses others', async () => {
-      await laptop.call('subscribe', [url(one)]);
-      await laptop.call('begin', url(one), first(1));
-      await laptop.call('downloaded', url(one), first(2));
-      await laptop.call('downloaded', url(one), first(3));
-      await laptop.call('deleted', url(one), first(3));
-      await laptop.call('play', url(one), first(2), 0, 30, 600);
-      await laptop.sync();
-      await desktop.syncAndConfirm();
-      await desktop.call('merge');
-      expect((await desktop.state())[url(one)]).toMatchObject({
-        [first(2)]: { position: 30, isNew: false },
-        [first(3)]: { isDeleted: true },
-      });
-    });
-
     it('offline in between: what waited is uploaded, and the newer position stands at both', async () => {
       await laptop.call('subscribe', [url(one)]);
       await laptop.sync();

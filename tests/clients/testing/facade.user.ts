@@ -8,12 +8,6 @@ interface Delta {
   readonly timestamp: number;
 }
 
-/** The answer to an upload. */
-interface Uploaded {
-  readonly timestamp: number;
-  readonly update_urls: [string, string][];
-}
-
 /** Sends requests of the gpodder API v2, with Basic each time. */
 export class FacadeUser {
   constructor(
@@ -31,19 +25,11 @@ export class FacadeUser {
   }
 
   /** Adds and removes at a device. */
-  change(device: string, add: readonly string[], remove: readonly string[] = []): Promise<Uploaded> {
+  change(device: string, add: readonly string[], remove: readonly string[] = []): Promise<unknown> {
     return this.ok('POST', `/api/2/subscriptions/${this.account.name}/${device}.json`, { add, remove });
   }
 
   delta(device: string, since = 0): Promise<Delta> {
     return this.ok('GET', `/api/2/subscriptions/${this.account.name}/${device}.json?since=${since}`);
-  }
-
-  upload(...actions: unknown[]): Promise<Uploaded> {
-    return this.ok('POST', `/api/2/episodes/${this.account.name}.json`, actions);
-  }
-
-  actions(): Promise<{ actions: Record<string, unknown>[] }> {
-    return this.ok('GET', `/api/2/episodes/${this.account.name}.json?since=0`);
   }
 }
