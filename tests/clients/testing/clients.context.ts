@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { scopes } from '#contracts';
 import { freePort } from '#embedded';
 import { makeAppPassword } from '#runtime';
-import { type AppProcess, AppStack, type Device, repository } from '#testing';
+import { type AppProcess, AppStack, type Device, startProgram } from '#testing';
 import pg from 'pg';
 import { Balancer } from '../../system/testing/balancer.js';
 import { Person } from '../../system/testing/person.js';
@@ -61,11 +58,9 @@ export class ClientsContext {
   async person(): Promise<{ account: Account; browser: Person }> {
     const account = await this.account();
     const password = 'a sentence that nobody guesses';
-    const { PATH } = process.env;
     const servers = { DATABASE_URL: this.stack.postgres.urls.account, REDIS_URL: this.stack.redis.url };
-    const program = join(repository, 'dist', 'programs', 'accounts.js');
-    const env = { PATH, ...servers, PUBLIC_URL: this.accountsUrl };
-    const { stdout } = await promisify(execFile)(process.execPath, [program, 'reset', account.name], { env });
+    const env = { ...servers, PUBLIC_URL: this.accountsUrl };
+    const { stdout } = await startProgram('accounts', ['reset', account.name], env);
     const browser = new Person(this.accountsUrl);
     await browser.submit(new URL(stdout.trim()).pathname, { password });
     await browser.submit('/sign-in', { name: account.name, password });
