@@ -8,7 +8,7 @@ import { Handle, StreamClient, StreamServer } from '#transport';
 import type { Credential } from '../src/app.passwords.js';
 
 /** What the service knows and was asked. */
-export interface CredentialBook {
+interface CredentialBook {
   readonly credentials: Map<string, Credential>;
   /** By the id of the app password. */
   readonly sessions: Map<string, Credential>;
