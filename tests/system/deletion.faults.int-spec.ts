@@ -78,19 +78,6 @@ describe('Redis', () => {
     });
     afterAll(() => restartWorker('stop'));
 
-    it('and is away: DELETE is answered with 503 at once', async () => {
-      const user = await stack.newUser();
-      const guid = await user.subscribeWithEpisodes();
-      await stack.stack.redis.kill();
-      const answer = await user.device.send('DELETE', `/subscriptions/${guid}`);
-      expect(answer).toMatchObject({ status: 503, body: { code: '503' } });
-      // Far below the deadline of 5 s.
-      expect(answer.tookMs).toBeLessThan(3_000);
-      await stack.stack.redis.start();
-      const deletionId = await eventually(() => user.delete(guid));
-      await user.ends(deletionId, 'SUCCESS');
-    });
-
     it('and dies between commit and reply: DELETE again is answered with the same deletion', async () => {
       const user = await stack.newUser();
       const guid = await user.subscribeWithEpisodes();
