@@ -141,6 +141,11 @@ class Walk {
 
 /** What random steps have found. */
 const found: Record<string, Step[]> = {
+  'a feed that is deleted after a device has polled': [
+    { do: 'post', url: urls[0] as string, guid: undefined },
+    { do: 'poll', device: 0, lost: false },
+    { do: 'delete', which: 0 },
+  ],
   'a feed that a device has by two URLs, and removes by one': [
     { do: 'add', device: 0, url: urls[0] as string },
     { do: 'rename', which: 0, guid: guids[1] as string },
