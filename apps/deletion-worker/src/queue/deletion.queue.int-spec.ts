@@ -144,30 +144,6 @@ describe('the relay', () => {
     expect(await user.record(deletionId)).toMatchObject({ send: 2 });
   });
 
-  it('heals a relay that died between the record and its job', async () => {
-    const relay = world.anotherRelay();
-    const deletionId = await unsent();
-    await world.owner.query('UPDATE deletion.deletions SET send = 1 WHERE id = $1', [deletionId]);
-    await longAgo(deletionId);
-    relay.wake();
-    await wasSent(deletionId, 2);
-    expect(await jobOf(deletionId, 2)).toBeDefined();
-  });
-
-  it('sends a job that an operator wants, whatever the last one is doing', async () => {
-    const relay = world.anotherRelay();
-    const deletionId = await unsent();
-    relay.wake();
-    await wasSent(deletionId, 1);
-    await world.owner.query('UPDATE deletion.deletions SET sent_at = NULL WHERE id = $1', [deletionId]);
-    relay.wake();
-    await wasSent(deletionId, 2);
-    expect(await Promise.all([1, 2].map(async (send) => (await jobOf(deletionId, send))?.getState()))).toEqual([
-      'waiting',
-      'waiting',
-    ]);
-  });
-
   it('holds no lock while Redis does not answer: requests, repeats and ends go on', async () => {
     const relay = world.anotherRelay();
     const deletionId = await unsent();
