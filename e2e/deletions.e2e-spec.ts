@@ -75,19 +75,6 @@ describe('a deleted subscription', () => {
 });
 
 describe('POST brings a deleted subscription back, without its episodes', () => {
-  test('by its feed_url', async () => {
-    const { ann, guid } = await userWithTombstone();
-    const [back] = await ann.subscribe(urlA);
-    expect(await ann.subscription(guid)).toEqual({
-      feed_url: urlA,
-      guid,
-      is_subscribed: true,
-      subscription_changed: back?.subscription_changed,
-    });
-    expect((await ann.episodes()).total).toBe(0);
-    expect((await ann.subscriptions()).subscriptions).toEqual([await ann.subscription(guid)]);
-  });
-
   test('as a fresh start: a replay of an old episode state is taken again', async () => {
     const { ann, guid, syncId } = await userWithTombstone();
     await ann.subscribed(urlA);

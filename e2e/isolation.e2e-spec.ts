@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
@@ -14,38 +14,28 @@ async function twins() {
   return { ann, bob, guid, sync_id, state, before: await state(bob) };
 }
 
-describe('what one user does, another one with the same guids, feeds and sync_ids never notices', () => {
-  test('updating', async () => {
-    const { ann, bob, guid, state, before } = await twins();
-    await ann.update(guid, { is_subscribed: false, new_feed_url: feed(2), new_guid: newGuid() });
-    expect(await state(bob)).toEqual(before);
-  });
+type Twins = Awaited<ReturnType<typeof twins>>;
+const played_status = { value: true, timestamp: '2023-02-23T14:00' };
 
-  test('deleting and adding again', async () => {
-    const { ann, bob, guid, state, before } = await twins();
-    await ann.deleted(guid);
-    expect(await state(bob)).toEqual(before);
-    await ann.subscribed(feed(1));
-    expect(await state(bob)).toEqual(before);
-  });
-
-  test('merging', async () => {
-    const { ann, bob, guid, state, before } = await twins();
-    await ann.subscribed(feed(2), newGuid());
-    await ann.update(guid, { new_feed_url: feed(2) });
-    expect(await state(bob)).toEqual(before);
-  });
-
-  test('uploading', async () => {
-    const { ann, bob, guid, sync_id, state, before } = await twins();
-    await ann.uploaded({
-      podcast_guid: guid,
-      sync_id,
-      title: 'new',
-      played_status: { value: true, timestamp: '2023-02-23T14:00' },
-    });
-    expect(await state(bob)).toEqual(before);
-  });
+test.each<[string, (of: Twins) => Promise<unknown>]>([
+  [
+    'updates',
+    ({ ann, guid }) => ann.update(guid, { is_subscribed: false, new_feed_url: feed(2), new_guid: newGuid() }),
+  ],
+  ['deletes', ({ ann, guid }) => ann.deleted(guid)],
+  ['deletes and adds again', async ({ ann, guid }) => [await ann.deleted(guid), await ann.subscribed(feed(1))]],
+  [
+    'merges',
+    async ({ ann, guid }) => [
+      await ann.subscribed(feed(2), newGuid()),
+      await ann.update(guid, { new_feed_url: feed(2) }),
+    ],
+  ],
+  ['uploads', ({ ann, guid, sync_id }) => ann.uploaded({ podcast_guid: guid, sync_id, title: 'new', played_status })],
+])('one user %s, which another one with the same guids, feeds and sync_ids never notices', async (_, act) => {
+  const of = await twins();
+  await act(of);
+  expect(await of.state(of.bob)).toEqual(of.before);
 });
 
 test('guids that are chosen to meet those of another user merge nothing', async () => {

@@ -44,16 +44,6 @@ describe('a former guid', () => {
 });
 
 describe('PATCH merges into the one in the path', () => {
-  test('the one that new_guid names, and the list has one row', async () => {
-    const { ann, x, y } = await userWithTwo();
-    const { guid_changed } = await ann.update(x, { new_guid: y });
-    const { total, subscriptions } = await ann.subscriptions();
-    const survivor = { guid: x, new_guid: y, guid_changed, feed_url: urlX };
-    expect({ total, subscriptions }).toMatchObject({ total: 1, subscriptions: [survivor] });
-    expect(await ann.subscription(y)).toMatchObject({ guid: y, feed_url: urlX });
-    expect(await ann.subscribed(urlY)).toBe(y);
-  });
-
   test('the one that has new_feed_url, which remains in the list as a pointer', async () => {
     const { ann, x, y, sync } = await userWithTwo();
     const { subscription_changed } = await ann.update(x, { new_feed_url: urlY });
@@ -80,35 +70,4 @@ describe('PATCH merges into the one in the path', () => {
     expect(await ann.subscribed(urlX)).toBe(x);
     expect((await ann.subscriptions()).subscriptions.some((row) => 'deleted' in row)).toBe(false);
   });
-});
-
-test('the episodes of a merged subscription belong to the survivor, merged status by status', async () => {
-  const { ann, x, y } = await userWithTwo();
-  const at = (minute: number) => `2023-02-23T14:0${minute}`;
-  const [ofX, ofY] = await ann.upload(
-    episode(x, 1, {
-      playback_position: { value: 10, timestamp: at(1) },
-      played_status: { value: true, timestamp: at(5) },
-    }),
-    episode(y, 1, {
-      playback_position: { value: 20, timestamp: at(2) },
-      played_status: { value: false, timestamp: at(4) },
-    }),
-    episode(x, 2),
-    episode(y, 3),
-  );
-  const { sync } = await ann.episodes();
-  await ann.update(x, { new_feed_url: urlY });
-  const { episodes } = await ann.episodes({ since: sync });
-  const statuses = {
-    playback_position: { value: 20, timestamp: at(2) },
-    played_status: { value: true, timestamp: at(5) },
-  };
-  expect(episodes).toMatchObject([
-    { podcast_guid: x, title: 'Title of 1', ...statuses },
-    { podcast_guid: x, title: 'Title of 3' },
-  ]);
-  expect((await ann.episodes()).total).toBe(3);
-  for (const sync_id of [ofX?.sync_id, ofY?.sync_id])
-    expect((await ann.uploaded({ podcast_guid: y, sync_id })).sync_id).toBe(episodes[0]?.sync_id);
 });

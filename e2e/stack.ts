@@ -13,30 +13,18 @@ const signingKey = JSON.parse(readFileSync(join(stack.keys, 'signing-key.json'),
 export const baseUrl = stack.baseUrl;
 
 /** What a token says; what is not given is as it should be. */
-export interface Claims {
+interface Claims {
   sub?: string;
-  iss?: string;
-  aud?: string;
   scope?: unknown;
-  scp?: unknown;
   /** Seconds since 1970. */
   exp?: number;
-  nbf?: number;
 }
 
 /** Signs a token, by default one that is good for a user that no other test knows. */
-export async function token(
-  claims: Claims = {},
-  { key = signingKey, alg = 'EdDSA' }: { key?: JWK; alg?: string } = {},
-): Promise<string> {
-  const seconds = Math.floor(Date.now() / 1_000);
-  return new SignJWT({
-    sub: randomUUID(),
-    iss: 'urn:podcast-sync:standalone',
-    aud: 'podcast-sync',
-    exp: seconds + 3_600,
-    ...claims,
-  })
-    .setProtectedHeader({ alg, kid: signingKey.kid })
-    .sign(await importJWK(key, alg));
+export async function token(claims: Claims = {}): Promise<string> {
+  const exp = Math.floor(Date.now() / 1_000) + 3_600;
+  const usual = { sub: randomUUID(), iss: 'urn:podcast-sync:standalone', aud: 'podcast-sync', exp };
+  return new SignJWT({ ...usual, ...claims })
+    .setProtectedHeader({ alg: 'EdDSA', kid: signingKey.kid })
+    .sign(await importJWK(signingKey, 'EdDSA'));
 }

@@ -50,40 +50,4 @@ describe('POST /subscriptions', () => {
     expect(made?.feed_url).toBe(feed_url);
     expect((await ann.subscription(made?.guid ?? '')).feed_url).toBe(feed_url);
   });
-
-  test('derives the guid from the URL where none or null is sent', async () => {
-    const ann = await User.fresh();
-    const guid = '9b024349-ccf0-5f69-a609-6b82873eab3c';
-    expect(await ann.subscribed('https://podnews.net/rss')).toBe(guid);
-    const { success } = await post(ann, { feed_url: 'http://podnews.net/rss/', guid: null });
-    expect(success).toMatchObject([{ feed_url: 'http://podnews.net/rss/', guid }]);
-    expect((await ann.subscription(guid)).feed_url).toBe('https://podnews.net/rss');
-  });
-
-  test('with a known guid and a new URL moves the subscription; the old URL names it still', async () => {
-    const ann = await User.fresh();
-    const guid = await ann.subscribed(urlA, newGuid());
-    await ann.subscribed(urlB, guid);
-    expect(await ann.subscribed(urlA)).toBe(guid);
-    expect(await ann.subscription(guid)).toMatchObject({ guid, feed_url: urlB });
-    expect((await ann.subscriptions()).total).toBe(1);
-  });
-
-  test('with a new guid and a known URL changes the guid, as PATCH new_guid does', async () => {
-    const ann = await User.fresh();
-    const [old, declared] = [await ann.subscribed(urlA), newGuid()];
-    expect(await ann.subscribed(urlA, declared)).toBe(declared);
-    const seen = await ann.subscription(old);
-    expect(seen).toMatchObject({ guid: old, new_guid: declared, guid_changed: seen.subscription_changed });
-  });
-
-  test('subscribes what was unsubscribed, and stamps what is subscribed already', async () => {
-    const ann = await User.fresh();
-    const guid = await ann.subscribed(urlA);
-    await ann.update(guid, { is_subscribed: false });
-    const [second] = await ann.subscribe(urlA);
-    const [third] = await ann.subscribe(urlA);
-    expect(await ann.subscription(guid)).toEqual(third);
-    expect(String(third?.subscription_changed) > String(second?.subscription_changed)).toBe(true);
-  });
 });

@@ -96,15 +96,6 @@ describe('POST /episodes', () => {
     expect((await ann.episodes({ since: sync })).episodes).toEqual([later]);
   });
 
-  test('merges the episode of a sync_id with the one of an episode_guid; both sync_ids name it', async () => {
-    const { ann, podcast } = await userWithOne();
-    const [one, two] = await ann.upload(episode(podcast, 1), episode(podcast, 2));
-    const merged = await ann.uploaded({ podcast_guid: podcast, sync_id: one?.sync_id, episode_guid: 'episode 2' });
-    expect(merged).toMatchObject({ sync_id: one?.sync_id, episode_guid: 'episode 2', title: 'Title of 1' });
-    expect((await ann.episodes()).episodes).toEqual([merged]);
-    expect(await ann.uploaded({ podcast_guid: podcast, sync_id: two?.sync_id })).toEqual(merged);
-  });
-
   test.each([{}, [[]], { episodes: {} }, { episodes: null }, { subscriptions: [] }])(
     'with a body that is no list of episodes is 405: %j',
     async (body) => expectError(await (await User.fresh()).post('/episodes', body), 405),

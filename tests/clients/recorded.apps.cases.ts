@@ -38,16 +38,10 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       const { body } = await device.send<{ subscriptions: unknown[] }>('GET', '/subscriptions');
       expect(body.subscriptions).toHaveLength(2);
       const episodes = await device.send<{ episodes: Record<string, { value: unknown }>[] }>('GET', '/episodes');
-      const shown = episodes.body.episodes.map((row) => [
-        row['enclosure_url'],
-        row['playback_position']?.value,
-        row['played_status']?.value,
-      ]);
-      const expected = [
-        [`${feed}/1.mp3`, 300, undefined],
-        [`${feed}/2.mp3`, 0, true],
-      ];
-      expect(shown).toEqual(expect.arrayContaining(expected));
+      const shown = episodes.body.episodes.map((row) =>
+        [row['enclosure_url'], row['playback_position']?.value, row['played_status']?.value].join(),
+      );
+      expect(shown).toEqual(expect.arrayContaining([`${feed}/1.mp3,300,`, `${feed}/2.mp3,0,true`]));
     });
 
     it.each(apps)('exchanges a feed, positions and a removal with %s', async (second) => {
@@ -73,26 +67,18 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await from.play('receive a position', { feed, number: 2, position: 1_800 });
     });
 
-    it('uploads 150 actions', async () => {
-      const app = await start(name);
-      await app.play('150 actions', { feed });
-      const device = await context().device(account);
-      expect((await device.send<{ total: number }>('GET', '/episodes')).body.total).toBe(150);
-      await (await start('antennapod.v2')).play('receive 150 actions', { feed });
-    });
-
     it('changes nothing by an empty sync', async () => {
       const app = await start(name);
       await app.play('empty first sync');
       await app.play('subscribe', { feed });
       const clock = () => context().rows('SELECT * FROM sync.user_clock WHERE user_id = $1', [account.id]);
       // A burst of writes moves the user's clock ahead of the time of day, and its changes are sent again until then.
+      const state = async () => [await clock(), app.kept['feeds'], app.kept['actions']];
       await eventually(async () => {
         await app.play('sync', { again: ['...'] });
-        const [rows, kept] = [await clock(), timestamps(app)];
+        const before = await state();
         await app.play('sync', { again: [] });
-        expect(await clock()).toEqual(rows);
-        expect(timestamps(app)).toEqual(kept);
+        expect(await state()).toEqual(before);
       });
     });
 
@@ -158,9 +144,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await phone.play('join', { feed });
       await eventually(async () => {
         await kasts.play('sync', { again: ['...'] });
-        const kept = timestamps(kasts);
         await kasts.play('sync', { again: [] });
-        expect(timestamps(kasts)).toEqual(kept);
       });
       await phone.play('subscribe and play elsewhere', { feed, other, position: 300 });
       await kasts.play('receive another feed and a position', { feed, other, number: 1, position: 300 });
@@ -225,10 +209,4 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await app.play('sync after signing out');
     });
   });
-}
-
-/** What an app keeps of answers, without its own clock and its session. */
-function timestamps({ kept }: RecordedApp): unknown {
-  const { feeds, actions } = kept;
-  return { feeds, actions };
 }

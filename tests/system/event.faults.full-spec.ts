@@ -12,7 +12,7 @@ afterAll(() => stack.close());
 
 it('whatever process is killed, no event is missing, none comes before its commit, and no stamp of a user goes back', async () => {
   for (let round = 0; round < rounds; round += 1)
-    for (const victim of [...victims].sort(() => Math.random() - 0.5)) {
+    for (const victim of round % 2 === 0 ? victims : victims.toReversed()) {
       await stack.goOn();
       await stack.kill(victim);
     }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { expectRefused, FaultWorld } from './testing/fault.world.js';
+import { FaultWorld } from './testing/fault.world.js';
 
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 120_000;
@@ -31,21 +31,6 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
         await Promise.all(world.oneOfEach().map((replica) => replica.stop()));
       });
       expect(traffic.failed).toEqual([]);
-    });
-
-    it('of a replica: no replica, never started: refused at once', async () => {
-      const { url } = world.stack.redis;
-      const [gateway] = await world.stack.start(['gateway'], { REDIS_URL: `${url}/1` });
-      for (const answer of await world.ask(await world.stack.device(gateway!))) expectRefused(answer);
-      await gateway!.stop();
-    });
-
-    it('of a replica: no replica, all stopped in order: refused at once, and the other services serve', async () => {
-      const device = await world.stack.device(world.gateways[0]!);
-      await Promise.all(world.alive('episode').map((replica) => replica.stop()));
-      const [subscriptions, episodes, deletion] = await world.ask(device);
-      expectRefused(episodes!);
-      expect([subscriptions!.status, deletion!.status]).toEqual([200, 404]);
     });
 
     it('of a server: Redis killed and started again: refused at once meanwhile, and all heals by itself', async () => {

@@ -59,19 +59,6 @@ describe('a replica that loses Postgres', { timeout: limitMs }, () => {
       expect(await handled()).toBeGreaterThan(before);
     });
   });
-
-  it('and has no other beside it: refused at once, and answered when it is back', async () => {
-    const [gateway] = await stack.start(['gateway']);
-    await stack.start(['episode'], { DATABASE_URL: proxy.url.replace('subscription', 'episode') });
-    const device = await stack.device(gateway!);
-    const list = () => device.send('GET', '/episodes');
-    await eventually(async () => expect(await list()).toMatchObject({ status: 200 }));
-    proxy.refuse();
-    await eventually(async () => expect((await countedOn(stack))[1]).toBe(0));
-    for (let n = 0; n < 20; n += 1) expect((await list()).status).toBe(503);
-    proxy.accept();
-    await eventually(async () => expect(await list()).toMatchObject({ status: 200 }));
-  });
 });
 
 describe('a gateway that starts while Redis is away', { timeout: limitMs }, () => {

@@ -1,5 +1,4 @@
 import * as client from 'openid-client';
-import { BrowserVisit } from './browser.visit.js';
 import { apiUrl, type IssuerWorld } from './issuer.world.js';
 
 export const redirectUri = 'com.example.app:/callback';
@@ -53,17 +52,26 @@ export interface SignedIn {
   readonly refreshToken: string;
 }
 
-/** The whole way of an app: registration, code and PKCE, the person's consent, tokens. */
-export async function signIn(
+/** An app that a person has allowed: the answer with the code, and what the app keeps to fetch tokens by it. */
+export async function allowedApp(
   world: IssuerWorld,
-  { accountId, app }: { accountId?: string; app?: client.Configuration } = {},
-): Promise<SignedIn> {
+  {
+    accountId,
+    app,
+    parameters,
+  }: Partial<Pick<SignedIn, 'accountId' | 'app'>> & { parameters?: Record<string, string> } = {},
+) {
   const person = accountId ?? (await world.account());
   const config = app ?? (await registeredApp(world));
-  const { url, checks } = await authorization(config);
-  const answer = await new BrowserVisit(world.browser(person).headers).allow(url);
-  const tokens = await client.authorizationCodeGrant(config, answer, checks);
-  return { accountId: person, app: config, tokens, refreshToken: tokens.refresh_token ?? '' };
+  const { url, checks } = await authorization(config, parameters);
+  return { accountId: person, app: config, answer: await world.browser(person).allow(url), checks };
+}
+
+/** The whole way of an app: registration, code and PKCE, the person's consent, tokens. */
+export async function signIn(world: IssuerWorld, options: Parameters<typeof allowedApp>[1] = {}): Promise<SignedIn> {
+  const { accountId, app, answer, checks } = await allowedApp(world, options);
+  const tokens = await client.authorizationCodeGrant(app, answer, checks);
+  return { accountId, app, tokens, refreshToken: tokens.refresh_token ?? '' };
 }
 
 /** The error of OAuth that a call ends with. */

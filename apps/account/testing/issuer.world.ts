@@ -1,38 +1,22 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Global, type INestApplicationContext, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { TypeOrmModule } from '@nestjs/typeorm';
-import { createDataSource, Database } from '#database';
 import { TokenIssuer } from '#embedded';
-import { revocationStreams } from '#identity';
-import { connectRedis, redisConfig } from '#redis';
-import { createLog } from '#runtime';
 import { createDatabase, startRedisServer, TcpProxy, type TestDatabase, type TestServer } from '#testing';
-import { StreamClient } from '#transport';
 import pg from 'pg';
-import { accountConfig, type AccountConfig, CONFIG, LOG, REDIS } from '../src/account.config.js';
+import { accountConfig } from '../src/account.config.js';
 import { Devices } from '../src/issuer/devices.js';
 import { Interactions } from '../src/issuer/interactions.js';
 import { Issuer } from '../src/issuer/issuer.js';
-import { ERROR_PAGE } from '../src/issuer/issuer.configuration.js';
 import { IssuerModule } from '../src/issuer/issuer.module.js';
-import { issuerErrorPage } from '../src/pages/page.failure.js';
+import { type AccountParts, revokedIn, startParts } from './account.parts.js';
 import { BrowserVisit } from './browser.visit.js';
 
 /** The resource that tokens are for. */
 export const apiUrl = 'https://api.example';
-
-/** One process' worth of the issuer. */
-export interface Replica {
-  readonly app: INestApplicationContext;
-  close(): Promise<void>;
-}
 
 /** Where {@link IssuerWorld} says who it is that allows something: in the place of a page and a session. */
 const asAccount = 'x-account';
@@ -44,7 +28,7 @@ export const fromAddress = 'x-address';
  * one. What pages do is done by a header that names the account. Only in the `int` tier.
  */
 export class IssuerWorld {
-  readonly replicas: Replica[] = [];
+  readonly replicas: AccountParts[] = [];
   private turn = 0;
 
   private constructor(
@@ -75,8 +59,7 @@ export class IssuerWorld {
     return world;
   }
 
-  /** Starts one more replica. */
-  async startReplica(): Promise<Replica> {
+  private async startReplica(): Promise<void> {
     const config = accountConfig.parse({
       DATABASE_URL: this.postgres.url,
       REDIS_URL: this.redis.url,
@@ -89,20 +72,14 @@ export class IssuerWorld {
       MAX_REGISTRATIONS: '100000',
       ...this.settings,
     });
-    const replica = await startReplica(config);
-    this.replicas.push(replica);
-    return replica;
-  }
-
-  /** Ends a replica; the next requests go to the others. */
-  async stopReplica(replica: Replica): Promise<void> {
-    this.replicas.splice(this.replicas.indexOf(replica), 1);
-    await replica.close();
+    // Longer than usual: limits are to be counted there, however busy the machine is.
+    const servers = { databaseUrl: config.DATABASE_URL, redisUrl: this.redis.url, commandTimeout: 10_000 };
+    this.replicas.push(await startParts(config, servers, [IssuerModule]));
   }
 
   /** A part of the first replica. */
   get<Part>(type: abstract new (...parts: never[]) => Part): Part {
-    return (this.replicas[0] as Replica).app.get(type as new () => Part);
+    return (this.replicas[0] as AccountParts).app.get(type as new () => Part);
   }
 
   /** A person who may sign in. */
@@ -119,11 +96,7 @@ export class IssuerWorld {
 
   /** What was revoked so far, as `kind:id`. */
   async revoked(): Promise<string[]> {
-    const redis = connectRedis(redisConfig.parse({ REDIS_URL: this.redis.url }), { enableOfflineQueue: true });
-    const streams = Object.values(revocationStreams).map((stream) => redis.xrange(stream, '-', '+'));
-    const entries = (await Promise.all(streams)).flat();
-    redis.disconnect();
-    return entries.map(([, fields]) => `${fields[1]}:${fields[3]}`);
+    return revokedIn((this.replicas[0] as AccountParts).redis);
   }
 
   async close(): Promise<void> {
@@ -137,7 +110,7 @@ export class IssuerWorld {
   }
 
   private answer(request: IncomingMessage, response: ServerResponse): void {
-    const replica = this.replicas[this.turn++ % this.replicas.length] as Replica;
+    const replica = this.replicas[this.turn++ % this.replicas.length] as AccountParts;
     const { url = '/', method = 'GET' } = request;
     const call = { url, method, ip: String(request.headers[fromAddress] ?? '127.0.0.1'), id: randomUUID() };
     const listener = replica.app.get(Issuer).listener(call);
@@ -147,7 +120,7 @@ export class IssuerWorld {
 }
 
 /** What a page does: shows what waits, allows it or not. */
-async function decide(replica: Replica, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function decide(replica: AccountParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://test');
   const send = (body: unknown) => response.writeHead(body ? 200 : 404).end(JSON.stringify(body ?? null));
   const by = { accountId: String(request.headers[asAccount]), authenticatedAt: new Date() };
@@ -166,48 +139,3 @@ async function decide(replica: Replica, request: IncomingMessage, response: Serv
   }
   send(undefined);
 }
-
-async function startReplica(config: AccountConfig): Promise<Replica> {
-  const log = createLog('account', 'silent');
-  const database = new Database(await createDataSource({ url: config.DATABASE_URL }).initialize());
-  await database.availability.check();
-  // Longer than usual, and connected: limits are to be counted there, however busy the machine is.
-  const redis = connectRedis(redisConfig.parse({ REDIS_URL: config.REDIS_URL }), { commandTimeout: 10_000 });
-  if (redis.status !== 'ready') await once(redis, 'ready');
-  redis.on('error', () => {});
-  const client = new StreamClient({ connect: () => connectRedis(config), log });
-  void client.connect().catch(() => {});
-  const foundation = [
-    { provide: CONFIG, useValue: config },
-    { provide: LOG, useValue: log },
-    { provide: REDIS, useValue: redis },
-    { provide: ERROR_PAGE, useValue: issuerErrorPage },
-    { provide: Database, useValue: database },
-    { provide: StreamClient, useValue: client },
-  ];
-  const imports = [
-    { module: Foundation, providers: foundation, exports: foundation },
-    TypeOrmModule.forRootAsync({ useFactory: () => ({}), dataSourceFactory: async () => database.dataSource }),
-    IssuerModule,
-  ];
-  const app = await NestFactory.createApplicationContext(
-    { module: World, imports },
-    { logger: false, abortOnError: false },
-  );
-  return {
-    app,
-    close: async () => {
-      await app.close();
-      database.availability.close();
-      await client.close();
-      redis.disconnect();
-    },
-  };
-}
-
-@Global()
-@Module({})
-class Foundation {}
-
-@Module({})
-class World {}

@@ -1,19 +1,12 @@
-import { type DynamicModule, Global, type INestApplicationContext, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import type { INestApplicationContext } from '@nestjs/common';
 import { createDatabase, startRedisServer, type TestServer } from '#testing';
-import { createDataSource } from '#database';
-import { revocationStreams } from '#identity';
-import { connectRedis, redisConfig } from '#redis';
-import { createLog } from '#runtime';
-import { StreamClient } from '#transport';
 import pg from 'pg';
 import type { EntityManager } from 'typeorm';
-import { CONFIG, LOG, REDIS } from '../src/account.config.js';
 import { CredentialsModule } from '../src/credentials/credentials.module.js';
 import { GpodderModule } from '../src/gpodder/gpodder.module.js';
 import type { PeopleConfig } from '../src/people/people.config.js';
 import { PeopleModule } from '../src/people/people.module.js';
+import { revokedIn, startParts } from './account.parts.js';
 
 /** People and their credentials on a database and a Redis of their own, as a replica has them. */
 export interface PeopleWorld {
@@ -43,54 +36,20 @@ export async function openPeople(settings: Partial<PeopleConfig> = {}): Promise<
   const [database, server] = await Promise.all([createDatabase(), startRedisServer()]);
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
-  const log = createLog('account', 'silent');
-  const config = redisConfig.parse({ REDIS_URL: server.url });
-  const redis = connectRedis(config, { commandTimeout: 250 });
-  redis.on('error', () => {});
-  const client = new StreamClient({ connect: () => connectRedis(config), log });
-  void client.connect().catch(() => {});
-  const foundation = [
-    { provide: CONFIG, useValue: { ...defaults, ...settings } },
-    { provide: LOG, useValue: log },
-    { provide: REDIS, useValue: redis },
-    { provide: StreamClient, useValue: client },
-  ];
-  const dataSource = createDataSource({ url: database.urls.account });
-  const module: DynamicModule = {
-    module: World,
-    imports: [
-      { module: Foundation, providers: foundation, exports: foundation },
-      TypeOrmModule.forRootAsync({ useFactory: () => ({}), dataSourceFactory: async () => dataSource.initialize() }),
-      PeopleModule,
-      CredentialsModule,
-      GpodderModule,
-    ],
-  };
-  const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+  const config = { ...defaults, ...settings };
+  const servers = { databaseUrl: database.urls.account, redisUrl: server.url, commandTimeout: 250 };
+  const parts = await startParts(config, servers, [PeopleModule, CredentialsModule, GpodderModule]);
   return {
-    app,
+    app: parts.app,
     owner,
     redis: server,
     url: database.urls.account,
-    transaction: (run) => dataSource.transaction(run),
-    revoked: async () => {
-      const streams = Object.values(revocationStreams).map((stream) => redis.xrange(stream, '-', '+'));
-      const entries = (await Promise.all(streams)).flat();
-      return entries.map(([, fields]) => `${fields[1]}:${fields[3]}`);
-    },
+    transaction: (run) => parts.dataSource.transaction(run),
+    revoked: () => revokedIn(parts.redis),
     close: async () => {
-      await app.close();
-      await client.close();
-      redis.disconnect();
+      await parts.close();
       await owner.end();
       await Promise.all([database.drop(), server.dispose()]);
     },
   };
 }
-
-@Global()
-@Module({})
-class Foundation {}
-
-@Module({})
-class World {}

@@ -12,7 +12,7 @@ const insertEpisodes = storedEpisodes(
 );
 
 /** All rows of a user but the deletion records. */
-export interface StoredRows {
+interface StoredRows {
   subscriptions: Record<string, unknown>[];
   guids: unknown;
   episodes: Record<string, unknown>[] | null;
@@ -30,11 +30,6 @@ const selectEverything = `
     (SELECT json_agg(t ORDER BY t.id) FROM episode.states t WHERE t.user_id = $1) AS states,
     (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds",
     (SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1) AS clock`;
-
-export async function rowsOf(owner: pg.Client | pg.Pool, userId: string): Promise<StoredRows> {
-  const { rows } = await owner.query<StoredRows>(selectEverything, [userId]);
-  return rows[0] as StoredRows;
-}
 
 /** A user whose rows are written straight into Postgres, as the other services would write them. */
 export class StoredUser {
@@ -100,8 +95,9 @@ export class StoredUser {
     );
   }
 
-  everything(): Promise<StoredRows> {
-    return rowsOf(this.owner, this.id);
+  async everything(): Promise<StoredRows> {
+    const { rows } = await this.owner.query<StoredRows>(selectEverything, [this.id]);
+    return rows[0] as StoredRows;
   }
 
   async record(deletionId: number): Promise<Record<string, unknown>> {

@@ -3,7 +3,7 @@ import { inject } from 'vitest';
 import { deletionQueue } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
-import { type DatabaseWorld, openDatabase } from '../../../libs/database/testing/database.world.js';
+import { Fixture, type FixtureDatabase } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
 import { ErasureNotice } from '../src/erasure/erasure.notice.js';
@@ -16,7 +16,7 @@ import { QueueConnections } from '../src/queue/queue.connections.js';
 export const log = createLog('test', 'silent');
 
 /** What the worker is made of, on a database of its own with its own login, and a queue of its own. */
-export interface WorkerWorld extends DatabaseWorld {
+export interface WorkerWorld extends FixtureDatabase {
   queue: Queue;
   relay: DeletionRelay;
   service: DeletionService;
@@ -27,6 +27,7 @@ export interface WorkerWorld extends DatabaseWorld {
   processor(): DeletionProcessor;
   /** Asks for a deletion, as DELETE does. @returns the id of its record. */
   request(userId: string, guid: string, requestId?: string): Promise<number>;
+  close(): Promise<void>;
 }
 
 /** The quotas where nothing else is said. */
@@ -37,11 +38,13 @@ export async function openWorker(
   redisUrl = inject('servers').redisUrl,
   quotas: Partial<DeletionQuotas> = {},
 ): Promise<WorkerWorld> {
-  const world = await openDatabase('deletion');
-  const { database } = world;
+  const fixture = new Fixture();
+  const base = await fixture.database('deletion');
+  const { database } = base;
   const redis = redisConfig.parse({ REDIS_URL: redisUrl });
   const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
-  const prefix = `{${world.name}}`;
+  fixture.onClose(() => connections.onApplicationShutdown());
+  const prefix = `{${base.name}}`;
   const queue = connections.watch(
     new Queue(deletionQueue.name, {
       ...connections.forQueue,
@@ -50,18 +53,19 @@ export async function openWorker(
     }),
   );
   await queue.waitUntilReady();
-  const relays: DeletionRelay[] = [];
+  fixture.onClose(() => queue.obliterate({ force: true }).catch(() => undefined));
   const anotherRelay = () => {
     const relay = new DeletionRelay(database, queue, log);
-    relays.push(relay);
+    fixture.onClose(() => relay.beforeApplicationShutdown());
     return relay;
   };
   const relay = anotherRelay();
   const service = new DeletionService(database, relay, { ...defaults, ...quotas });
   const notice = new ErasureNotice(connectRedis(redis), log);
+  fixture.onClose(() => notice.onApplicationShutdown());
   const erasures = new ErasureService(database, relay, notice);
   return {
-    ...world,
+    ...base,
     queue,
     relay,
     service,
@@ -69,12 +73,6 @@ export async function openWorker(
     anotherRelay,
     request: async (userId, guid, requestId) => (await service.request({ userId, guid }, call(requestId))).deletionId,
     processor: () => new DeletionProcessor(service, erasures, database, { ...connections.forWorker, prefix }, log),
-    close: async () => {
-      await Promise.all(relays.map((each) => each.beforeApplicationShutdown()));
-      await queue.obliterate({ force: true }).catch(() => undefined);
-      notice.onApplicationShutdown();
-      await connections.onApplicationShutdown();
-      await world.close();
-    },
+    close: () => fixture.close(),
   };
 }

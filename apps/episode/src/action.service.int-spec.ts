@@ -190,40 +190,6 @@ describe('an upload of actions', () => {
     ]);
   });
 
-  it('makes one of two episodes where an action shows that they are the same', async () => {
-    await act(played('x', 1, ten, { enclosureUrl: undefined, episodeGuid: 'guid' }), played('x', 2, later));
-    expect((await page()).episodes).toHaveLength(2);
-    await act({
-      feedUrl,
-      episodeGuid: 'guid',
-      enclosureUrl: media('x'),
-      statuses: { playedStatus: { value: true, at: ten } },
-    });
-    expect((await page()).episodes).toMatchObject([
-      {
-        episodeGuid: 'guid',
-        enclosureUrl: media('x'),
-        statuses: { playbackPosition: { value: 2 }, playedStatus: { value: true } },
-      },
-    ]);
-  });
-
-  it('ignores what is older than what stands, replaces by what is as old, and takes a missing time for the arrival', async () => {
-    await act(played(1, 10, later));
-    await act(played(1, 11, ten));
-    expect(positions((await page()).episodes)).toEqual([[media(1), 10]]);
-    await act(played(1, 12, later));
-    expect(positions((await page()).episodes)).toEqual([[media(1), 12]]);
-    await act(played(1, 13, '2999-01-01T00:00:00Z'), { ...played(2, 14), statuses: position(14) });
-    const times = (await page()).episodes.map(({ statuses }) => Date.parse(statuses.playbackPosition?.at ?? ''));
-    for (const time of times) expect(Math.abs(Date.now() - time)).toBeLessThan(600_000);
-    await act(played(1, 15, ten));
-    expect(positions((await page()).episodes)).toEqual([
-      [media(1), 13],
-      [media(2), 14],
-    ]);
-  });
-
   it('leaves nothing behind where nothing changed: no stamp, no marker, no event', async () => {
     await act(played(1, 1), played(2, 2));
     const before = await clock();
@@ -285,14 +251,6 @@ describe('an upload of actions', () => {
   });
 });
 
-describe('uploads of actions at once', () => {
-  it('make one episode of one, and keep the newest of each status', async () => {
-    const entries = Array.from({ length: 20 }, (_, n) => played(1, n, `2026-01-01T10:00:${String(n + 10)}Z`));
-    await Promise.all(entries.map((entry) => act(entry)));
-    expect(positions((await page()).episodes)).toEqual([[media(1), 19]]);
-  });
-});
-
 describe('actions and the main API', () => {
   it('show the same states, whoever set them, and never an older one over a newer', async () => {
     await act(played(1, 10, ten, { episodeGuid: 'guid' }));
@@ -310,20 +268,6 @@ describe('actions and the main API', () => {
     expect(await shown()).toMatchObject([
       { podcast_guid: guid, episode_guid: 'guid', playback_position: { value: 40, timestamp: '2026-01-01T10:00' } },
     ]);
-  });
-
-  it('knows the title and dates that the main API brought, and never takes them away', async () => {
-    const described = {
-      podcastGuid: podcastGuid(feedUrl),
-      enclosureUrl: media(1),
-      title: 'A title',
-      episodeUrl: 'https://podcast.example/1',
-      publishDate: '2025-01-01T00:00:00.000Z',
-    };
-    await context.service.upload({ userId, entries: [described] }, call());
-    await act(played(1, 1));
-    const { title, episodeUrl, publishDate } = described;
-    expect((await page()).episodes).toMatchObject([{ title, episodeUrl, publishDate }]);
   });
 });
 

@@ -242,15 +242,6 @@ it('never makes one of two episodes whose guids differ through a third that has 
   ]);
 });
 
-it('completes what the one that stays does not know by what the other knows', async () => {
-  const lacking = { ...unknownMetadata, episodeGuid: 'episode-1' };
-  const [completed] = await mergeOf(one(1, from, { duration: 90 }), one(2, into, lacking));
-  expect(completed).toMatchObject({ id: 2, ...metadata(1), duration: 90, changed: stamp });
-  const known = { ...metadata(2), episodeGuid: 'episode-1', duration: 60 };
-  const [kept] = await mergeOf(one(1, from, { duration: 90 }), one(2, into, known));
-  expect(kept).toMatchObject({ id: 2, ...known, changed: earlier });
-});
-
 it('compares with the episodes that stay as they were before: what completes one makes no two of them the same', async () => {
   const { enclosureUrl } = metadata(1);
   const [named, bare] = [

@@ -134,6 +134,15 @@ describe('an entry with a sync_id', () => {
   });
 });
 
+describe('beyond the quotas', () => {
+  it('no episode is made and no alias kept, and what is there still changes', () => {
+    const known = world([stored(1)], [], [], { episodes: 0, aliases: 0 });
+    const [refused, changed] = upload(known, metadata(2), { ...metadata(1), syncId: syncId(9), title: 'New' });
+    expect([refused, changed]).toEqual([expect.stringContaining('as many'), 1]);
+    expect(known.changes()).toMatchObject({ rows: [{ id: 1, title: 'New' }], aliases: [] });
+  });
+});
+
 describe('the subscription of an entry', () => {
   it('is named by any guid it ever had', () => {
     expect(upload(world([stored(1)]), { ...metadata(1), podcastGuid: formerly })).toEqual([1]);

@@ -28,7 +28,7 @@ export class GpodderWorld {
     private readonly fixture: Fixture,
     readonly stack: SharedStack,
     readonly gpodder: readonly (Pick<AppProcess, 'facts'> & Partial<ServedApp>)[],
-    private readonly owner: pg.Pool,
+    readonly owner: pg.Pool,
   ) {}
 
   static async open(environment: Readonly<Record<string, string>> = {}, replicas = 1): Promise<GpodderWorld> {

@@ -1,23 +1,13 @@
 import { createServer, type Server } from 'node:http';
-import { execFile } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { repository } from '#testing';
+import { startProgram } from '#testing';
 
 let server: Server | undefined;
 afterEach(() => server?.close());
 
 /** What `npm run login` says, and how it ends. */
-function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const { PATH } = process.env;
-  return new Promise((resolve) => {
-    const program = join(repository, 'dist', 'programs', 'login.js');
-    execFile(process.execPath, [program, ...args], { env: { PATH } }, (error, stdout, stderr) =>
-      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-    );
-  });
-}
+const run = (...args: string[]) => startProgram('login', args, {});
 
 /** An API whose metadata are these. */
 async function api(metadata: unknown): Promise<string> {

@@ -168,14 +168,6 @@ describe('PATCH with a timestamp', () => {
     expect(row).toMatchObject({ isSubscribed: true, subscribedAt: at(10), guid: D, subscriptionChanged: earlier });
   });
 
-  it.each([
-    [true, { ...standing, isSubscribed: false }],
-    [true, standing],
-  ])('equal to what stands: subscribed wins: %s', (isSubscribed, described) => {
-    expect(patch({ isSubscribed, timestamp: at(10) }, described).row).toMatchObject({ isSubscribed: true });
-    expect(patch({ isSubscribed: false, timestamp: at(10) }, standing).row).toBeUndefined();
-  });
-
   it('governs nothing where is_subscribed is not sent', () => {
     const { row } = patch({ newGuid: D, timestamp: at(20) }, standing);
     expect(row).toMatchObject({ guid: D, subscribedAt: at(10) });

@@ -9,11 +9,19 @@ import { SubscriptionService } from '../src/subscription.service.js';
 export interface ServiceContext extends FixtureDatabase {
   service: SubscriptionService;
   feeds: FeedService;
+  /** Makes a tombstone of a subscription, named by its guid or URL, like the cascade of the deletion worker. */
+  bury(userId: string, name: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /** The quotas unless a test sets others. */
 const defaults = subscriptionConfig.parse({ DATABASE_URL: 'postgres://database' });
+
+const tombstone = `
+  WITH clock AS (SELECT sync.advance_clock($1) AS stamp)
+  UPDATE subscription.subscriptions s SET is_subscribed = false, deleted = c.stamp, subscription_changed = c.stamp,
+    changed = c.stamp, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END
+  FROM clock c WHERE user_id = $1 AND merged_into IS NULL AND $2 IN (guid::text, feed_url)`;
 
 /** Builds the real module of the app. */
 export async function openService(quotas: Partial<SubscriptionQuotas> = {}): Promise<ServiceContext> {
@@ -25,6 +33,7 @@ export async function openService(quotas: Partial<SubscriptionQuotas> = {}): Pro
   ]);
   return {
     ...base,
+    bury: async (userId, name) => void (await base.owner.query(tombstone, [userId, name])),
     service: module.get(SubscriptionService),
     feeds: module.get(FeedService),
     close: () => fixture.close(),

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure, JsonText } from '#contracts';
-import { createDatabase, eventually, freshUser, TcpProxy, type TestDatabase } from '#testing';
+import { eventually, Fixture, type FixtureDatabase, freshUser, TcpProxy } from '#testing';
 import { createDataSource } from './data-source.js';
 import { Database, type Transaction, type Write } from './database.js';
 import { type Bound, statement } from './statement.js';
@@ -12,8 +11,9 @@ const readEffects = statement('test.read', 'SELECT name FROM public.effects WHER
 const fail = statement('test.fail', 'SELECT 1 / $1::int');
 const backendPid = statement('test.pid', 'SELECT pg_backend_pid() AS pid');
 
-let testDatabase: TestDatabase;
-let owner: pg.Client;
+const fixture = new Fixture();
+let urls: FixtureDatabase['urls'];
+let owner: FixtureDatabase['owner'];
 let database: Database;
 let userId: string;
 
@@ -22,18 +22,12 @@ async function open(url: string, applicationName: string): Promise<Database> {
 }
 
 beforeAll(async () => {
-  testDatabase = await createDatabase();
-  owner = new pg.Client({ connectionString: testDatabase.ownerUrl });
-  await owner.connect();
+  ({ urls, owner } = await fixture.database('episode'));
   await owner.query('CREATE TABLE public.effects (user_id uuid, name text); GRANT ALL ON public.effects TO PUBLIC');
-  database = await open(testDatabase.urls.episode, 'first');
+  database = await open(urls.episode, 'first');
+  fixture.onClose(() => database.close());
 });
-
-afterAll(async () => {
-  await database.close();
-  await owner.end();
-  await testDatabase.drop();
-});
+afterAll(() => fixture.close());
 
 beforeEach(() => {
   userId = freshUser();
@@ -70,7 +64,7 @@ describe('what a write reads first', () => {
   });
 
   it('is sent before the lock is held, runs under it, and sees what an earlier write of the user committed', async () => {
-    const proxy = await TcpProxy.to(testDatabase.urls.episode);
+    const proxy = await TcpProxy.to(urls.episode);
     const second = await open(proxy.url, 'second');
     let commit: () => void = () => undefined;
     const earlier = database.write(a(), async (transaction) => {
@@ -190,9 +184,9 @@ describe('an answer', () => {
 
   it('that is a value is stored as a reply, and a failure as one', async () => {
     const [replied, failed] = [randomUUID(), randomUUID()];
-    await database.write(a({ requestId: replied }), async () => ({ deletionId: 7 }));
+    await database.write(a({ requestId: replied }), async () => ({ deletionId: 7, text: '\0 \ud800' }));
     await database.write(a({ requestId: failed }), failing(new Failure('gone'))).catch(() => undefined);
-    expect(await stored(replied)).toEqual(['{"reply":{"deletionId":7}}']);
+    expect(await stored(replied)).toEqual(['{"reply":{"deletionId":7,"text":"\\u0000 \\ud800"}}']);
     expect(await stored(failed)).toEqual(['{"failure":{"code":"gone"}}']);
   });
 });

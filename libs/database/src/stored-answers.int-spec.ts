@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
-import { createDatabase, freshUser, type TestDatabase } from '#testing';
-import { createDataSource } from './data-source.js';
+import { Fixture, type FixtureDatabase, freshUser } from '#testing';
 import { Database, type Transaction } from './database.js';
 import { statement } from './statement.js';
 import { RequestSweep } from './request.sweep.js';
@@ -13,27 +11,20 @@ const full = Boolean(process.env.TEST_FULL);
 const limit = 10_000;
 const addEffect = statement('test.add_stamp', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
 
-let testDatabase: TestDatabase;
-let owner: pg.Client;
+const fixture = new Fixture();
+let owner: FixtureDatabase['owner'];
 let database: Database;
 let userId: string;
 
 beforeAll(async () => {
-  testDatabase = await createDatabase();
-  owner = new pg.Client({ connectionString: testDatabase.ownerUrl });
-  await owner.connect();
+  const base = await fixture.database('episode');
+  owner = base.owner;
   await owner.query(
     'CREATE TABLE public.effects (user_id uuid, stamp timestamptz(3)); GRANT ALL ON public.effects TO PUBLIC',
   );
-  const dataSource = createDataSource({ url: testDatabase.urls.episode, poolSize: 4 });
-  database = new Database(await dataSource.initialize(), true, limit);
+  database = new Database(base.database.dataSource, true, limit);
 });
-
-afterAll(async () => {
-  await database.close();
-  await owner.end();
-  await testDatabase.drop();
-});
+afterAll(() => fixture.close());
 
 beforeEach(() => {
   userId = freshUser();

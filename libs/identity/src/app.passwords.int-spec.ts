@@ -1,17 +1,15 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import type { INestMicroservice } from '@nestjs/common';
 import type { Redis } from 'ioredis';
+import { appPasswordHash, makeAppPassword, RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
-import { eventually, startRedisServer, type TestServer } from '#testing';
+import { eventually, Fixture } from '#testing';
 import { StreamClient } from '#transport';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type CredentialBook, startCredentialService } from '../testing/credential.service.js';
-import { appPasswordHash, makeAppPassword } from './app-password.js';
+import { openCredentials } from '../testing/credential.service.js';
 import { type AppPasswordBounds, AppPasswords, type Credential } from './app.passwords.js';
 import { RateLimited } from './rate.limited.js';
-import { Revocations, RevocationWriter } from './revocations.js';
 
 const log = createLog('test', 'silent');
 const bounds: AppPasswordBounds = {
@@ -26,23 +24,16 @@ const bounds: AppPasswordBounds = {
 };
 const [here, there] = ['192.0.2.1', '198.51.100.1'];
 
-let server: TestServer;
-let service: INestMicroservice;
-let book: CredentialBook;
+const fixture = new Fixture();
 let redis: Redis;
-let client: StreamClient;
-let revocations: Revocations;
+let { book, client, revocations } = {} as Awaited<ReturnType<typeof openCredentials>>;
 let writer: RevocationWriter;
 
 beforeAll(async () => {
-  server = await startRedisServer();
-  const config = redisConfig.parse({ REDIS_URL: server.url });
-  const connect = () => connectRedis(config);
-  ({ app: service, book } = await startCredentialService(server.url));
-  redis = connect() as Redis;
-  client = new StreamClient({ connect, log, services: ['account'] });
-  revocations = new Revocations(config, log);
-  await Promise.all([client.connect(), revocations.opened()]);
+  const { server, ...parts } = await openCredentials(fixture);
+  ({ book, client, revocations } = parts);
+  redis = connectRedis(redisConfig.parse({ REDIS_URL: server.url })) as Redis;
+  fixture.onClose(() => redis.disconnect());
   await eventually(() => redis.ping());
   writer = new RevocationWriter(redis);
 });
@@ -52,11 +43,7 @@ beforeEach(() => {
 afterEach(() => {
   delete book.wait;
 });
-afterAll(async () => {
-  redis.disconnect();
-  await Promise.all([client.close(), revocations.close(), service.close()]);
-  await server.dispose();
-});
+afterAll(() => fixture.close());
 
 const passwords = (others: Partial<AppPasswordBounds> = {}) =>
   new AppPasswords(client, revocations, { ...bounds, ...others });

@@ -2,13 +2,15 @@ import { Controller, Inject, type INestMicroservice, Module } from '@nestjs/comm
 import { NestFactory } from '@nestjs/core';
 import { Payload } from '@nestjs/microservices';
 import { checkCredential, checkSession, type ReplyOf, type RequestOf } from '#contracts';
+import { Revocations } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
-import { Handle, StreamServer } from '#transport';
+import type { Fixture } from '#testing';
+import { Handle, StreamClient, StreamServer } from '#transport';
 import type { Credential } from '../src/app.passwords.js';
 
 /** What the service knows and was asked. */
-export interface CredentialBook {
+interface CredentialBook {
   readonly credentials: Map<string, Credential>;
   /** By the id of the app password. */
   readonly sessions: Map<string, Credential>;
@@ -56,4 +58,18 @@ export async function startCredentialService(
   const app = await NestFactory.createMicroservice(CredentialModule, { strategy, logger: false });
   await app.listen();
   return { app, book };
+}
+
+/** What checks credentials of such a service, as an edge has it: all on a Redis of its own, until the fixture is closed. */
+export async function openCredentials(fixture: Fixture) {
+  const server = await fixture.redis();
+  const config = redisConfig.parse({ REDIS_URL: server.url });
+  const log = createLog('test', 'silent');
+  const { app, book } = await startCredentialService(server.url);
+  fixture.onClose(() => app.close());
+  const client = new StreamClient({ connect: () => connectRedis(config), log, services: ['account'] });
+  const revocations = new Revocations(config, log);
+  fixture.onClose(() => Promise.all([client.close(), revocations.close()]));
+  await Promise.all([client.connect(), revocations.opened()]);
+  return { server, book, client, revocations };
 }

@@ -59,23 +59,7 @@ describe('readOutlines', () => {
   ])('refuses %s', (_, text) => expect(readOpml(text)).toBeUndefined());
 
   it('takes any text without an error', () => {
-    const part = fc.constantFrom(
-      '<',
-      '>',
-      '/',
-      '<opml',
-      '<outline ',
-      'xmlUrl',
-      '=',
-      '"',
-      "'",
-      ' ',
-      '&#1;',
-      '<!--',
-      '-->',
-      '<?',
-      'x',
-    );
+    const part = fc.constantFrom(...'< > / <opml xmlUrl = " &#1; <!-- --> <? x'.split(' '), '<outline ', "'", ' ');
     fc.assert(fc.property(fc.array(part, { maxLength: 40 }), (parts) => void readOpml(parts.join(''))));
   });
 
@@ -102,24 +86,7 @@ describe('what is written', () => {
   const hostile = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({
-      unit: fc.constantFrom(
-        '&',
-        '<',
-        '>',
-        '"',
-        "'",
-        ';',
-        '#',
-        'amp;',
-        '&#38;',
-        ']]>',
-        '<!--',
-        '\t',
-        '\n',
-        ' ',
-        'é',
-        '🎙',
-      ),
+      unit: fc.constantFrom(...'& < > " ; # amp; &#38; ]]> <!-- é 🎙'.split(' '), "'", '\t', '\n', ' '),
     }),
   );
 

@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { scopes } from '#contracts';
+import { freePort } from '#embedded';
 import { makeAppPassword } from '#identity';
-import { type AppProcess, AppStack, type Device, repository } from '#testing';
+import { type AppProcess, AppStack, type Device, startProgram } from '#testing';
 import pg from 'pg';
 import { Balancer } from '../../system/testing/balancer.js';
 import { Person } from '../../system/testing/person.js';
@@ -28,27 +26,24 @@ export class ClientsContext {
     private readonly owner: pg.Client,
     private readonly gateway: AppProcess,
     private readonly processes: AppProcess[],
-    private readonly balancers: Balancer[],
+    private readonly balancer: Balancer,
   ) {}
 
   static async open(): Promise<ClientsContext> {
     const stack = await AppStack.open({ environment: { OPS_PORT: '0' } });
-    const balancers = [new Balancer(), new Balancer()] as const;
-    const [server, accountsUrl] = await Promise.all([balancers[0].open(), balancers[1].open()]);
+    const balancer = new Balancer();
+    const [server, port] = await Promise.all([balancer.open(), freePort()]);
+    const accountsUrl = `http://127.0.0.1:${port}`;
     const owner = new pg.Client({ connectionString: stack.postgres.url });
     await owner.connect();
-    const [services, [account]] = await Promise.all([
-      stack.start(['subscription', 'episode', 'deletion-worker']),
-      stack.start(['account'], { PUBLIC_URL: accountsUrl }),
-    ]);
-    const [gpodder, [gateway]] = await Promise.all([
+    const processes = await Promise.all([
+      stack.start(['subscription', 'episode', 'deletion-worker', 'gateway']),
+      stack.start(['account'], { PUBLIC_URL: accountsUrl, PORT: String(port) }),
       stack.start(['gpodder', 'gpodder'], { PUBLIC_URL: server }),
-      stack.start(['gateway']),
     ]);
-    await balancers[0].add(...gpodder);
-    await balancers[1].add(account as AppProcess);
-    const processes = [...services, account as AppProcess, ...gpodder, gateway as AppProcess];
-    return new ClientsContext(server, accountsUrl, stack, owner, gateway as AppProcess, processes, [...balancers]);
+    await balancer.add(...processes[2]);
+    const gateway = processes[0][3] as AppProcess;
+    return new ClientsContext(server, accountsUrl, stack, owner, gateway, processes.flat(), balancer);
   }
 
   /** Creates a user with an app password. */
@@ -63,11 +58,9 @@ export class ClientsContext {
   async person(): Promise<{ account: Account; browser: Person }> {
     const account = await this.account();
     const password = 'a sentence that nobody guesses';
-    const { PATH } = process.env;
     const servers = { DATABASE_URL: this.stack.postgres.urls.account, REDIS_URL: this.stack.redis.url };
-    const program = join(repository, 'dist', 'programs', 'accounts.js');
-    const env = { PATH, ...servers, PUBLIC_URL: this.accountsUrl };
-    const { stdout } = await promisify(execFile)(process.execPath, [program, 'reset', account.name], { env });
+    const env = { ...servers, PUBLIC_URL: this.accountsUrl };
+    const { stdout } = await startProgram('accounts', ['reset', account.name], env);
     const browser = new Person(this.accountsUrl);
     await browser.submit(new URL(stdout.trim()).pathname, { password });
     await browser.submit('/sign-in', { name: account.name, password });
@@ -102,7 +95,7 @@ export class ClientsContext {
 
   /** Ends everything. @throws Error where an app has logged an error. */
   async close(): Promise<void> {
-    for (const balancer of this.balancers) balancer.close();
+    this.balancer.close();
     await this.owner.end();
     await this.stack.close();
     const lines = this.processes.flatMap(({ app, output }) => output.split('\n').map((line) => `${app}: ${line}`));

@@ -130,21 +130,6 @@ def play(podcast_url, episode_url, start, end, total):
     mygpo.on_playback_full(episode, start, end, total)
 
 
-def begin(podcast_url, episode_url):
-    """As playback_episodes: playback begins in a player that tells nothing."""
-    episode = find_episode(podcast_url, episode_url)
-    episode.playback_mark()
-    mygpo.on_playback([episode])
-
-
-def downloaded(podcast_url, episode_url):
-    mygpo.on_download([find_episode(podcast_url, episode_url)])
-
-
-def deleted(podcast_url, episode_url):
-    mygpo.on_delete([find_episode(podcast_url, episode_url)])
-
-
 def merge():
     """As process_received_episode_actions."""
     mygpo.process_episode_actions(find_episode)

@@ -1,4 +1,5 @@
-import { Agent, request } from 'node:http';
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 
@@ -30,26 +31,17 @@ export async function exchange({ method, url, headers = {}, body }: ClientReques
   const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
   const sent = request(url, { method, agent, headers: { ...headers, ...length } });
   sent.setTimeout(silenceLimitMs, () => sent.destroy(new Error('no byte for 30 s')));
-  return new Promise((resolve, reject) => {
-    sent.once('error', reject);
-    sent.once('response', (answer) => {
-      const kept = (bytes: Buffer): ClientAnswer => {
-        const unpacked = answer.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
-        const [cookie = ''] = answer.headers['set-cookie'] ?? [];
-        return {
-          status: answer.statusCode ?? 0,
-          headers: { ...answer.headers, 'set-cookie': answer.headers['set-cookie']?.join('\n') } as Record<
-            string,
-            string
-          >,
-          session: /^sessionid=([^;]*)/.exec(cookie)?.[1],
-          text: unpacked.toString('utf8'),
-        };
-      };
-      buffer(answer).then(kept).then(resolve, reject);
-    });
-    sent.end(body);
-  });
+  // An error beside the answer breaks the body, which is read below.
+  sent.on('error', () => {}).end(body);
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  const bytes = await buffer(answer);
+  const cookies = answer.headers['set-cookie'];
+  return {
+    status: answer.statusCode ?? 0,
+    headers: { ...(answer.headers as Record<string, string>), 'set-cookie': cookies?.join('\n') },
+    session: /^sessionid=([^;]*)/.exec(cookies?.[0] ?? '')?.[1],
+    text: (answer.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8'),
+  };
 }
 
 /** The header of HTTP Basic (RFC 7617). */

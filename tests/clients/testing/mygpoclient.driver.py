@@ -7,7 +7,7 @@ import json
 import sys
 
 from driver import serve
-from mygpoclient import api, http, public
+from mygpoclient import api, public
 
 wanted = json.loads(sys.argv[1])
 # One object for all calls, as applications have it: it keeps its cookies, and counts the challenges it has met.
@@ -25,17 +25,10 @@ def challenges():
     return next(handler.passwd._count for handler in handlers if hasattr(handler, 'passwd'))
 
 
-def fetch(uri):
-    """What is at an address of its locator, for applications that read it themselves."""
-    return http.HttpClient(wanted['user'], wanted['password']).GET(uri).decode()
-
-
 def find(name):
-    own = {'upload_episode_actions': upload_episode_actions, 'challenges': challenges, 'fetch': fetch}
-    if name in own:
-        return own[name]
+    own = {'upload_episode_actions': upload_episode_actions, 'challenges': challenges}
     part, _, method = name.rpartition('.')
-    return getattr({'': client, 'locator': client.locator, 'public': anonymous}[part], method)
+    return own.get(name) or getattr(anonymous if part == 'public' else client, method)
 
 
 serve(find)

@@ -31,12 +31,11 @@ interface Recording {
   readonly sequences: Readonly<Record<string, readonly Step[]>>;
 }
 
-/** Where an app syncs, and the time of its clock. */
-export interface RecordedAppSettings {
+/** Where an app syncs, and the time of its clock in milliseconds, by default the machine's. */
+interface RecordedAppSettings {
   readonly server: string;
   readonly user?: string;
   readonly password?: string;
-  /** In milliseconds; the machine's clock by default. */
   readonly clock?: () => number;
 }
 
@@ -92,14 +91,10 @@ export class RecordedApp {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     if (answer.session !== undefined) this.kept['cookie'] = answer.session;
-    const { status = 200, headers: expectedHeaders = {}, body: expectedBody } = found.answer ?? {};
-    const shown = expectedBody === undefined || typeof expectedBody === 'string' ? answer.text : parsed(answer.text);
+    const expected = { status: 200, ...found.answer };
+    const shown = typeof (expected.body ?? '') === 'string' ? answer.text : parsed(answer.text);
     const where = `${this.recording.app}, "${sequence}", ${method} ${target}`;
-    const expected = { status, headers: expectedHeaders, ...(expectedBody !== undefined && { body: expectedBody }) };
-    Object.assign(
-      this.kept,
-      expectAnswer(expected, { status: answer.status, body: shown, headers: answer.headers }, values, where),
-    );
+    Object.assign(this.kept, expectAnswer(expected, { ...answer, body: shown }, values, where));
   }
 
   private time(): Values {

@@ -20,30 +20,15 @@ const matchers: Readonly<Record<string, string>> = {
 
 /**
  * Fills the templates of a JSON value. `"{{name}}"` alone is the value itself, which may be JSON with templates;
- * `{"part": "name", ...}` is a part of the recording with values of its own; `{"repeat": 30, ...}` in a list is that many
- * items, and `{{number}}` counts them from `first` on.
+ * `{"part": "name", ...}` is a part of the recording with values of its own.
  */
 export function fill(value: unknown, values: Values): unknown {
   if (typeof value === 'string') return fillString(value, values);
-  if (Array.isArray(value)) return value.flatMap((item: unknown) => repeated(item, values));
+  if (Array.isArray(value)) return value.map((item: unknown) => fill(item, values));
   if (typeof value !== 'object' || value === null) return value;
+  const filledIn = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, fill(one, values)]));
   const { part } = value as { part?: string };
-  if (part !== undefined) {
-    const own = fillEntries(value, values);
-    return fill((values['parts'] as Values)[part], { ...values, ...own });
-  }
-  return fillEntries(value, values);
-}
-
-function fillEntries(value: object, values: Values): Values {
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, fill(one, values)]));
-}
-
-function repeated(item: unknown, values: Values): unknown[] {
-  if (typeof item !== 'object' || item === null) return [fill(item, values)];
-  const { repeat, first = 1, ...rest } = item as { repeat?: number; first?: number; item?: unknown };
-  if (repeat === undefined) return [fill(item, values)];
-  return Array.from({ length: repeat }, (_, at) => fill(rest.item ?? rest, { ...values, number: first + at }));
+  return part === undefined ? filledIn : fill((values['parts'] as Values)[part], { ...values, ...filledIn });
 }
 
 function fillString(text: string, values: Values): unknown {

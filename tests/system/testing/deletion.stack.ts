@@ -6,7 +6,6 @@ import { AppStack, type AppProcess, eventually } from '#testing';
 import { queuePrefix } from '../../../apps/deletion-worker/src/queue/queue.options.js';
 import { Barrier, barriers, type Moment } from './barrier.js';
 import { SimulatedUser } from './simulated.user.js';
-import { rowsOf, type StoredRows } from '../../../apps/deletion-worker/testing/stored.user.js';
 
 /** What each app answers a user of whom nothing is known. */
 const probes = { subscription: '/subscriptions', episode: '/episodes', worker: '/deletions/1' };
@@ -143,11 +142,5 @@ export class DeletionStack {
          FULL JOIN (SELECT user_id, count(*) AS episodes FROM episode.episodes GROUP BY user_id) c USING (user_id)
          WHERE coalesce(t.episodes, 0) <> coalesce(c.episodes, 0) OR coalesce(s.states, 0) <> coalesce(c.episodes, 0)) AS miscounted`);
     return rows[0] as { episodes: number; states: number; syncIds: number; miscounted: number };
-  }
-
-  /** All of one user's rows, but for the clock and the deletions. */
-  async everything(userId: string): Promise<Omit<StoredRows, 'clock'>> {
-    const { clock: _, ...rows } = await rowsOf(this.owner, userId);
-    return rows;
   }
 }

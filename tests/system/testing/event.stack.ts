@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type App, type AppProcess, AppStack, eventually, startRedisServer, type TestServer } from '#testing';
 import { EventFollower, note } from '../../../apps/deletion-worker/testing/event.follower.js';
@@ -63,7 +62,6 @@ export class EventStack {
     if (victim in servers) {
       const server = servers[victim as keyof typeof servers];
       await server.kill();
-      await delay(Math.random() * 200);
       return server.start();
     }
     const place = this.running.findIndex(({ app }) => app === victim);
@@ -131,11 +129,15 @@ export class EventStack {
     }
   }
 
+  /** @throws Error while the services are away and users still write. */
+  private async checkServed(user: SimulatedUser): Promise<void> {
+    if (this.writing && (await user.device.send('GET', '/episodes')).status >= 300) throw new Error('not served');
+  }
+
   private async send(user: SimulatedUser, method: string, path: string, body?: object) {
     const answer = await user.device.send(method, path, { body });
     if (answer.status < 300) this.writes += 1;
-    // The services are away: as a client does, though not for as long.
-    else await delay(50);
+    else await eventually(async () => this.checkServed(user)).catch(() => undefined);
     return answer;
   }
 }

@@ -3,9 +3,6 @@ import { type Device, type DeviceAnswer, eventually } from '#testing';
 
 type Row = Record<string, unknown>;
 
-/** Writes of one user that may wait in a gateway. */
-const mostWaiting = 100;
-
 /** An episode as a device uploads it. */
 export function episode(guid: string, name: string, position = 1, minute = 0) {
   return {
@@ -50,14 +47,6 @@ export class SimulatedUser {
     const answer = await this.device.send('DELETE', `/subscriptions/${guid}`, { key });
     if (answer.status !== 202) throw new Error(`DELETE was answered with ${answer.status}`);
     return Number(answer.body['deletion_id']);
-  }
-
-  /** Asks for many deletions, as many at the same time as may wait for one user. @returns their ids, in order. */
-  async deleteAll(guids: readonly string[]): Promise<number[]> {
-    const ids: number[] = [];
-    for (let first = 0; first < guids.length; first += mostWaiting)
-      ids.push(...(await Promise.all(guids.slice(first, first + mostWaiting).map((guid) => this.delete(guid)))));
-    return ids;
   }
 
   async statusOf(deletionId: number): Promise<unknown> {

@@ -57,7 +57,7 @@ const cutRedis = (url: string) =>
     for (const type of ['pubsub', 'normal']) await redis.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
   });
 
-export const emptyRedis = (url: string) => withRedis(url, (redis) => redis.flushall());
+const emptyRedis = (url: string) => withRedis(url, (redis) => redis.flushall());
 
 /** Pauses the queue during the requests, so that what is done to their jobs is done before they run. */
 async function withJobsHeld(

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { appPasswordHash } from '#identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from '../people/accounts.js';
-import { Refusal } from '../people/refusal.js';
 import { AppPasswords, type NewAppPassword } from './app-passwords.js';
 
 let world: PeopleWorld;
@@ -23,11 +23,6 @@ const both = ['read:subscriptions', 'write:subscriptions'];
 const hashOf = (secret: string) => appPasswordHash(secret) as string;
 const make = (wanted: Partial<NewAppPassword> = {}) =>
   appPasswords.make(accountId, { label: 'My phone', scopes: both, ...wanted });
-const refusal = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
-  );
 
 describe('an app password', () => {
   it('is known by its hash, which is all that is kept of it', async () => {
@@ -126,7 +121,7 @@ describe('an app password', () => {
     ['expiry', { expiresAt: new Date(0) }],
     ['expiry', { expiresAt: new Date(NaN) }],
   ])('is refused with a bad %s: %j', async (code, wanted) => {
-    expect(await refusal(make(wanted))).toBe(code);
+    expect(await outcomeOf(make(wanted))).toBe(code);
   });
 
   it('is one of a hundred at most, however many are made at the same time', async () => {
@@ -135,7 +130,7 @@ describe('an app password', () => {
        SELECT gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), 'x', '{}' FROM generate_series(1, 97)`,
       [accountId],
     );
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => refusal(make())));
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(make())));
     expect(outcomes.filter((outcome) => outcome === 'none')).toHaveLength(3);
     expect(new Set(outcomes)).toEqual(new Set(['none', 'too_many']));
   });

@@ -1,15 +1,13 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { beginLogin, checkCredential, revokeCredential } from '#contracts';
 import { appPasswordHash } from '#identity';
-import { connectRedis, redisConfig } from '#redis';
-import { createLog } from '#runtime';
-import { SharedStack } from '#testing';
-import { call, StreamClient } from '#transport';
-import pg from 'pg';
+import { Fixture } from '#testing';
+import { call } from '#transport';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openMessages } from '../../testing/account.messages.js';
+import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from '../people/accounts.js';
-import { Refusal } from '../people/refusal.js';
 import { Sweep } from '../sweep.js';
 import { AppPasswords } from './app-passwords.js';
 import { type LoginAnswer, LoginFlows } from './login-flows.js';
@@ -46,11 +44,6 @@ async function begun(address?: string) {
   const asked = asking(address);
   return { ...asked, urls: await flows.begin(asked.request) };
 }
-const refusal = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
-  );
 const hashOf = (answer: LoginAnswer | undefined) => appPasswordHash(answer?.appPassword ?? '') as string;
 const check = (answer: LoginAnswer | undefined) => world.app.get(AppPasswords).check(hashOf(answer));
 /** As if an answer had been given so long ago. */
@@ -129,7 +122,7 @@ describe('a login flow', () => {
   it('has an answer only for an account that has a name and is not disabled', async () => {
     const { id } = await world.app.get(Accounts).ofProvider('https://id.example', randomUUID(), randomUUID());
     const { poll, login } = await begun();
-    expect(await refusal(flows.allow(login, id))).toBe('name_needed');
+    expect(await outcomeOf(flows.allow(login, id))).toBe('name_needed');
     await flows.allow(login, accountId);
     await world.app.get(Accounts).disable(accountId);
     expect(await flows.poll(poll)).toBeUndefined();
@@ -185,24 +178,16 @@ describe('a login flow', () => {
 });
 
 describe('in a real account app', () => {
-  let stack: SharedStack;
-  let owner: pg.Client;
-  let client: StreamClient;
+  const fixture = new Fixture();
+  let { owner, client } = {} as Awaited<ReturnType<typeof openMessages>>;
   let origin: string;
 
   beforeAll(async () => {
-    stack = await SharedStack.open();
+    const { stack, ...messages } = await openMessages(fixture);
+    ({ owner, client } = messages);
     origin = `http://127.0.0.1:${String(stack.app('account').facts['port'])}`;
-    owner = new pg.Client({ connectionString: stack.postgres.url });
-    await owner.connect();
-    const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }));
-    client = new StreamClient({ connect, log: createLog('test', 'silent'), services: ['account'] });
-    await client.connect();
   });
-  afterAll(async () => {
-    await client.close();
-    await owner.end();
-  });
+  afterAll(() => fixture.close());
 
   const poll = (body: string, type: string) =>
     fetch(`${origin}/login/v2/poll`, { method: 'POST', body, headers: { 'content-type': type } });

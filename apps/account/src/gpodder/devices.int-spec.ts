@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { Failure } from '#contracts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { patiently } from '../../testing/patience.js';
+import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from '../people/accounts.js';
 import { Devices } from './devices.js';
@@ -20,11 +20,6 @@ beforeEach(async () => {
   userId = (await world.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
 });
 
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Failure ? error.code : String(error)),
-  );
 const list = async (of: string) => (await devices.list(of)).map(({ id, caption, type }) => ({ id, caption, type }));
 const version = async () => {
   const { rows } = await world.owner.query('SELECT id, xmin::text FROM account.devices WHERE account_id = $1', [
@@ -81,7 +76,7 @@ describe('devices', () => {
   it.each(['', 'a b', 'a/b', 'a\0', '\uD800', 'x'.repeat(65)])(
     'can not be called %j, and nothing is saved then',
     async (id) => {
-      expect(await failure(devices.save(userId, [{ id: 'phone' }, { id }]))).toBe('invalid');
+      expect(await outcomeOf(devices.save(userId, [{ id: 'phone' }, { id }]))).toBe('invalid');
       expect([await list(userId), await devices.forget(userId, id)]).toEqual([[], false]);
     },
   );
@@ -155,7 +150,7 @@ describe('devices', () => {
 
   it('are nobody’s whose account is disabled or is not there', async () => {
     await world.app.get(Accounts).disable(userId);
-    expect(await failure(devices.save(userId, [{ id: 'phone' }]))).toBe('unauthorized');
-    expect(await failure(devices.save(randomUUID(), [{ id: 'phone' }]))).toBe('unauthorized');
+    expect(await outcomeOf(devices.save(userId, [{ id: 'phone' }]))).toBe('unauthorized');
+    expect(await outcomeOf(devices.save(randomUUID(), [{ id: 'phone' }]))).toBe('unauthorized');
   });
 });

@@ -10,37 +10,24 @@ import {
   saveDevices,
 } from '#contracts';
 import { makeAppPassword } from '#identity';
-import { connectRedis, redisConfig } from '#redis';
-import { createLog } from '#runtime';
-import { SharedStack } from '#testing';
-import { call, StreamClient } from '#transport';
-import pg from 'pg';
+import { Fixture } from '#testing';
+import { call } from '#transport';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openMessages } from '../../testing/account.messages.js';
 
-let stack: SharedStack;
-let owner: pg.Client;
-let client: StreamClient;
+const fixture = new Fixture();
+let { owner, client, send } = {} as Awaited<ReturnType<typeof openMessages>>;
 let userId: string;
 let name: string;
 
 beforeAll(async () => {
-  stack = await SharedStack.open();
-  owner = new pg.Client({ connectionString: stack.postgres.url });
-  await owner.connect();
-  const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }));
-  client = new StreamClient({ connect, log: createLog('test', 'silent'), services: ['account'] });
-  await client.connect();
+  ({ owner, client, send } = await openMessages(fixture));
 });
-afterAll(async () => {
-  await client.close();
-  await owner.end();
-});
+afterAll(() => fixture.close());
 beforeEach(async () => {
   [userId, name] = [randomUUID(), `ann-${randomUUID()}`];
   await owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [userId, name]);
 });
-
-const send = () => ({ requestId: randomUUID() });
 
 describe('the account app answers by messages', () => {
   it('whose a session is, until it or its app password ends', async () => {

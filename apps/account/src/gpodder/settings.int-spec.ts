@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { Failure, type RequestOf, type changeSettings, settingLimits } from '#contracts';
+import { type RequestOf, type changeSettings, settingLimits } from '#contracts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { patiently } from '../../testing/patience.js';
+import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from '../people/accounts.js';
 import { Devices } from './devices.js';
@@ -26,11 +27,6 @@ const account: Request['scope'] = { of: 'account' };
 const change = (scope: Request['scope'], set: Request['set'], remove: string[] = []) =>
   settings.change({ userId, scope, set, remove });
 const read = (scope: Request['scope']) => change(scope, {});
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Failure ? error.code : String(error)),
-  );
 const kept = async () => {
   const { rows } = await world.owner.query<{ bytes: number; rows: number }>(
     'SELECT coalesce(sum(bytes), 0)::int AS bytes, count(*)::int AS rows FROM account.settings WHERE account_id = $1',
@@ -83,15 +79,15 @@ describe('settings', () => {
   it('of a device that there is not are not found, read or changed', async () => {
     for (const id of ['phone', 'a b', 'a\0'])
       expect([
-        await failure(read({ of: 'device', id })),
-        await failure(change({ of: 'device', id }, { a: 1 })),
+        await outcomeOf(read({ of: 'device', id })),
+        await outcomeOf(change({ of: 'device', id }, { a: 1 })),
       ]).toEqual(['not_found', 'not_found']);
   });
 
   it('beyond a limit are refused, and nothing of the change is applied', async () => {
     await change(account, { a: 1 });
     const long = 'x'.repeat(settingLimits.scopeBytes);
-    expect(await failure(change(account, { b: 1, c: long }, ['a']))).toBe('invalid');
+    expect(await outcomeOf(change(account, { b: 1, c: long }, ['a']))).toBe('invalid');
     expect(await read(account)).toEqual({ a: 1 });
   });
 
@@ -104,7 +100,7 @@ describe('settings', () => {
   it('of a user have 4 MiB, however many changes come at the same time', async () => {
     const long = 'x'.repeat(settingLimits.scopeBytes - 100);
     const scopes = Array.from({ length: 80 }, () => ({ of: 'podcast' as const, id: randomUUID() }));
-    const outcomes = await Promise.all(scopes.map((scope) => failure(patiently(() => change(scope, { a: long })))));
+    const outcomes = await Promise.all(scopes.map((scope) => outcomeOf(patiently(() => change(scope, { a: long })))));
     expect(new Set(outcomes)).toEqual(new Set(['none', 'invalid']));
     const { bytes, rows } = await kept();
     expect(bytes).toBeLessThanOrEqual(settingLimits.userBytes);
@@ -122,15 +118,15 @@ describe('settings', () => {
       [userId],
     );
     const one = { of: 'episode' as const, id: rows[0]?.id as string };
-    expect(await failure(change({ of: 'podcast', id: one.id }, { a: 1 }))).toBe('invalid');
+    expect(await outcomeOf(change({ of: 'podcast', id: one.id }, { a: 1 }))).toBe('invalid');
     expect([await change(one, { a: 2 }), await change(one, {}, ['a'])]).toEqual([{ a: 2 }, {}]);
     expect(await change({ of: 'podcast', id: one.id }, { a: 1 })).toEqual({ a: 1 });
   });
 
   it('are nobody’s whose account is disabled or is not there', async () => {
     await world.app.get(Accounts).disable(userId);
-    expect(await failure(change(account, { a: 1 }))).toBe('unauthorized');
+    expect(await outcomeOf(change(account, { a: 1 }))).toBe('unauthorized');
     userId = randomUUID();
-    expect(await failure(change(account, { a: 1 }))).toBe('unauthorized');
+    expect(await outcomeOf(change(account, { a: 1 }))).toBe('unauthorized');
   });
 });

@@ -3,7 +3,7 @@ import * as client from 'openid-client';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AppProcess, eventually } from '#testing';
-import { authorization, errorOf, type SignedIn, signIn } from '../../testing/app.client.js';
+import { allowedApp, errorOf, type SignedIn, signIn } from '../../testing/app.client.js';
 import { countBlockedBy } from '../../testing/blocked.statements.js';
 import { apiUrl, IssuerWorld } from '../../testing/issuer.world.js';
 import { SignOut } from '../people/sign-out.js';
@@ -128,8 +128,7 @@ it.each(ends)('%s leaves nothing behind of a refresh that is under way', async (
 
 it('a user whose data is to be erased, whoever asked for it, gets no tokens any more', async () => {
   const { app, accountId, refreshToken } = await signIn(world);
-  const { url, checks } = await authorization(app);
-  const answer = await world.browser(accountId).allow(url);
+  const { answer, checks } = await allowedApp(world, { app, accountId });
   await world.owner.query('SELECT deletion.record_erasure($1, NULL)', [accountId]);
   expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
   expect(await errorOf(client.authorizationCodeGrant(app, answer, checks))).toBe('invalid_grant');

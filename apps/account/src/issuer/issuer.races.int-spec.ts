@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose';
 import * as client from 'openid-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { authorization, errorOf, registeredApp, signIn, type SignedIn } from '../../testing/app.client.js';
-import { IssuerWorld, type Replica } from '../../testing/issuer.world.js';
+import { allowedApp, errorOf, registeredApp, signIn, type SignedIn } from '../../testing/app.client.js';
+import { IssuerWorld } from '../../testing/issuer.world.js';
 import { Grants } from './grants.js';
 
 let world: IssuerWorld;
@@ -84,15 +84,6 @@ describe('a refresh token', () => {
     await client.refreshTokenGrant(app, refreshToken);
   });
 
-  it('goes on at another replica when one is gone', async () => {
-    const { app, refreshToken } = await signIn(world);
-    await client.refreshTokenGrant(app, refreshToken);
-    await world.stopReplica(world.replicas[0] as Replica);
-    const again = await client.refreshTokenGrant(app, refreshToken);
-    await client.refreshTokenGrant(app, again.refresh_token ?? '');
-    await world.startReplica();
-  });
-
   it('keeps its grant alive for as long as it lives itself', async () => {
     const { accountId } = await signIn(world);
     const { rows } = await world.owner.query<{ outlives: boolean }>(
@@ -126,9 +117,7 @@ describe('a grant that is ended while 100 requests refresh', () => {
 
 describe('a code', () => {
   it('that is sent 100 times at once gives tokens at most once, and none of them lives on', async () => {
-    const app = await registeredApp(world);
-    const { url, checks } = await authorization(app);
-    const answer = await world.browser(await world.account()).allow(url);
+    const { app, answer, checks } = await allowedApp(world);
     const tries = many.map(() => client.authorizationCodeGrant(app, answer, checks).catch(() => undefined));
     const won = (await Promise.all(tries)).filter((one) => one !== undefined);
     expect(won.length).toBeLessThanOrEqual(1);
@@ -137,9 +126,7 @@ describe('a code', () => {
   });
 
   it('that comes a second time ends what the first one got', async () => {
-    const app = await registeredApp(world);
-    const { url, checks } = await authorization(app);
-    const answer = await world.browser(await world.account()).allow(url);
+    const { app, answer, checks } = await allowedApp(world);
     const tokens = await client.authorizationCodeGrant(app, answer, checks);
     expect(await errorOf(client.authorizationCodeGrant(app, answer, checks))).toBe('invalid_grant');
     expect(await errorOf(client.refreshTokenGrant(app, tokens.refresh_token ?? ''))).toBe('invalid_grant');

@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { appPasswordHash } from '#identity';
-import { repository } from '#testing';
+import { repository, startProgram } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
@@ -13,7 +12,7 @@ import { Links } from '../people/links.js';
 import { commandLineId, Registration } from '../people/registration.js';
 import { Sessions } from '../people/sessions.js';
 import { SignIn } from '../people/sign-in.js';
-import { type Outcome, runAccounts } from './operator.js';
+import { runAccounts } from './operator.js';
 import { runToken } from './token.command.js';
 
 let world: PeopleWorld;
@@ -42,15 +41,7 @@ const environment = (url: string) => ({
 });
 
 /** Runs the program as its script of package.json does. */
-function runProgram(...args: string[]): Promise<Outcome> {
-  const env = { PATH: process.env['PATH'], ...environment(world.url) };
-  const script = join(repository, 'dist', 'programs', 'accounts.js');
-  return new Promise((resolve) => {
-    execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
-      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-    );
-  });
-}
+const runProgram = (...args: string[]) => startProgram('accounts', args, environment(world.url));
 /** Does what the program does, without the seconds in which a process starts. */
 const accounts = (...args: string[]) => runAccounts(args, environment(world.url));
 const find = (of = name) => world.app.get(Accounts).findByName(of);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
@@ -7,7 +8,6 @@ import { Links, type NewLink } from './links.js';
 import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
-import { Refusal } from './refusal.js';
 import { commandLineId, Registration } from './registration.js';
 import { Sessions } from './sessions.js';
 import { SignIn } from './sign-in.js';
@@ -37,11 +37,6 @@ beforeEach(() => {
   name = `ann-${randomUUID()}`;
 });
 
-const refusal = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
-  );
 const secretOf = ({ url }: NewLink) => url.slice(url.lastIndexOf('/') + 1);
 let address = 0;
 const from = () => `10.0.0.${(address += 1)}`;
@@ -74,8 +69,8 @@ describe('a link', () => {
   it('of one kind is none of another', async () => {
     const { id } = await accounts.create({ name });
     const secret = secretOf(await links.make('verify', { accountId: id, email: 'ann@example.com' }));
-    expect(await refusal(reset.byLink(secret, password, from()))).toBe('link');
-    expect(await refusal(registration.byLink(secret, { name, password }, from()))).toBe('link');
+    expect(await outcomeOf(reset.byLink(secret, password, from()))).toBe('link');
+    expect(await outcomeOf(registration.byLink(secret, { name, password }, from()))).toBe('link');
     expect(await links.look(secret)).toMatchObject({ kind: 'verify', email: 'ann@example.com', name });
   });
 
@@ -83,7 +78,7 @@ describe('a link', () => {
     const secret = secretOf(await links.make('invite'));
     await expire();
     expect(await links.look(secret)).toBeUndefined();
-    expect(await refusal(registration.byLink(secret, { name, password }, from()))).toBe('link');
+    expect(await outcomeOf(registration.byLink(secret, { name, password }, from()))).toBe('link');
   });
 
   it('is one of five of an account at most; the oldest go', async () => {
@@ -128,14 +123,14 @@ describe('links of an account', () => {
   it('prove no address while it is disabled', async () => {
     const secret = secretOf(await links.make('verify', { accountId: id, email: 'a@b.example' }));
     await world.owner.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [id]);
-    expect(await refusal(world.app.get(Emails).verify(secret))).toBe('link');
+    expect(await outcomeOf(world.app.get(Emails).verify(secret))).toBe('link');
     expect(await accounts.find(id)).toMatchObject({ email: null });
   });
 
   it('are not made when it is disabled or gone', async () => {
     await accounts.disable(id);
-    expect(await refusal(links.make('verify', { accountId: id, email: 'a@b.example' }))).toBe('link');
-    expect(await refusal(links.make('reset', { accountId: randomUUID() }))).toBe('link');
+    expect(await outcomeOf(links.make('verify', { accountId: id, email: 'a@b.example' }))).toBe('link');
+    expect(await outcomeOf(links.make('reset', { accountId: randomUUID() }))).toBe('link');
   });
 
   it('are used two at a time without waiting for each other for ever', async () => {
@@ -143,7 +138,7 @@ describe('links of an account', () => {
       secretOf(await links.make('reset', { accountId: id })),
       secretOf(await links.make('reset', { accountId: id })),
     ];
-    const outcomes = secrets.map((secret, n) => refusal(reset.byLink(secret, `another sentence ${n}`, from())));
+    const outcomes = secrets.map((secret, n) => outcomeOf(reset.byLink(secret, `another sentence ${n}`, from())));
     expect((await Promise.all(outcomes)).sort()).toEqual(['link', 'none']);
   });
 });
@@ -153,10 +148,10 @@ describe('passwords by links', () => {
     const at = from();
     for (let count = 0; count < 12; count += 1) {
       const secret = secretOf(await links.make('invite'));
-      expect(await refusal(registration.byLink(secret, { name: `${name}-${count}`, password }, at))).toBe('none');
+      expect(await outcomeOf(registration.byLink(secret, { name: `${name}-${count}`, password }, at))).toBe('none');
     }
     const secret = secretOf(await links.make('invite'));
-    const again = () => refusal(registration.byLink(secret, { name: `${name}-0`, password }, at));
+    const again = () => outcomeOf(registration.byLink(secret, { name: `${name}-0`, password }, at));
     for (let count = 0; count < 10; count += 1) expect(await again()).toBe('name_taken');
     expect(await again()).toBe('limited');
   });
@@ -168,48 +163,44 @@ describe('an invitation', () => {
     const account = await registration.byLink(secret, { name, password }, from());
     expect(account.id).not.toBe(commandLineId(name));
     expect(await signIn({ name, password })).toHaveProperty('session');
-    expect(await refusal(registration.byLink(secret, { name: `${name}2`, password }, from()))).toBe('link');
+    expect(await outcomeOf(registration.byLink(secret, { name: `${name}2`, password }, from()))).toBe('link');
   });
 
   it('is not spent on a name that is taken or a password that is no good', async () => {
     await accounts.create({ name });
     const secret = secretOf(await links.make('invite'));
-    expect(await refusal(registration.byLink(secret, { name: name.toUpperCase(), password }, from()))).toBe(
+    expect(await outcomeOf(registration.byLink(secret, { name: name.toUpperCase(), password }, from()))).toBe(
       'name_taken',
     );
-    expect(await refusal(registration.byLink(secret, { name: `${name}2`, password: 'short' }, from()))).toBe(
+    expect(await outcomeOf(registration.byLink(secret, { name: `${name}2`, password: 'short' }, from()))).toBe(
       'password_short',
     );
-    expect(await refusal(registration.byLink(secret, { name: 'an n', password }, from()))).toBe('name');
+    expect(await outcomeOf(registration.byLink(secret, { name: 'an n', password }, from()))).toBe('name');
     expect(await links.look(secret)).toBeDefined();
   });
 });
 
 describe('REGISTRATION', () => {
+  const outcomes = async ({ app }: PeopleWorld) => {
+    const secret = secretOf(await app.get(Links).make('invite'));
+    const alone = (n: number) => app.get(Registration).open({ name: `${name}-${n}`, password }, '2001:db8::1');
+    const made = [await outcomeOf(app.get(Registration).byLink(secret, { name, password }, from()))];
+    for (let n = 0; n < 11; n += 1) made.push(await outcomeOf(alone(n)));
+    return made;
+  };
+  const times = (count: number, outcome: string) => Array.from({ length: count }, () => outcome);
+
+  it('invite: by an invitation, and not by oneself', async () =>
+    expect(await outcomes(world)).toEqual(['none', ...times(11, 'registration')]));
+
   it.each([
-    ['invite', 'none', 'registration'],
-    ['open', 'none', 'none'],
-    ['closed', 'registration', 'registration'],
-  ] as const)('%s: by an invitation %s, by oneself %s', async (setting, invited, alone) => {
+    ['open: by oneself, too, ten accounts a day from one network', 'open', ['none', ...times(10, 'none'), 'limited']],
+    ['closed: by nobody', 'closed', times(12, 'registration')],
+  ] as const)('%s', async (_, setting, expected) => {
     const other = await openPeople({ REGISTRATION: setting });
     try {
-      const service = other.app.get(Registration);
       await other.app.get(Accounts).create({ name: 'first' });
-      const secret = secretOf(await other.app.get(Links).make('invite'));
-      expect(await refusal(service.byLink(secret, { name, password }, from()))).toBe(invited);
-      expect(await refusal(service.open({ name: `${name}2`, password }, '192.0.2.1'))).toBe(alone);
-    } finally {
-      await other.close();
-    }
-  });
-
-  it('open: ten accounts a day from one network', async () => {
-    const other = await openPeople({ REGISTRATION: 'open' });
-    try {
-      const service = other.app.get(Registration);
-      const open = (n: number) => refusal(service.open({ name: `${name}-${n}`, password }, '2001:db8::1'));
-      for (let n = 0; n < 10; n += 1) expect(await open(n)).toBe('none');
-      expect(await open(10)).toBe('limited');
+      expect(await outcomes(other)).toEqual(expected);
     } finally {
       await other.close();
     }
@@ -252,8 +243,8 @@ describe('a new password', () => {
     ];
     expect(await reset.byLink(secret, 'another sentence', from())).toEqual({ accountId, name });
     expect(await world.app.get(Sessions).find(session.cookie)).toBeUndefined();
-    expect(await refusal(reset.byLink(other, 'a third sentence', from()))).toBe('link');
-    expect(await refusal(signIn({ name, password }))).toBe('credentials');
+    expect(await outcomeOf(reset.byLink(other, 'a third sentence', from()))).toBe('link');
+    expect(await outcomeOf(signIn({ name, password }))).toBe('credentials');
     expect(await signIn({ name, password: 'another sentence' })).toHaveProperty('session');
     expect(await world.revoked()).toEqual(expect.arrayContaining([`user:${accountId}`, `session:${session.id}`]));
   });
@@ -264,7 +255,7 @@ describe('a new password', () => {
     const [code = ''] = codes;
     const tries = await Promise.all(
       Array.from({ length: 9 }, () =>
-        refusal(reset.byRecoveryCode({ name, code, password: 'another sentence' }, newBrowser())),
+        outcomeOf(reset.byRecoveryCode({ name, code, password: 'another sentence' }, newBrowser())),
       ),
     );
     expect(tries.filter((outcome) => outcome === 'none')).toHaveLength(1);
@@ -275,14 +266,10 @@ describe('a new password', () => {
   it('by a recovery code: is refused alike for a wrong code, an unknown name and a disabled account', async () => {
     const [code = ''] = await world.app.get(RecoveryCodes).make(accountId);
     const by = (as: string, typed: string) =>
-      refusal(reset.byRecoveryCode({ name: as, code: typed, password: 'another sentence' }, newBrowser()));
-    expect([await by(name, '0000-0000-0000-0000'), await by('nobody', code), await by(name, 'x')]).toEqual([
-      'credentials',
-      'credentials',
-      'credentials',
-    ]);
+      outcomeOf(reset.byRecoveryCode({ name: as, code: typed, password: 'another sentence' }, newBrowser()));
+    const outcomes = [await by(name, '0000-0000-0000-0000'), await by('nobody', code), await by(name, 'x')];
     await accounts.disable(accountId);
-    expect(await by(name, code)).toBe('credentials');
+    expect([...outcomes, await by(name, code)]).toEqual(Array.from({ length: 4 }, () => 'credentials'));
   });
 
   it('is chosen by who knows the old one: twenty wrong ones end in a limit', async () => {
@@ -290,7 +277,7 @@ describe('a new password', () => {
     const outcomes: string[] = [];
     for (let count = 0; count < 20; count += 1)
       outcomes.push(
-        await refusal(accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', mine.session.id)),
+        await outcomeOf(accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', mine.session.id)),
       );
     expect(outcomes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'credentials'));
     expect(new Set(outcomes.slice(10))).toEqual(new Set(['limited']));
@@ -299,7 +286,7 @@ describe('a new password', () => {
   it('of one account is hashed one at a time: the others find room', async () => {
     const passwords = world.app.get(Passwords);
     const changes = Array.from({ length: 20 }, () =>
-      refusal(accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', randomUUID())),
+      outcomeOf(accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', randomUUID())),
     );
     const waiting = new Set<number>();
     const watch = setInterval(() => waiting.add(passwords.waiting), 1);
@@ -322,7 +309,7 @@ describe('a new password', () => {
     const [old = ''] = await world.app.get(RecoveryCodes).make(accountId);
     await world.app.get(RecoveryCodes).make(accountId);
     const entered = { name, code: old, password: 'another sentence' };
-    expect(await refusal(reset.byRecoveryCode(entered, newBrowser()))).toBe('credentials');
+    expect(await outcomeOf(reset.byRecoveryCode(entered, newBrowser()))).toBe('credentials');
   });
 
   it('chosen by somebody who knows the old one ends all other sessions', async () => {
@@ -330,7 +317,7 @@ describe('a new password', () => {
     const other = await world.app.get(SignIn).forAccount(accountId, newBrowser());
     const change = (current: string) =>
       accounts.changePassword(accountId, current, 'another sentence', mine.session.id);
-    expect(await refusal(change('a wrong sentence'))).toBe('credentials');
+    expect(await outcomeOf(change('a wrong sentence'))).toBe('credentials');
     await change(password);
     const sessions = world.app.get(Sessions);
     expect(await sessions.find(mine.session.cookie)).toBeDefined();

@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { eventually } from '#testing';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
 import { PasswordReset } from './password-reset.js';
-import { Refusal } from './refusal.js';
 
 let world: PeopleWorld;
 let emails: Emails;
@@ -51,11 +51,6 @@ beforeEach(async () => {
 
 let network = 0;
 const address = () => `10.2.${(network += 1)}.1`;
-const refusal = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
-  );
 /** The link in the last mail to an address, which is quoted-printable. */
 const linkTo = (to: string) =>
   eventually(() => {
@@ -78,18 +73,18 @@ describe('a mail address', () => {
     expect((await world.app.get(Accounts).find(accountId))?.email).toBeNull();
     expect(await emails.verify(secret)).toBe(email);
     expect((await world.app.get(Accounts).find(accountId))?.email).toBe(email);
-    expect(await refusal(emails.verify(secret))).toBe('link');
+    expect(await outcomeOf(emails.verify(secret))).toBe('link');
     await emails.remove(accountId);
     expect((await world.app.get(Accounts).find(accountId))?.email).toBeNull();
   });
 
   it('is refused where it is none, before a mail is sent', async () => {
-    expect(await refusal(emails.propose(accountId, 'ann@example.com\r\nBcc: x@example.com', 'en'))).toBe('email');
+    expect(await outcomeOf(emails.propose(accountId, 'ann@example.com\r\nBcc: x@example.com', 'en'))).toBe('email');
   });
 
   it('gets five mails an hour at most by one account', async () => {
     for (let count = 0; count < 5; count += 1) await emails.propose(accountId, email, 'de');
-    expect(await refusal(emails.propose(accountId, email, 'de'))).toBe('limited');
+    expect(await outcomeOf(emails.propose(accountId, email, 'de'))).toBe('limited');
   });
 });
 
@@ -116,7 +111,7 @@ describe('a forgotten password', () => {
     const { id } = await world.app.get(Accounts).create({ name: other });
     await world.owner.query('UPDATE account.accounts SET email = $2 WHERE id = $1', [id, `${other}@example.com`]);
     for (const one of ['nobody', name, other])
-      expect(await refusal(emails.sendReset(one, address(), 'en'))).toBe('none');
+      expect(await outcomeOf(emails.sendReset(one, address(), 'en'))).toBe('none');
     // One that is sent after them has arrived, so they would have, too.
     const third = await world.app.get(Accounts).create({ name: `t-${randomUUID()}` });
     await emails.propose(third.id, 'third@example.com', 'en');
@@ -127,7 +122,7 @@ describe('a forgotten password', () => {
   it('is asked for 20 times a day from one network at most', async () => {
     const from = address();
     for (let count = 0; count < 20; count += 1) await emails.sendReset(`nobody-${count}`, from, 'en');
-    expect(await refusal(emails.sendReset('nobody', from, 'en'))).toBe('limited');
+    expect(await outcomeOf(emails.sendReset('nobody', from, 'en'))).toBe('limited');
   });
 });
 
@@ -137,7 +132,7 @@ describe('without a mail server', () => {
     try {
       const service = without.app.get(Emails);
       expect(service.areOn).toBe(false);
-      expect(await refusal(service.sendReset('ann', address(), 'en'))).toBe('unavailable');
+      expect(await outcomeOf(service.sendReset('ann', address(), 'en'))).toBe('unavailable');
     } finally {
       await without.close();
     }
@@ -148,7 +143,7 @@ describe('without a mail server', () => {
     const away = await openPeople({ SMTP_URL: `smtp://127.0.0.1:${port === 1 ? 2 : 1}` });
     try {
       const { id } = await away.app.get(Accounts).create({ name: 'ann' });
-      expect(await refusal(away.app.get(Emails).propose(id, 'ann@example.com', 'en'))).toBe('none');
+      expect(await outcomeOf(away.app.get(Emails).propose(id, 'ann@example.com', 'en'))).toBe('none');
     } finally {
       await away.close();
     }

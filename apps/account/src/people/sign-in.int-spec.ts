@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { TOTP } from 'otpauth';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from './accounts.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
-import { Refusal } from './refusal.js';
 import { Sessions } from './sessions.js';
 import { type Browser, type NeedsCode, SignIn, type SignedIn } from './sign-in.js';
 import { Totp } from './totp.js';
@@ -39,12 +39,7 @@ beforeEach(async () => {
 async function signedIn(from = browser, as = { name, password }): Promise<SignedIn> {
   return (await signIn.signIn(as, from)) as SignedIn;
 }
-const refusal = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
-  );
-const wrong = (from: Browser, as = name) => refusal(signIn.signIn({ name: as, password: 'a wrong sentence' }, from));
+const wrong = (from: Browser, as = name) => outcomeOf(signIn.signIn({ name: as, password: 'a wrong sentence' }, from));
 
 describe('sign-in', () => {
   it('gives a session whose cookie is kept as a hash only', async () => {
@@ -76,7 +71,7 @@ describe('sign-in', () => {
       { name: none.name as string, password: '' },
       { name, password: 'x'.repeat(1_001) },
     ];
-    const refusals = await Promise.all(tries.map((as) => refusal(signIn.signIn(as, newBrowser()))));
+    const refusals = await Promise.all(tries.map((as) => outcomeOf(signIn.signIn(as, newBrowser()))));
     expect(refusals).toEqual(tries.map(() => 'credentials'));
   });
 
@@ -122,13 +117,13 @@ describe('a second factor', () => {
     const code = codeAt(1);
     const known = await world.app.get(SignIn).forAccount(accountId, browser);
     const from = { ...browser, device: known.device };
-    const outcomes = await Promise.all(tickets.map((one) => refusal(signIn.withCode(one, code, from))));
+    const outcomes = await Promise.all(tickets.map((one) => outcomeOf(signIn.withCode(one, code, from))));
     expect(outcomes.sort()).toEqual([...Array.from({ length: 7 }, () => 'code'), 'none']);
   });
 
   it('counts no code that is older than one that counted', async () => {
     await signIn.withCode(await ticket(), codeAt(1), browser);
-    expect(await refusal(signIn.withCode(await ticket(), codeAt(0), browser))).toBe('code');
+    expect(await outcomeOf(signIn.withCode(await ticket(), codeAt(0), browser))).toBe('code');
   });
 
   it('is kept sealed', async () => {
@@ -139,8 +134,8 @@ describe('a second factor', () => {
 
   it('is counted: ten wrong codes of an account, and none is looked at for a while', async () => {
     for (let count = 0; count < 10; count += 1)
-      expect(await refusal(signIn.withCode(await ticket(), '000000', newBrowser()))).toBe('code');
-    expect(await refusal(signIn.withCode(await ticket(), codeAt(0), newBrowser()))).toBe('limited');
+      expect(await outcomeOf(signIn.withCode(await ticket(), '000000', newBrowser()))).toBe('code');
+    expect(await outcomeOf(signIn.withCode(await ticket(), codeAt(0), newBrowser()))).toBe('limited');
   });
 
   it('can be replaced by a recovery code, once, which ends all other sessions', async () => {
@@ -150,7 +145,7 @@ describe('a second factor', () => {
     const { session } = await signIn.withRecoveryCode(one, code.toUpperCase().replaceAll('-', ' '), browser);
     expect(await sessions.find(session.cookie)).toBeDefined();
     expect(await sessions.find(before.session.cookie)).toBeUndefined();
-    expect(await refusal(signIn.withRecoveryCode(two, code, browser))).toBe('code');
+    expect(await outcomeOf(signIn.withRecoveryCode(two, code, browser))).toBe('code');
     expect(await world.revoked()).toContain(`user:${accountId}`);
   });
 
@@ -159,7 +154,7 @@ describe('a second factor', () => {
     const { device } = await signIn.forAccount(accountId, browser);
     await world.owner.query(`UPDATE account.accounts SET password = 'another' WHERE id = $1`, [accountId]);
     const refusals = await Promise.all(
-      ['', 'x', device, mine].map((one) => refusal(signIn.withCode(one, codeAt(0), browser))),
+      ['', 'x', device, mine].map((one) => outcomeOf(signIn.withCode(one, codeAt(0), browser))),
     );
     expect(refusals).toEqual(['ticket', 'ticket', 'ticket', 'ticket']);
   });
@@ -169,7 +164,7 @@ describe('the limits of sign-in', () => {
   it('refuse the eleventh wrong password in a row, and also the right one then', async () => {
     for (let count = 0; count < 10; count += 1) expect(await wrong(browser)).toBe('credentials');
     expect(await wrong(browser)).toBe('limited');
-    expect(await refusal(signIn.signIn({ name, password }, browser))).toBe('limited');
+    expect(await outcomeOf(signIn.signIn({ name, password }, browser))).toBe('limited');
   });
 
   it('count those that come at the same time, too', async () => {
@@ -189,9 +184,9 @@ describe('the limits of sign-in', () => {
     const strangers = newBrowser();
     for (let count = 0; count < 15; count += 1) await wrong(strangers);
     await Promise.all(Array.from({ length: 100 }, (_, count) => wrong(strangers, `nobody-${count}`)));
-    expect(await refusal(signIn.signIn({ name, password }, strangers))).toBe('limited');
-    expect(await refusal(signIn.signIn({ name, password }, newBrowser()))).toBe('none');
-    expect(await refusal(signIn.signIn({ name, password }, { ...strangers, device: known.device }))).toBe('none');
+    expect(await outcomeOf(signIn.signIn({ name, password }, strangers))).toBe('limited');
+    expect(await outcomeOf(signIn.signIn({ name, password }, newBrowser()))).toBe('none');
+    expect(await outcomeOf(signIn.signIn({ name, password }, { ...strangers, device: known.device }))).toBe('none');
   });
 
   it('do not take a known browser of one person for that of another', async () => {
@@ -216,7 +211,7 @@ describe('the limits of sign-in', () => {
       expect(await service.signIn({ name, password }, browser)).toHaveProperty('session');
       const outcomes: string[] = [];
       for (let count = 0; count < 11; count += 1)
-        outcomes.push(await refusal(service.signIn({ name, password: 'a wrong sentence' }, browser)));
+        outcomes.push(await outcomeOf(service.signIn({ name, password: 'a wrong sentence' }, browser)));
       expect(outcomes).toEqual([...Array.from({ length: 10 }, () => 'credentials'), 'limited']);
     } finally {
       await alone.close();

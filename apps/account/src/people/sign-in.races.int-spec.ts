@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import pg from 'pg';
 import { eventually } from '#testing';
 import { countBlockedBy } from '../../testing/blocked.statements.js';
+import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from './accounts.js';
 import { Passwords } from './passwords.js';
-import { Refusal } from './refusal.js';
 import { Sessions } from './sessions.js';
 import { SignIn } from './sign-in.js';
 
@@ -28,11 +28,8 @@ beforeEach(async () => {
   ({ id } = await world.app.get(Accounts).create({ name, password: made }));
 });
 
-const refusal = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
-  );
+const withPassword = (session?: string) =>
+  signIn.signIn({ name, password }, { ...browser, ...(session !== undefined && { session }) });
 
 /** Changes the account in a transaction, which is committed once a sign-in waits for it. */
 async function during(change: string, run: () => Promise<unknown>): Promise<string> {
@@ -43,7 +40,7 @@ async function during(change: string, run: () => Promise<unknown>): Promise<stri
     const { rows } = await other.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     await other.query(`UPDATE account.accounts SET ${change} WHERE id = $1`, [id]);
     await other.query('DELETE FROM account.sessions WHERE account_id = $1', [id]);
-    const outcome = refusal(run());
+    const outcome = outcomeOf(run());
     await eventually(async () => expect(await countBlockedBy(world.owner, rows[0]?.pid ?? 0)).toBe(1));
     await other.query('COMMIT');
     return await outcome;
@@ -53,27 +50,16 @@ async function during(change: string, run: () => Promise<unknown>): Promise<stri
 }
 
 it.each([
-  ['password is changed', `password = 'another'`],
-  ['account is disabled', 'disabled_at = now()'],
-])('a sign-in with a password that is verified while the %s begins no session', async (_, change) => {
-  expect(await during(change, () => signIn.signIn({ name, password }, browser))).toBe('credentials');
+  ['with a password that is changed', `password = 'another'`, withPassword],
+  ['with a password, of an account that is disabled', 'disabled_at = now()', withPassword],
+  ['by other means, of an account that is disabled', 'disabled_at = now()', () => signIn.forAccount(id, browser)],
+])('a sign-in %s meanwhile begins no session', async (_, change, run) => {
+  expect(await during(change, run)).toBe('credentials');
   expect(await world.app.get(Sessions).list(id)).toEqual([]);
 });
 
 it('a session that goes on does not outlive a change of the password meanwhile', async () => {
   const { session } = await signIn.forAccount(id, browser);
-  const again = () => signIn.signIn({ name, password }, { ...browser, session: session.cookie });
-  expect(await during(`password = 'another'`, again)).toBe('credentials');
+  expect(await during(`password = 'another'`, () => withPassword(session.cookie))).toBe('credentials');
   expect(await world.app.get(Sessions).list(id)).toEqual([]);
-});
-
-it('who was made sure of otherwise begins none while the account is disabled', async () => {
-  expect(await during('disabled_at = now()', () => signIn.forAccount(id, browser))).toBe('credentials');
-  expect(await world.app.get(Sessions).list(id)).toEqual([]);
-});
-
-it('a sign-in that came first is signed out by what comes then', async () => {
-  const { session } = await signIn.forAccount(id, browser);
-  await world.app.get(Accounts).changePassword(id, password, 'another sentence', randomUUID());
-  expect(await world.app.get(Sessions).find(session.cookie)).toBeUndefined();
 });

@@ -44,18 +44,6 @@ describe('DELETE', () => {
     expect(await request()).toBe(ids[0]);
   });
 
-  it('has one effect and one answer when the same request is delivered twice', async () => {
-    const requestId = randomUUID();
-    const [first, second] = await Promise.all([request(guid, requestId), request(guid, requestId)]);
-    expect(second).toBe(first);
-  });
-
-  it('acts by any guid the subscription ever had', async () => {
-    const former = randomUUID();
-    await user.subscribe(randomUUID(), former);
-    expect(await status(await request(former))).toBe('PENDING');
-  });
-
   it("is not_found for something deleted, unknown or another user's, and moves no clock", async () => {
     await run(await request());
     const { clock } = await user.everything();
@@ -170,14 +158,6 @@ describe('DELETE with a timestamp', () => {
   );
 });
 
-describe('GET of a record', () => {
-  it("is not_found for another user's, and for none", async () => {
-    const deletionId = await request();
-    await expect(status(deletionId, randomUUID())).rejects.toMatchObject({ code: 'not_found' });
-    await expect(status(Number.MAX_SAFE_INTEGER)).rejects.toMatchObject({ code: 'not_found' });
-  });
-});
-
 describe('the cascade', () => {
   it('ends in SUCCESS with everything gone and a tombstone, all under one stamp of the clock', async () => {
     const deletionId = await request();
@@ -247,16 +227,6 @@ describe('the cascade', () => {
     for (const deletionId of deletionIds) await run(deletionId);
     expect(await Promise.all(deletionIds.map((id) => status(id)))).toEqual(['FAILURE', 'FAILURE']);
     expect((await user.everything()).episodes).toHaveLength(6);
-  });
-
-  it.each(['SUCCESS', 'FAILURE'])('leaves a record that ended in %s as it is', async (final) => {
-    const deletionId = await request();
-    if (final === 'FAILURE') await user.addAgain(subscriptionId);
-    await run(deletionId);
-    const record = await user.record(deletionId);
-    expect(record).toMatchObject({ status: final });
-    await run(deletionId);
-    expect(await user.record(deletionId)).toEqual(record);
   });
 
   it('does nothing for a record that is not there', async () => {

@@ -6,7 +6,7 @@ import { TokenIssuer } from '#embedded';
 import { makeAppPassword, RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
-import { AppProcess, eventually, Fixture, type ServedApp, type TestServer } from '#testing';
+import { eventually, Fixture, type ServedApp, type TestServer } from '#testing';
 import type { Redis } from 'ioredis';
 import type { JWTPayload } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -31,21 +31,20 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const needed = (keySetFile: string) => ({
-  PORT: '0',
-  REDIS_URL: redis.url,
-  AUTH_APP_PASSWORDS: 'on',
-  AUTH_JWKS_FILE: keySetFile,
-  AUTH_ISSUER: TokenIssuer.issuer,
-  AUTH_AUDIENCE: TokenIssuer.audience,
-});
-
 function gateway(
   keySetFile: string,
   variables: Record<string, string> = {},
   options?: Parameters<typeof startGateway>[2],
 ): Promise<ServedApp> {
-  return startGateway(fixture, { ...needed(keySetFile), ...variables }, options);
+  const needed = {
+    PORT: '0',
+    REDIS_URL: redis.url,
+    AUTH_APP_PASSWORDS: 'on',
+    AUTH_JWKS_FILE: keySetFile,
+    AUTH_ISSUER: TokenIssuer.issuer,
+    AUTH_AUDIENCE: TokenIssuer.audience,
+  };
+  return startGateway(fixture, { ...needed, ...variables }, options);
 }
 
 /** Asks for a path that does not exist: 404 means that the credential was accepted. */
@@ -153,28 +152,4 @@ it('without the account service app passwords are unavailable, and tokens are no
   const answer = await ask(at, `Bearer ${makeAppPassword().secret}`);
   expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true]);
   expect((await ask(at, `Bearer ${await issuer.issue('ann')}`)).status).toBe(404);
-});
-
-it('a gateway believes a rotated key, and no replaced one that is gone, without a restart', async () => {
-  const issuer = await TokenIssuer.open(join(keys, 'rotated'));
-  const [at, old] = [await gateway(issuer.keySetFile), await issuer.issue('ann')];
-  const status = async (token: string) => (await ask(at, `Bearer ${token}`)).status;
-  expect(await status(old)).toBe(404);
-  await issuer.rotate();
-  const token = await issuer.issue('ann');
-  await eventually(async () => expect(await status(token)).toBe(404));
-  expect(await status(old)).toBe(404);
-  await issuer.rotate({ now: true });
-  await eventually(async () => expect(await status(old)).toBe(401));
-});
-
-it('a gateway does not start in production with a development key, but with one of its own', async () => {
-  const issuer = await TokenIssuer.open(join(keys, 'development'));
-  const variables = { ...needed(issuer.keySetFile), NODE_ENV: 'production' };
-  await expect(AppProcess.start('gateway', variables)).rejects.toThrow(/AUTH_JWKS_FILE: dev-\S+ is a development key/);
-  await issuer.rotate({ now: true });
-  const at = await AppProcess.start('gateway', variables);
-  fixture.onClose(() => at.kill());
-  const url = `http://127.0.0.1:${String(at.facts['port'])}`;
-  expect((await ask({ url }, `Bearer ${await issuer.issue('ann')}`)).status).toBe(404);
 });

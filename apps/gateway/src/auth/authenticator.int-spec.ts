@@ -101,6 +101,19 @@ describe('several issuers', () => {
   });
 });
 
+it.each<JWTPayload>([
+  { scope: 'profile read:subscriptions' },
+  { scope: ['profile', 'read:subscriptions'] },
+  { scp: 'profile read:subscriptions' },
+  { scp: ['profile', 'read:subscriptions'] },
+  { scope: 'profile', scp: ['read:subscriptions'] },
+])('scopes are those of %j, and no others', async (claims) => {
+  const credential = await token(claims);
+  await read(credential);
+  const write = auth.authenticate(`Bearer ${credential}`, 'write:subscriptions', '192.0.2.1');
+  expect(await reason(write)).toBe('scope');
+});
+
 describe('an audience', () => {
   it.each([['podcast-sync'], ['https://sync.example'], [['https://sync.example', 'another']]])(
     'may be any of several: %j',
@@ -166,6 +179,11 @@ describe('every refusal has its reason', () => {
     ['claims', { sub: 'half a character: \ud800' }],
     ['key', {}, { kid: 'unknown' }],
     ['scope', { scope: 'profile' }],
+    ['scope', { scope: '' }],
+    ['scope', { scp: '' }],
+    ['scope', { scp: [] }],
+    ['scope', { scp: 'profile' }],
+    ['scope', { scp: null }],
     ['malformed', {}, { crit: ['b64'], b64: false }],
   ])('%s: %j %j', async (expected, claims, header) => {
     expect(await reason(read(await token(claims, header).catch(() => 'a.b.c')))).toBe(expected);

@@ -144,7 +144,6 @@ describe('a client that never comes to an end', () => {
   ])('%s is 408', async (_, first, drop) => {
     const { text, tookMs } = await slowly(impatient, first, drop);
     expectTimedOut(text);
-    console.log(`408 after ${Math.round(tookMs)} ms, of 1000 allowed`);
     expect(tookMs).toBeLessThan(limitMs);
   });
 

@@ -21,20 +21,10 @@ async function expectNothingApplied(device: Device): Promise<void> {
 }
 
 describe('what is imported', () => {
-  it('comes out again, in its order, and the verdicts are in the order of the document: 500 feeds', async () => {
-    const device = await stack.device(gateway);
-    const answer = await send(device, documentOf(feeds(500)));
-    expect([answer.status, answer.verdicts().failure]).toEqual([200, []]);
-    expect(answer.verdicts().success.map(({ feed_url: url }) => url)).toEqual(feeds(500));
-    expect(await exported(device)).toEqual(feeds(500));
-  });
-
-  it('may be 5,000 feeds, which are twenty writes, and is the same below /v1/', async () => {
+  it('comes out again in its order, up to 5,000 feeds, which are twenty writes, also below /v1/', async () => {
     const device = await stack.device(gateway);
     const sent = [...feeds(4_998), 'nonsense', feed(0)];
-    const start = performance.now();
     const answer = await ask(device, 'POST', `/v1${path}`, { body: documentOf(sent) });
-    console.log(`5,000 feeds imported in ${Math.round(performance.now() - start)} ms`);
     expect(answer.status).toBe(200);
     const { success, failure } = answer.verdicts();
     expect(failure).toMatchObject([{ feed_url: 'nonsense', code: 'invalid_url' }]);
@@ -43,17 +33,6 @@ describe('what is imported', () => {
     const { text } = await ask(device, 'GET', '/v1/subscriptions.opml');
     expect(urlsOf(text)).toEqual(feeds(4_998));
   }, 60_000);
-
-  it('may be nested, without titles, with groups that have no URL, and with any letter case of xmlUrl', async () => {
-    const device = await stack.device(gateway);
-    const body = `<opml><head/><body>
-      <outline text="a group"><outline xmlUrl="${feed(1)}"/>
-        <outline text="another" xmlUrl=" "><outline title="x" xmlurl='${feed(2)}' /></outline></outline>
-      <outline XMLURL="${feed(3)}?a=1&amp;b=2" type="rss"></outline>
-      <outline text="no feed"/></body></opml>`;
-    expect((await send(device, body)).verdicts().success).toHaveLength(3);
-    expect(await exported(device)).toEqual([feed(1), feed(2), `${feed(3)}?a=1&b=2`]);
-  });
 
   it('may be empty, as is what somebody without subscriptions exports', async () => {
     const device = await stack.device(gateway);
@@ -74,21 +53,11 @@ const invalid = { status: 405, message: 'Input could not be validated' };
 
 describe('what is refused with 405, and nothing of it applied', () => {
   const good = documentOf([feed(1)]);
-  const bytes = (text: string, encoding: BufferEncoding) => new Uint8Array(Buffer.from(text, encoding));
   it.each<[string, string | Uint8Array<ArrayBuffer>, Record<string, string>]>([
     ['broken XML', good.replace('</body>', ''), {}],
-    ['a document that was cut off', good.slice(0, -20), {}],
     ['nothing', '', {}],
-    ['another document', '<rss version="2.0"><channel/></rss>', {}],
-    ['a DTD', good.replace('<opml', '<!DOCTYPE opml [<!ENTITY a "b">]><opml'), {}],
-    ['5,001 feeds', documentOf(feeds(5_001)), {}],
-    ['outlines outside of the body', `<opml><outline xmlUrl="${feed(1)}"/><body/></opml>`, {}],
-    ['UTF-16', bytes(`\ufeff${good}`, 'utf16le'), {}],
-    ['bytes that are no UTF-8', bytes(documentOf(['https://a.example/é']), 'latin1'), {}],
-    ['another encoding, as it says itself', good.replace('UTF-8', 'ISO-8859-1'), {}],
     ['another encoding, by its type', good, { 'content-type': 'text/xml; charset=iso-8859-1' }],
     ['another type', good, { 'content-type': 'text/html' }],
-    ['JSON', '{"subscriptions":[]}', { 'content-type': 'application/json' }],
     ['what is compressed', new Uint8Array(gzipSync(good)), { 'content-encoding': 'gzip' }],
   ])('%s', async (_, body, headers) => {
     const device = await stack.device(gateway);

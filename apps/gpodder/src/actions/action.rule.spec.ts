@@ -99,10 +99,6 @@ describe('an action is about', () => {
     expect(entry).not.toHaveProperty('enclosureUrl');
   });
 
-  it.each(['', 'null', 'hash:12', null])('the enclosure alone with the guid %j', (guid) => {
-    expect(readAction({ ...named, guid, action: 'new' }).entry).not.toHaveProperty('episodeGuid');
-  });
-
   it('the same without its device, where that is none', () => {
     const read = readAction({ ...named, device: 'no such device!', action: 'new' });
     expect(read.device).toBeUndefined();

@@ -1,40 +1,23 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import type { INestMicroservice } from '@nestjs/common';
-import { Failure } from '#contracts';
-import { Revocations } from '#identity';
-import { connectRedis, redisConfig } from '#redis';
-import { createLog } from '#runtime';
-import { eventually, startRedisServer, type TestServer } from '#testing';
-import { StreamClient } from '#transport';
+import type { Failure } from '#contracts';
+import { eventually, Fixture } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type CredentialBook, startCredentialService } from '../../../../libs/identity/testing/credential.service.js';
+import { openCredentials } from '../../../../libs/identity/testing/credential.service.js';
 import { Sessions } from './sessions.js';
 
-const log = createLog('test', 'silent');
-let server: TestServer;
-let service: INestMicroservice;
-let book: CredentialBook;
-let client: StreamClient;
-let revocations: Revocations;
+const fixture = new Fixture();
+let { book, client, revocations } = {} as Awaited<ReturnType<typeof openCredentials>>;
 let sessions: Sessions;
 
 beforeAll(async () => {
-  server = await startRedisServer();
-  const config = redisConfig.parse({ REDIS_URL: server.url });
-  ({ app: service, book } = await startCredentialService(server.url));
-  client = new StreamClient({ connect: () => connectRedis(config), log, services: ['account'] });
-  revocations = new Revocations(config, log);
-  await Promise.all([client.connect(), revocations.opened()]);
+  ({ book, client, revocations } = await openCredentials(fixture));
 });
 beforeEach(() => {
   sessions = new Sessions(client, revocations);
   book.asked.length = 0;
 });
-afterAll(async () => {
-  await Promise.all([client.close(), revocations.close(), service.close()]);
-  await server.dispose();
-});
+afterAll(() => fixture.close());
 
 /** An app password that the account service knows, and sessions that were signed for it. */
 function signed(count: number) {

@@ -43,10 +43,7 @@ describe('devices', () => {
     ['no object', 'phone', []],
     ['no JSON', 'phone', 'x'],
     ['an empty caption', 'phone', { caption: '' }],
-    ['a caption that is no text', 'phone', { caption: 1 }],
-    ['an unknown type', 'phone', { type: 'toaster' }],
     ['an id with a space', 'my%20phone', {}],
-    ['an id of 65 letters', 'x'.repeat(65), {}],
   ])('are refused with %s: 400, and none is made', async (_, id, body) => {
     expect((await describeDevice(id, body)).status).toBe(400);
     expect(await list()).toEqual([]);

@@ -83,6 +83,11 @@ describe('what needs a login', () => {
     expect(sorted(answer.headers.get('allow'))).toEqual(sorted(allow));
   });
 
+  it('sets a cookie for TLS alone where the public URL is https', async () => {
+    const { headers } = await ann.ask('/api/2/auth/{u}/login.json', { method: 'POST' });
+    expect(headers.get('set-cookie')).toMatch(/; Secure$/);
+  });
+
   it('is answered to HEAD without a body', async () => {
     const answer = await ann.ask('/api/2/devices/{u}.json', { method: 'HEAD' });
     expect([answer.status, answer.text]).toEqual([200, '']);

@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { startProgram } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
-
-const program = fileURLToPath(new URL('../../../../dist/programs/import.js', import.meta.url));
 
 let world: GpodderWorld;
 let folder: string;
@@ -28,13 +25,9 @@ async function run(from: string, to: Person, login: string, password: string, pr
   const file = join(folder, randomUUID());
   writeFileSync(file, `${password}\n`, { mode: 0o600 });
   const names = ['--from', from, '--user', to.name, '--login', login, '--password-file', file, '--progress', progress];
-  const child = spawn(process.execPath, [program, ...names, '--insecure'], {
-    env: { REDIS_URL: world.stack.redis.url },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  const env = { REDIS_URL: world.stack.redis.url };
+  const { code, stdout, stderr } = await startProgram('import', [...names, '--insecure'], env);
+  const output = stdout + stderr;
   expect(output).not.toContain(password);
   return { code, output, progress };
 }

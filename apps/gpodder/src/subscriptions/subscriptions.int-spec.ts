@@ -72,27 +72,18 @@ describe('a delta', () => {
 
 describe('an upload', () => {
   it('answers with a time stamp and what became of its URLs', async () => {
-    const answer = await change({
-      add: [one, ' https://a.example/two ', 'feed://a.example/three', 'a.example/four', 'antennapod_local:x', 7, null],
-    });
+    const answer = await change({ add: [one, 'a.example/four', 'antennapod_local:x', 7, null] });
     expect(answer.timestamp).toBeGreaterThan(0);
-    expect(sorted(answer.update_urls.map((pair) => pair.join('→')))).toEqual(
-      sorted([
-        ' https://a.example/two →https://a.example/two',
-        'feed://a.example/three→http://a.example/three',
-        'a.example/four→http://a.example/four',
-        'antennapod_local:x→',
-      ]),
-    );
-    expect(sorted((await since(0)).add)).toEqual(
-      sorted([one, 'https://a.example/two', 'http://a.example/three', 'http://a.example/four']),
-    );
+    const updates = [
+      ['antennapod_local:x', ''],
+      ['a.example/four', 'http://a.example/four'],
+    ];
+    expect(answer.update_urls).toEqual(updates);
+    expect(sorted((await since(0)).add)).toEqual(sorted([one, 'http://a.example/four']));
   });
 
   it.each([
     ['the same URL in both lists', { add: [one, two], remove: [two] }],
-    ['a list that is none', { add: one, remove: [] }],
-    ['a list that is null', { add: null }],
     ['an array', [one]],
     ['no JSON', 'add=x'],
     ['nothing', ''],
@@ -113,37 +104,17 @@ describe('an upload', () => {
     expect(await since(before.timestamp)).toEqual({ add: [], remove: [], timestamp: before.timestamp });
   });
 
-  let small: ServedApp;
-  beforeAll(async () => {
-    small = await world.start({ MAX_ENTRIES: '3' });
-  });
-
-  it('beyond the limit of entries is 413', async () => {
-    const url = `${small.url}${phone.replace('{u}', ann.name)}`;
-    const body = JSON.stringify({ add: [one, two], remove: ['https://a.example/x', 'https://a.example/y'] });
-    const answer = await fetch(url, { method: 'POST', body, headers: { authorization: ann.basic } });
-    expect(answer.status).toBe(413);
-  });
-
   it.each([
-    ['entries that are no texts', phone, { add: [null, 1], remove: [2, {}] }],
-    ['a whole list of them', '/subscriptions/{u}/phone.json', [null, 1, 2, {}]],
-    ['more values than the entries may have', phone, { add: [Array(70).fill(0)] }],
-    ['more of them in a whole list', '/subscriptions/{u}/phone.json', [Array(70).fill(0)]],
-  ])('beyond it is 413 by %s, too', async (_, path, body) => {
-    const answer = await fetch(`${small.url}${path.replace('{u}', ann.name)}`, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { authorization: ann.basic },
-    });
-    expect(answer.status).toBe(413);
+    ['entries', phone, { add: [one, two], remove: [`${one}/x`, `${one}/y`] }],
+    ['entries of a whole list', '/subscriptions/{u}/phone.json', [one, two, `${one}/x`, `${one}/y`]],
+    ['values', phone, { add: [Array(70).fill(0)] }],
+    ['values of a whole list', '/subscriptions/{u}/phone.json', [Array(70).fill(0)]],
+  ])('beyond the limit of %s is 413', async (_, path, body) => {
+    small ??= await world.start({ MAX_ENTRIES: '3' });
+    const sent = { method: 'POST', body: JSON.stringify(body), headers: { authorization: ann.basic } };
+    expect((await fetch(small.url + path.replace('{u}', ann.name), sent)).status).toBe(413);
   });
-
-  it('of 5,000 feeds is applied', { timeout: 120_000 }, async () => {
-    const add = Array.from({ length: 5_000 }, (_, index) => `https://many.example/${index}`);
-    expect((await ann.ask(phone, { body: { add } })).status).toBe(200);
-    expect((await since(0)).add).toHaveLength(5_000);
-  });
+  let small: ServedApp | undefined;
 });
 
 it('an upload of more feeds than one message takes is applied in parts, and a whole list of them is 413', async () => {
@@ -236,17 +207,10 @@ describe('a list of the simple API', () => {
     ['txt', ''],
     ['opml', ''],
     ['json', '{}'],
-    ['json', '["nothing"]'],
-    ['json', '[null]'],
-    ['json', '[1, []]'],
     ['json', '[{"feed": "https://a.example/x"}]'],
     ['txt', 'nothing'],
     ['opml', '<opml><body><outline text="x"/></body></opml>'],
-    ['opml', '<opml><body><outline xmlUrl=""/></body></opml>'],
-    ['txt', '<html></html>'],
     ['opml', '<html></html>'],
-    ['opml', '<opml><body>'],
-    ['opml', '<!DOCTYPE opml [<!ENTITY x "y">]><opml><body/></opml>'],
     ['xml', '<podcasts/>'],
   ])('is left alone by what is no list: %s %j is 400', async (format, body) => {
     expect((await ann.ask(`/subscriptions/{u}/phone.${format}`, { method: 'PUT', body })).status).toBe(400);

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceContext } from '../testing/service.context.js';
+import { cascade } from '../../apps/deletion-worker/src/records/deletion.store.js';
+import { call } from '../../libs/transport/testing/handler.call.js';
+import { openService, type ServiceContext } from '../../apps/subscription/testing/service.context.js';
 
 const full = Boolean(process.env.TEST_FULL);
 
@@ -75,13 +76,13 @@ class Walk {
     else {
       const one = await this.one(next.which);
       if (one === undefined) return;
-      if (next.do === 'delete') return this.bury(one);
+      if (next.do === 'delete') return void (await context.owner.query(cascade.text, [userId, one.id, 0, 0]));
       const patch = {
         ...(next.do === 'unsubscribe' && { isSubscribed: false }),
         ...(next.do === 'move' && { newFeedUrl: next.url }),
         ...(next.do === 'rename' && { newGuid: next.guid }),
       };
-      await context.service.update({ userId, guid: one, ...patch }, call());
+      await context.service.update({ userId, guid: one.guid, ...patch }, call());
     }
   }
 
@@ -129,29 +130,22 @@ class Walk {
     one.since = timestamp;
   }
 
-  private async one(which: number): Promise<string | undefined> {
-    const { rows } = await context.owner.query<{ guid: string }>(
-      `SELECT guid FROM subscription.subscriptions WHERE user_id = $1 AND deleted IS NULL AND merged_into IS NULL ORDER BY id`,
+  private async one(which: number): Promise<{ id: string; guid: string } | undefined> {
+    const { rows } = await context.owner.query<{ id: string; guid: string }>(
+      `SELECT id, guid FROM subscription.subscriptions WHERE user_id = $1 AND deleted IS NULL AND merged_into IS NULL ORDER BY id`,
       [this.userId],
     );
-    return rows[which % Math.max(1, rows.length)]?.guid;
-  }
-
-  /** As the deletion worker's cascade does it. */
-  private async bury(one: string): Promise<void> {
-    await context.owner.query(
-      `WITH clock AS (SELECT sync.advance_clock($1) AS stamp)
-       UPDATE subscription.subscriptions s SET is_subscribed = false, deleted = c.stamp, subscription_changed = c.stamp,
-         changed = c.stamp, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END
-       FROM clock c WHERE user_id = $1 AND guid = $2 AND merged_into IS NULL`,
-      [this.userId, one],
-    );
-    await context.owner.query('UPDATE subscription.totals SET live = live - 1 WHERE user_id = $1', [this.userId]);
+    return rows[which % Math.max(1, rows.length)];
   }
 }
 
 /** What random steps have found. */
 const found: Record<string, Step[]> = {
+  'a feed that is deleted after a device has polled': [
+    { do: 'post', url: urls[0] as string, guid: undefined },
+    { do: 'poll', device: 0, lost: false },
+    { do: 'delete', which: 0 },
+  ],
   'a feed that a device has by two URLs, and removes by one': [
     { do: 'add', device: 0, url: urls[0] as string },
     { do: 'rename', which: 0, guid: guids[1] as string },

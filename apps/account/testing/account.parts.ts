@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { Global, type INestApplicationContext, Module, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { createDataSource, Database } from '#database';
+import { revocationStreams } from '#identity';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog } from '#runtime';
+import { StreamClient } from '#transport';
+import type { Cluster, Redis } from 'ioredis';
+import type { DataSource } from 'typeorm';
+import { CONFIG, LOG, REDIS } from '../src/account.config.js';
+import { ERROR_PAGE } from '../src/issuer/issuer.configuration.js';
+import { issuerErrorPage } from '../src/pages/page.failure.js';
+
+/** Modules of the account app, as one process runs them. */
+export interface AccountParts {
+  readonly app: INestApplicationContext;
+  readonly dataSource: DataSource;
+  readonly redis: Redis | Cluster;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts modules of the account app with connections of their own.
+ *
+ * @param servers where Postgres and Redis are, and how long a command of Redis may take, in milliseconds.
+ */
+export async function startParts(
+  config: object,
+  servers: { databaseUrl: string; redisUrl: string; commandTimeout: number },
+  modules: Type[],
+): Promise<AccountParts> {
+  const log = createLog('account', 'silent');
+  const database = new Database(await createDataSource({ url: servers.databaseUrl }).initialize());
+  await database.availability.check();
+  const connection = redisConfig.parse({ REDIS_URL: servers.redisUrl });
+  const redis = connectRedis(connection, { commandTimeout: servers.commandTimeout });
+  if (redis.status !== 'ready') await once(redis, 'ready');
+  redis.on('error', () => {});
+  const client = new StreamClient({ connect: () => connectRedis(connection), log });
+  void client.connect().catch(() => {});
+  const foundation = [
+    { provide: CONFIG, useValue: config },
+    { provide: LOG, useValue: log },
+    { provide: REDIS, useValue: redis },
+    { provide: ERROR_PAGE, useValue: issuerErrorPage },
+    { provide: Database, useValue: database },
+    { provide: StreamClient, useValue: client },
+  ];
+  const imports = [
+    { module: Foundation, providers: foundation, exports: foundation },
+    TypeOrmModule.forRootAsync({ useFactory: () => ({}), dataSourceFactory: async () => database.dataSource }),
+    ...modules,
+  ];
+  const app = await NestFactory.createApplicationContext(
+    { module: Parts, imports },
+    { logger: false, abortOnError: false },
+  );
+  return {
+    app,
+    dataSource: database.dataSource,
+    redis,
+    close: async () => {
+      await app.close();
+      database.availability.close();
+      await client.close();
+      redis.disconnect();
+    },
+  };
+}
+
+/** What was revoked so far, as `kind:id`. */
+export async function revokedIn(redis: Redis | Cluster): Promise<string[]> {
+  const streams = Object.values(revocationStreams).map((stream) => redis.xrange(stream, '-', '+'));
+  return (await Promise.all(streams)).flat().map(([, fields]) => `${fields[1]}:${fields[3]}`);
+}
+
+@Global()
+@Module({})
+class Foundation {}
+
+@Module({})
+class Parts {}
