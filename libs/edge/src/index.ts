@@ -13,7 +13,7 @@ export {
   send,
 } from './errors.js';
 export { type Hold, HeldBytes } from './held.bytes.js';
-export { dropBody, readJson, tooLarge, waitToParse } from './json.body.js';
+export { dropBody, parsingSlot, readJson, tooLarge, waitToParse } from './json.body.js';
 export { linkBase } from './link.base.js';
 export { listen } from './listen.js';
 export { networkOf, RateLimited, RateLimits } from './rate.limits.js';
