@@ -1,10 +1,11 @@
-/** The encoding that an XML declaration names (XML 1.0, 4.3.3), which is in the first bytes of a document. */
+/** The encoding that an XML declaration names (XML 1.0, 4.3.3), and the bytes that may have it. */
 const declaration = /^\s{0,100}<\?xml\s[^>]{0,200}encoding\s{0,20}=\s{0,20}["']([\w.-]{1,40})["']/;
 const declarationBytes = 1_024;
 
 /**
- * The text of a document of XML. Programs often declare an encoding that they do not write, so the bytes decide first:
- * a byte order mark, then whether all of them are UTF-8, then the declaration, then windows-1252.
+ * The text of a document of XML. Programs often declare an encoding that they do not write, so the
+ * bytes decide first: a byte order mark, then whether all of them are UTF-8, then the declaration,
+ * then windows-1252.
  */
 export function textOf(document: Uint8Array): string {
   const [first, second, third] = document;

@@ -2,13 +2,13 @@ import { decodeHTMLStrict } from 'entities/decode';
 import { type Handler, Parser } from 'htmlparser2';
 import { textOf } from './document.text.js';
 
-/** The most bytes of one document. Of 5,000 feeds real ones have 2,000,000. */
+/** The most bytes of one document; 5,000 feeds have some 2,000,000. */
 export const maxOpmlBytes = 10_000_000;
 
-/** The most nested elements, and attributes of one document. Of 5,000 feeds real ones have 35,000 attributes. */
+/** The most nested elements, and attributes of one document; 5,000 feeds have some 35,000. */
 const [maxDepth, maxAttributes] = [100, 100_000];
 
-/** Characters that are parsed without a pause, also the most of one value. The worst ones take some 20 ms. */
+/** Characters that are parsed without a pause, and the most of one value. The worst take 20 ms. */
 const sliceLength = 65_536;
 
 /** The attributes of outlines that are read, in lower case. */
@@ -34,9 +34,10 @@ export interface Opml {
 export class OpmlError extends Error {}
 
 /**
- * Reads an OPML document (opml.org/spec2.opml) as podcast apps write it: names of elements and attributes in any letter
- * case, bare ampersands, entities of HTML, any encoding ({@link textOf}), folders at any depth. The feed URL is `xmlUrl`,
- * or `url` where the type is `rss`.
+ * Reads an OPML document (opml.org/spec2.opml) as podcast apps write it: names of elements and
+ * attributes in any letter case, bare ampersands, entities of HTML, any encoding ({@link textOf}),
+ * folders. The feed URL is `xmlUrl`, or `url` where the type is `rss`. The time is linear in the
+ * bytes.
  *
  * @param pause resolves when the next slice of a large document may be parsed.
  * @throws OpmlError and nothing else.
@@ -107,7 +108,7 @@ class OutlineReader implements Partial<Handler> {
   onclosetag(_name: string, isImplied: boolean): void {
     this.endStartTag();
     const element = this.elements.pop();
-    // An end that is implied is that of the start tag itself, as in <a/>, or one that the document lacks.
+    // The parser implies the end of <a/>, which has the position of its start, and missing ends.
     if (isImplied && element?.start !== this.parser.startIndex) throw new OpmlError('an element does not end');
     if (element?.name === 'outline' && !element.isUsed) this.skipped += 1;
   }
