@@ -10,7 +10,6 @@ const folder = 'dist/programs';
 
 const programs = {
   gateway: 'gateway/src/main',
-  'opml-thread': 'gateway/src/opml/opml.thread',
   gpodder: 'gpodder/src/main',
   import: 'gpodder/src/import/main',
   subscription: 'subscription/src/main',

@@ -35,9 +35,8 @@ const unseen = {
   'deletion-worker': () => ['node_modules/@bull-board/ui/package.json', ...filesIn('node_modules/@bull-board/ui/dist')],
 };
 
-/** Programs beside an app, in its container: those that operators run, and that of its thread. */
-const tools =
-  { gateway: ['opml-thread'], 'deletion-worker': ['deletions', 'erase'], account: ['accounts'] }[program] ?? [];
+/** Programs of operators beside an app, in its container. */
+const tools = { 'deletion-worker': ['deletions', 'erase'], account: ['accounts'] }[program] ?? [];
 
 const { fileList } = await nodeFileTrace([entry, ...tools.map((tool) => `dist/programs/${tool}.js`)], {
   ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path),

@@ -10,7 +10,6 @@ const many = (unit: (n: number) => string, most: number) => {
     if ((bytes += next.length) > space) break;
     units.push(next);
   }
-  // Without a feed only one of the two readers would see it.
   return documentOf(`${units.join('')}<outline xmlUrl="a"/>`);
 };
 const attributes = (first: number, count: number) =>
@@ -19,15 +18,17 @@ const attributes = (first: number, count: number) =>
 const entities = Array.from({ length: 20 }, (_, n) => `<!ENTITY e${n + 1} "&e${n};&e${n};&e${n};">`).join('');
 const bomb = `<!DOCTYPE opml [<!ENTITY e0 "lol">${entities}]>${documentOf('<outline text="&e20;" xmlUrl="&e20;"/>')}`;
 
-/** Each asks another part of the way for time or memory; of those that are read as a whole one feed is asked for. */
+/** Each costs another part of the reader time or memory. */
 const documents: readonly (readonly [name: string, document: string])[] = [
   ['5,000 feeds', many((n) => `<outline xmlUrl="https://f.example/${n}/${'x'.repeat(340)}"/>`, 4_999)],
   ['outlines in each other', documentOf('<outline>'.repeat(space / 9))],
-  ['outlines that are empty', documentOf(`${'<outline/>'.repeat(14_900)}<outline xmlUrl="a"/>`)],
+  ['outlines that are empty', documentOf('<outline/>'.repeat(space / 10))],
+  ['short feeds', documentOf('<outline xmlUrl="a"/>'.repeat(space / 21))],
   ['attributes with names of their own', many((n) => `<outline xmlUrl="a"${attributes(n * 20, 18)}/>`, 4_999)],
   ['elements with names of their own', many((n) => `<a${n.toString(36)}${attributes(n * 6, 6)}/>`, 14_900)],
-  ['ampersands', documentOf(`<outline xmlUrl="a" text="${'&'.repeat(space - 100)};"/>`)],
-  ['entities', documentOf(`<outline xmlUrl="${'&amp;'.repeat(space / 5 - 20)}"/>`)],
+  ['end tags', `<opml>${'</a>'.repeat(space / 4)}`],
+  ['ampersands', many(() => `<outline xmlUrl="${'&'.repeat(65_000)};"/>`, 100)],
+  ['entities', many(() => `<outline xmlUrl="${'&amp;'.repeat(13_000)}"/>`, 100)],
   ['comments', documentOf('<!---->'.repeat(space / 7))],
   ['CDATA', documentOf('<![CDATA[]]>'.repeat(space / 12))],
   ['tags that never end', '<'.repeat(bodyBytes)],

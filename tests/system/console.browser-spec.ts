@@ -141,7 +141,8 @@ describe('a list of podcasts', () => {
     ['no XML', 'This is no OPML file'],
     ['<rss><channel/></rss>', 'This is no OPML file'],
     ['<opml><body><outline text="a"></body></opml>', 'This is no OPML file'],
-    ['<!DOCTYPE opml [<!ENTITY a "b">]><opml><body><outline text="&a;"/></body></opml>', 'no podcasts in it'],
+    ['<!DOCTYPE opml [<!ENTITY a "b">]><opml><body><outline text="&a;"/></body></opml>', 'This is no OPML file'],
+    ['<opml><body><outline text="a folder"/></body></opml>', 'no podcasts in it'],
   ])('that is damaged is refused: %s', async (text, told) => {
     const { page } = await world.person({}, '/console/data');
     await page

@@ -1,4 +1,5 @@
-import { opmlEnd, opmlOutline, opmlStart, readOutlines } from '#opml';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { readOpml } from '#opml';
 import type { AppProcess, Device } from '#testing';
 
 /** The verdicts of an import. */
@@ -21,12 +22,10 @@ type Body = string | Uint8Array<ArrayBuffer>;
 export const feed = (n: number) => `https://feeds.example/${n}.xml`;
 export const feeds = (count: number) => Array.from({ length: count }, (_, n) => feed(n));
 
-/** A list as it is exported. */
-export const documentOf = (urls: readonly string[]) =>
-  `${opmlStart}${urls.map((url) => opmlOutline(url)).join('')}${opmlEnd}`;
-
 /** The feeds of a list. */
-export const urlsOf = (text: string) => readOutlines(text)?.map(({ xmlUrl }) => xmlUrl);
+export async function urlsOf(text: string): Promise<string[]> {
+  return (await readOpml(Buffer.from(text), nextTick)).feeds.map(({ feedUrl }) => feedUrl);
+}
 
 /** Sends and asks for lists of feeds, for devices of anybody; expects nothing. */
 export class OpmlClient {
@@ -56,10 +55,9 @@ export class OpmlClient {
     this.ask(device, 'POST', '/subscriptions/opml', { body, headers });
 
   /** The feeds of an export. @throws Error where it is none. */
-  readonly exported = async (device: Device): Promise<(string | undefined)[]> => {
+  readonly exported = async (device: Device): Promise<string[]> => {
     const { status, text } = await this.ask(device, 'GET', '/subscriptions.opml');
-    const urls = urlsOf(text);
-    if (status !== 200 || !urls) throw new Error(`${status}: ${text.slice(0, 1_000)}`);
-    return urls;
+    if (status !== 200) throw new Error(`${status}: ${text.slice(0, 1_000)}`);
+    return urlsOf(text);
   };
 }

@@ -2,10 +2,29 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
-import { dropBody, readBody, readJson } from './json.body.js';
+import { dropBody, parsingSlot, readBody, readJson } from './json.body.js';
 
 const limit = 2 * 1_024 * 1_024;
 const read = (text: string) => readJson(Buffer.from(text));
+
+describe('parsingSlot', () => {
+  it('is one in each iteration of the event loop', async () => {
+    const iterations = new Set<number>();
+    let [iteration, isDone] = [0, false];
+    const count = () => {
+      iteration += 1;
+      if (!isDone) setImmediate(count);
+    };
+    count();
+    const slots = Array.from({ length: 20 }, async () => {
+      await parsingSlot();
+      iterations.add(iteration);
+    });
+    await Promise.all(slots);
+    isDone = true;
+    expect(iterations.size).toBe(slots.length);
+  });
+});
 
 describe('readJson', () => {
   it.each(['{"a":[1,"x",null]}', '7', '"x"', '{"__proto__":1}'])('reads %s', (text) => {

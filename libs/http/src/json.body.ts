@@ -66,7 +66,11 @@ let last: Promise<void> = Promise.resolve();
 
 /** Resolves when a body may be parsed: a small one at once, a large one after those before it. */
 export function waitToParse(body: Buffer): Promise<void> {
-  if (body.length <= largeBytes) return Promise.resolve();
+  return body.length <= largeBytes ? Promise.resolve() : parsingSlot();
+}
+
+/** Resolves when a large body, or a slice of one, may be parsed: one of them in each iteration of the event loop. */
+export function parsingSlot(): Promise<void> {
   last = last.then(() => nextTick());
   return last;
 }

@@ -1,15 +1,16 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { appPasswordHash, makeAppPassword, RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { eventually, Fixture } from '#testing';
 import { StreamClient } from '#transport';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openCredentials } from '../testing/credential.service.js';
+import { appPasswordHash, makeAppPassword } from './app-password.js';
 import { type AppPasswordBounds, AppPasswords, type Credential } from './app.passwords.js';
 import { RateLimited } from './rate.limited.js';
+import { RevocationWriter } from './revocations.js';
 
 const log = createLog('test', 'silent');
 const bounds: AppPasswordBounds = {

@@ -2,7 +2,7 @@ import { Controller, Inject, type INestMicroservice, Module } from '@nestjs/comm
 import { NestFactory } from '@nestjs/core';
 import { Payload } from '@nestjs/microservices';
 import { checkCredential, checkSession, type ReplyOf, type RequestOf } from '#contracts';
-import { Revocations } from '#identity';
+import { Revocations } from '../src/revocations.js';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import type { Fixture } from '#testing';

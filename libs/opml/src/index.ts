@@ -1,2 +1,2 @@
-export { readOutlines, type Outline } from './opml.outlines.js';
-export { escaped, opmlEnd, opmlOutline, opmlStart, xmlDeclaration } from './opml.text.js';
+export { maxOpmlBytes, type Opml, OpmlError, type OpmlFeed, readOpml } from './opml.reader.js';
+export { escaped, opmlEnd, opmlOutline, opmlStart, writeOpml, xmlDeclaration } from './opml.writer.js';

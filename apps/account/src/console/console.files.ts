@@ -27,7 +27,7 @@ export function consoleHeaders({ url }: FastifyRequest, api: string | undefined)
     'content-security-policy':
       `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src ${connect}; ` +
       "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
-      "require-trusted-types-for 'script'; trusted-types podcast-sync",
+      "require-trusted-types-for 'script'; trusted-types 'none'",
     'cross-origin-opener-policy': 'same-origin',
   };
 }

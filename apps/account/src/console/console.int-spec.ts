@@ -177,7 +177,7 @@ describe('the files of the console', () => {
     expect(headers.get('content-security-policy')).toBe(
       `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' ${api}; ` +
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
-        "require-trusted-types-for 'script'; trusted-types podcast-sync",
+        "require-trusted-types-for 'script'; trusted-types 'none'",
     );
     expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
   });

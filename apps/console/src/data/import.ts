@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import type { EntryFailureCode } from '#client';
+import type { OpmlFeed } from '#opml';
 import { newKey } from './key.js';
 import { untilAnswered } from './network.js';
-import type { OpmlFeed } from './opml.js';
 import { connect } from './session.js';
 import { subscriptionPulls } from './subscriptions.js';
 

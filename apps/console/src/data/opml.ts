@@ -1,41 +1,23 @@
-/** A feed that a list of another app names. */
-export interface OpmlFeed {
-  readonly feedUrl: string;
-  /** As the list calls it; may be anything. */
-  readonly title: string;
-}
+import type { OpmlFeed } from '#opml';
 
-/** Bytes of a file at most. */
-export const largestFile = 10_000_000;
+/** Why a file has no feeds to import. */
+export type FileProblem = 'tooLarge' | 'invalidFile' | 'noFeeds' | 'failed';
 
-/** A text as what DOMParser takes: the one place of the console where a text becomes a document, and that is only looked at. */
-const trust = (text: string): string => {
-  const policies = (
-    globalThis as { trustedTypes?: { createPolicy(name: string, rules: object): { createHTML(text: string): string } } }
-  ).trustedTypes;
-  policy ??= policies?.createPolicy('podcast-sync', { createHTML: (same: string) => same }) ?? {
-    createHTML: (same) => same,
-  };
-  return policy.createHTML(text);
-};
-let policy: { createHTML(text: string): string } | undefined;
+/** Ends the present task of the browser, so that it can draw. */
+const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
-/**
- * The feeds of an OPML document, each once, in its order: of outlines at any depth, whatever case their attributes are in.
- *
- * @returns undefined where it is no OPML.
- */
-export function parseOpml(text: string): OpmlFeed[] | undefined {
-  const xml = new DOMParser().parseFromString(trust(text.replace(/^\uFEFF/, '')), 'text/xml');
-  if (xml.documentElement.localName.toLowerCase() !== 'opml' || xml.getElementsByTagName('parsererror').length > 0)
-    return undefined;
-  const feeds = new Map<string, OpmlFeed>();
-  for (const outline of xml.getElementsByTagNameNS('*', '*')) {
-    if (outline.localName.toLowerCase() !== 'outline') continue;
-    const named = new Map([...outline.attributes].map(({ name, value }) => [name.toLowerCase(), value.trim()]));
-    const feedUrl = named.get('xmlurl') ?? '';
-    if (feedUrl === '' || feeds.has(feedUrl)) continue;
-    feeds.set(feedUrl, { feedUrl, title: named.get('title') || named.get('text') || '' });
+/** The feeds of an OPML file, each once, in its order. The reader is loaded with the first file. */
+export async function readFeeds(file: File): Promise<OpmlFeed[] | FileProblem> {
+  try {
+    const { maxOpmlBytes, readOpml } = await import('#opml');
+    if (file.size > maxOpmlBytes) return 'tooLarge';
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const opml = await readOpml(bytes, nextTask).catch(() => undefined);
+    if (!opml) return 'invalidFile';
+    const feeds = [...new Map(opml.feeds.map((feed) => [feed.feedUrl, feed])).values()];
+    return feeds.length > 0 ? feeds : 'noFeeds';
+  } catch {
+    // The reader or the file can't be loaded.
+    return 'failed';
   }
-  return [...feeds.values()];
 }

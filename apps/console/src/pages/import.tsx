@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { present, run, stop, type Verdict } from '../data/import.js';
-import { largestFile, parseOpml } from '../data/opml.js';
+import { readFeeds } from '../data/opml.js';
 import { texts } from '../texts/texts.js';
 import { WindowedList } from '../ui/window.js';
 
@@ -63,10 +63,8 @@ function Choice() {
   const choose = async (file: File | undefined) => {
     if (!file) return;
     problem.value = undefined;
-    if (file.size > largestFile) return void (problem.value = t.tooLarge);
-    const feeds = parseOpml(await file.text());
-    if (feeds === undefined) problem.value = t.invalidFile;
-    else if (feeds.length === 0) problem.value = t.noFeeds;
+    const feeds = await readFeeds(file);
+    if (typeof feeds === 'string') problem.value = feeds === 'failed' ? texts.failed : t[feeds];
     else present.value = { feeds, verdicts: [], state: 'chosen' };
   };
   return (

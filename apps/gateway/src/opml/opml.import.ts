@@ -1,14 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { JsonText, type ReplyOf, subscribe, unavailable } from '#contracts';
-import { RequestEnd, tooLarge, UserLimiter } from '#http';
+import { Failure, JsonText, type ReplyOf, subscribe, unavailable } from '#contracts';
+import { parsingSlot, RequestEnd, tooLarge, UserLimiter } from '#http';
+import { OpmlError, readOpml } from '#opml';
 import type { FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';
 import { Services } from '../services.js';
-import { OpmlReader } from './opml.reader.js';
 
 /** How long an import may take, in milliseconds; twenty writes of new subscriptions, one after another, take two seconds. */
 const importMs = 20_000;
+
+/** The most feeds of one document. */
+const maxFeeds = 5_000;
 
 /** Imports of one user that wait, and of all: each holds its document. */
 const [waitingOfUser, waitingOfAll] = [3, 100];
@@ -21,7 +24,6 @@ type Subscribed = ReplyOf<typeof subscribe>;
  */
 @Injectable()
 export class OpmlImport {
-  private readonly reader = new OpmlReader();
   private readonly imports = new UserLimiter({
     running: 1,
     runningBytes: 0,
@@ -48,7 +50,7 @@ export class OpmlImport {
 
   private async within(request: FastifyRequest, document: Buffer, budgetMs: number, end: RequestEnd) {
     const until = performance.now() + budgetMs;
-    const urls = await this.reader.read(document, budgetMs, end);
+    const urls = await feedUrlsOf(document);
     if (answerBytes(urls) > this.config.MAX_ANSWER_BYTES) throw tooLarge();
     const userId = userIdOf(request);
     const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, mostEntries);
@@ -63,6 +65,21 @@ export class OpmlImport {
       answers.push(await this.services.call(subscribe, request, { userId, entries }, options));
     }
     return joined(answers);
+  }
+}
+
+/**
+ * The feed URLs of a document, in its order.
+ *
+ * @throws Failure `invalid` where it is not OPML or has more than {@link maxFeeds}.
+ */
+async function feedUrlsOf(document: Buffer): Promise<string[]> {
+  try {
+    const { feeds } = await readOpml(document, parsingSlot);
+    if (feeds.length > maxFeeds) throw new OpmlError(`more than ${maxFeeds} feeds`);
+    return feeds.map(({ feedUrl }) => feedUrl);
+  } catch (cause) {
+    throw cause instanceof OpmlError ? new Failure('invalid', { cause }) : cause;
   }
 }
 

@@ -1,6 +1,6 @@
 import { Failure } from '#contracts';
-import { httpAnswers } from '#http';
-import { escaped, opmlEnd, opmlOutline, opmlStart, readOutlines, xmlDeclaration } from '#opml';
+import { httpAnswers, parsingSlot, waitToParse } from '#http';
+import { escaped, OpmlError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 import { Refused } from '../http/errors.js';
 
 /** The formats of the simple API, with their types. */
@@ -61,7 +61,7 @@ function bodyOf(format: Format, urls: readonly string[], items: readonly unknown
     case 'txt':
       return urls.map((url) => `${url}\n`).join('');
     case 'opml':
-      return `${opmlStart}${urls.map((url) => opmlOutline(url)).join('')}${opmlEnd}`;
+      return writeOpml(urls);
     case 'xml':
       return `${xmlDeclaration}<podcasts>${urls.map((url) => podcastElement(url)).join('')}</podcasts>\n`;
   }
@@ -72,8 +72,8 @@ function podcastElement(url: string): string {
   return `<podcast>${fields.join('')}</podcast>`;
 }
 
-/** Outlines of one document, and lines of a text, blank ones among them. */
-const [mostOutlines, mostLines] = [5_000, 30_000];
+/** The most feeds of one OPML document, and lines of a text, blank ones among them. */
+const [mostFeeds, mostLines] = [5_000, 30_000];
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -81,26 +81,29 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  *
  * @throws Failure `invalid` where it does not parse or is nothing at all: a list is emptied only by an empty list.
  */
-export function readFeeds(format: Format, body: Buffer | undefined, json: (body: Buffer) => unknown): unknown[] {
+export async function readFeeds(
+  format: Format,
+  body: Buffer | undefined,
+  json: (body: Buffer) => unknown,
+): Promise<unknown[]> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
+  if (format === 'opml') return feedUrlsOf(body);
+  await waitToParse(body);
   if (format === 'json') return entriesOf(json(body));
-  const text = textOf(body);
-  if (format === 'txt') return linesOf(text);
-  const urls = format === 'opml' ? readOpml(text) : undefined;
-  if (!urls) throw new Failure('invalid');
-  if (urls.length > mostOutlines) throw new Refused(httpAnswers[413]);
-  return urls;
+  if (format === 'txt') return linesOf(textOf(body));
+  throw new Failure('invalid');
 }
 
-/**
- * The `xmlUrl`, else `url`, of every outline of an OPML document.
- *
- * @returns `undefined` where it is none, or has outlines of which none has a URL: that is not an empty list.
- */
-export function readOpml(text: string): string[] | undefined {
-  const outlines = readOutlines(text);
-  const urls = outlines?.map(({ xmlUrl, url }) => xmlUrl ?? url).filter((url) => url !== undefined);
-  return urls && (urls.length > 0 || outlines?.length === 0) ? urls : undefined;
+/** The feed URLs of an OPML document. Outlines of which none has a URL are not an empty list. */
+async function feedUrlsOf(body: Buffer): Promise<string[]> {
+  try {
+    const { feeds, skipped } = await readOpml(body, parsingSlot);
+    if (feeds.length === 0 && skipped > 0) throw new OpmlError('no outline has a feed URL');
+    if (feeds.length > mostFeeds) throw new Refused(httpAnswers[413]);
+    return feeds.map(({ feedUrl }) => feedUrl);
+  } catch (cause) {
+    throw cause instanceof OpmlError ? new Failure('invalid', { cause }) : cause;
+  }
 }
 
 /** The lines of a text that are not blank, found one by one: a text of line feeds alone would be millions of them. */

@@ -1,6 +1,5 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Put, Req, Res } from '@nestjs/common';
 import { Failure, listDevices } from '#contracts';
-import { waitToParse } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import { By } from '../auth/request.caller.js';
@@ -56,9 +55,8 @@ export class ListsController {
   ): Promise<void> {
     const id = deviceIdOf(device);
     const known = formatOf(format, ['xml', 'jsonp']);
-    if (body) await waitToParse(body);
     const json = (bytes: Buffer) => parsed(bytes, this.config.MAX_ENTRIES);
-    const changes = await readWhole(readFeeds(known, body, json), this.config.MAX_ENTRIES);
+    const changes = await readWhole(await readFeeds(known, body, json), this.config.MAX_ENTRIES);
     await Promise.all([this.feeds.change(request, changes, true), this.devices.use(request, [id])]);
   }
 

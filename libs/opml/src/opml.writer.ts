@@ -11,6 +11,11 @@ export function opmlOutline(url: string): string {
   return `<outline type="rss" text="${text}" title="${text}" xmlUrl="${text}"/>\n`;
 }
 
+/** A whole document of these feeds. */
+export function writeOpml(urls: readonly string[]): string {
+  return `${opmlStart}${urls.map((url) => opmlOutline(url)).join('')}${opmlEnd}`;
+}
+
 /** Characters that no document of XML 1.0 may have, not even by their numbers (2.2). */
 // oxlint-disable-next-line no-control-regex
 const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { readFeeds } from './opml.js';
+
+const read = (text: string) => readFeeds(new File([text], 'a.opml'));
+const body = (outlines: string) => `<opml><body>${outlines}</body></opml>`;
+
+describe('readFeeds', () => {
+  it('has each feed once, with its title', async () =>
+    expect(
+      await read(body('<outline text="A" xmlUrl="a"/><outline xmlurl="b"/><outline text="A" xmlUrl="a"/>')),
+    ).toEqual([
+      { feedUrl: 'a', title: 'A' },
+      { feedUrl: 'b', title: '' },
+    ]));
+
+  it('yields between the slices of a large file', async () => {
+    const outlines = Array.from({ length: 20_000 }, (_, n) => `<outline xmlUrl="https://a.example/${n}"/>`);
+    expect(await read(body(outlines.join('')))).toHaveLength(20_000);
+  });
+
+  it.each([
+    ['no OPML', '<rss/>', 'invalidFile'],
+    ['a list without podcasts', body('<outline text="g"/>'), 'noFeeds'],
+    ['more than 10 MB', ' '.repeat(10_000_001), 'tooLarge'],
+  ])('says what is wrong with %s', async (_, text, problem) => expect(await read(text)).toBe(problem));
+});
