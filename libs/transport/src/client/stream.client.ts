@@ -178,7 +178,9 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
   }
 
   private publishStatus(): void {
-    this._status$.next(this.links?.all.every((link) => link.isUp) ? 'connected' : 'reconnecting');
+    // The connections that it closes itself are not connected again.
+    if (!this.links) return;
+    this._status$.next(this.links.all.every((link) => link.isUp) ? 'connected' : 'reconnecting');
   }
 
   private onMessage(message: Buffer): void {

@@ -44,6 +44,7 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   private readonly listeners: Parameters<StreamServer['on']>[] = [];
   private replica?: Replica;
   private isTaking = true;
+  private isDraining = false;
   private readonly maxReplyBytes: number;
 
   constructor(private readonly options: StreamServerOptions) {
@@ -76,6 +77,7 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   }
 
   override async close(): Promise<void> {
+    this.isDraining = true;
     this._status$.next('draining');
     await this.replica?.stop();
     this._status$.next('disconnected');
@@ -119,6 +121,8 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   }
 
   private publishStatus(): void {
+    // The connections that it closes itself are not connected again.
+    if (this.isDraining) return;
     this._status$.next(this.replica?.links.every((link) => link.isUp) ? 'connected' : 'reconnecting');
   }
 
