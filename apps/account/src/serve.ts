@@ -1,18 +1,10 @@
 import { services } from '#contracts';
 import { watchPool } from '#database';
-import { type BegunApp, createHttpAdapter, type HttpApp, RateLimits, serveHttp } from '#http';
+import { type BegunApp, type Connections, createHttpAdapter, type HttpApp, openConnections, serveHttp } from '#http';
 import { RevocationWriter, watchRevocations } from '#identity';
 import { connectRedis } from '#redis';
 import type { Log, Running, WaitFor } from '#runtime';
-import {
-  handlerMetrics,
-  StreamClient,
-  StreamServer,
-  traceCalls,
-  traceHandlers,
-  watchClient,
-  watchReplica,
-} from '#transport';
+import { handlerMetrics, StreamServer, traceHandlers, watchReplica } from '#transport';
 import { openDatabase, takeRequestsWhileAvailable } from '#transport/service';
 import { watchSignIns } from './account.metrics.js';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -34,24 +26,25 @@ const redisLimitMs = 250;
  * Postgres and its migrations, and serves from then on: whatever is away then, pages say so.
  */
 export async function serve(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<Running> {
-  return serveHttp(await compose(config, log, waitFor), { config, log });
+  const connections = openConnections(config, log, services);
+  return serveHttp(await compose(config, log, connections, waitFor), { config, log, connections });
 }
 
 /** Makes the parts of the account app, once its database is there. */
-export async function compose(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<HttpApp> {
+export async function compose(
+  config: AccountConfig,
+  log: Log,
+  { client, limits }: Connections,
+  waitFor: WaitFor,
+): Promise<HttpApp> {
   const database = await openDatabase('account', config, log, waitFor);
   const connect = () => connectRedis(config);
-  const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
-  traceCalls(client);
-  // Rejects only when the client is closed first.
-  void client.connect().catch(() => {});
   const redis = connectRedis(config, { commandTimeout: redisLimitMs });
   // Failures are handled where a command is sent.
   redis.on('error', () => {});
   // Who signs in by the operator's provider registers there.
   const own = config.SIGN_IN_ISSUER === undefined ? config : { ...config, REGISTRATION: 'closed' as const };
   const module = AccountModule.of({ config: own, log, database, client, redis });
-  const limits = new RateLimits(config, log);
   // There before the first request is.
   let issuer: Issuer | undefined;
   const adapter = await createHttpAdapter(serverOptions(config, log, limits, (request) => issuer?.listener(request)));
@@ -69,7 +62,6 @@ export async function compose(config: AccountConfig, log: Log, waitFor: WaitFor)
     });
     traceHandlers(strategy);
     watchReplica(() => strategy.counters);
-    watchClient(() => client.counters);
     watchPeople(nest);
     watchPool(() => database.connections);
     takeRequestsWhileAvailable(strategy, database.availability, log);
@@ -78,8 +70,6 @@ export async function compose(config: AccountConfig, log: Log, waitFor: WaitFor)
     return {
       close: async () => {
         database.availability.close();
-        await client.close();
-        limits.close();
         redis.disconnect();
       },
     };

@@ -1,3 +1,5 @@
+import { services } from '#contracts';
+import { openConnections } from '#http';
 import { createLog, loadConfig } from '#runtime';
 import type { Fixture, ServedApp } from '#testing';
 import { accountConfig } from '../src/account.config.js';
@@ -6,5 +8,8 @@ import { compose } from '../src/serve.js';
 /** Runs an account app in this process, until it is stopped or the fixture is closed. */
 export async function startAccount(fixture: Fixture, variables: Readonly<Record<string, string>>): Promise<ServedApp> {
   const [log, config] = [createLog('account', 'silent'), loadConfig(accountConfig, { PORT: '0', ...variables })];
-  return fixture.httpApp(() => compose(config, log, () => {}), { config, log });
+  return fixture.httpApp(async () => {
+    const connections = openConnections(config, log, services);
+    return [await compose(config, log, connections, () => {}), { config, log, connections }];
+  });
 }

@@ -4,18 +4,17 @@ import { SwaggerModule } from '@nestjs/swagger';
 import { services } from '#contracts';
 import {
   type BegunApp,
+  type Connections,
   createHttpAdapter,
   HeldBytes,
   type HttpApp,
-  RateLimits,
+  openConnections,
   serveHttp,
   waitingPerUser,
   watchHeldBytes,
 } from '#http';
-import { AppPasswords, Revocations } from '#identity';
 import { ClockListener, connectRedis } from '#redis';
 import type { Log, Running } from '#runtime';
-import { StreamClient, traceCalls, watchClient } from '#transport';
 import { watchStreams } from './gateway.metrics.js';
 import { Authenticator } from './auth/authenticator.js';
 import { ChangeStreams, type StreamBounds } from './changes/change.streams.js';
@@ -36,7 +35,11 @@ function requestsPerUser(config: GatewayConfig): number {
  * has reached Redis once, and ready from then on: whatever is away, no other gateway could do better than answer 503.
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
-  return serveHttp(await compose(config, log), { config, log, maxStreams: config.MAX_STREAMS });
+  // A bare API has no account service.
+  const called = services.filter((service) => acceptsAppPasswords(config) || service !== 'account');
+  const connections = openConnections(config, log, called);
+  const app = await compose(config, log, connections);
+  return serveHttp(app, { config, log, connections, maxStreams: config.MAX_STREAMS });
 }
 
 /**
@@ -44,52 +47,40 @@ export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
  *
  * @param bounds of streams; other than the usual in tests alone.
  */
-export async function compose(config: GatewayConfig, log: Log, bounds?: StreamBounds): Promise<HttpApp> {
-  const connect = () => connectRedis(config);
-  const hasAccounts = config.AUTH_APP_PASSWORDS === 'on';
-  // A bare API has no account service.
-  const watched = services.filter((service) => hasAccounts || service !== 'account');
-  const client = new StreamClient({ connect, log, services: watched, maxInFlight: config.MAX_CALLS });
-  traceCalls(client);
-  const revocations = new Revocations(config, log);
-  const appPasswords = hasAccounts ? new AppPasswords(client, revocations) : undefined;
-  const authenticator = new Authenticator(config, log, { revocations, appPasswords });
-  let hasConnected = false;
-  // Rejects only when the client is closed first.
-  const connected = client.connect().then(
-    () => void (hasConnected = true),
-    () => {},
-  );
-  const limits = new RateLimits(config, log);
+export async function compose(
+  config: GatewayConfig,
+  log: Log,
+  { client, revocations, appPasswords, limits, missing }: Connections,
+  bounds?: StreamBounds,
+): Promise<HttpApp> {
+  const credentials = { revocations, ...(acceptsAppPasswords(config) && { appPasswords }) };
+  const authenticator = new Authenticator(config, log, credentials);
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
   const admission = new Admission(config, authenticator, limits, held, log);
   const adapter = await createHttpAdapter(serverOptions(config, admission, log));
   const ear = new ClockListener(
-    connect(),
-    connect(),
+    connectRedis(config),
+    connectRedis(config),
     { onHint: (userId, stamp) => streams.hint(userId, stamp), onLost: () => streams.lose() },
     log,
   );
   const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, ear, bounds);
-  const module = GatewayModule.forRoot(config, client, streams, log);
   const begin = async (app: NestFastifyApplication): Promise<BegunApp> => {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
     serveOpenPaths(app, authenticator, config);
-    watchClient(() => client.counters);
     watchHeldBytes(() => held.held);
     watchStreams(() => streams);
     return {
-      opened: Promise.all([connected, limits.opened(), revocations.opened()]),
-      missing: () => (hasConnected ? [] : ['Redis: not reached yet']),
+      missing,
       drain: (overMs) => (overMs > 0 ? streams.drain(overMs) : streams.close()),
-      close: async () => {
-        ear.close();
-        await Promise.all([client.close(), revocations.close()]);
-        limits.close();
-      },
+      close: async () => ear.close(),
     };
   };
-  return { module, adapter, begin };
+  return { module: GatewayModule.forRoot(config, client, streams, log), adapter, begin };
+}
+
+function acceptsAppPasswords(config: GatewayConfig): boolean {
+  return config.AUTH_APP_PASSWORDS === 'on';
 }
 
 /** Serves what needs no credential: the API description, its reference page, who issues tokens, and keys kept in files. */

@@ -1,4 +1,5 @@
-import type { Patience } from '#http';
+import { services } from '#contracts';
+import { openConnections, type Patience } from '#http';
 import { createLog, loadConfig, type Log } from '#runtime';
 import type { Fixture, ServedApp } from '#testing';
 import type { StreamBounds } from '../src/changes/change.streams.js';
@@ -19,6 +20,9 @@ export async function startGateway(
   { patience, streams, log = createLog('gateway', 'silent') }: Unusual = {},
 ): Promise<ServedApp> {
   const config = loadConfig(gatewayConfig, { PORT: '0', ...variables });
-  const options = { config, log, maxStreams: config.MAX_STREAMS, patience };
-  return fixture.httpApp(() => compose(config, log, streams), options);
+  return fixture.httpApp(async () => {
+    const connections = openConnections(config, log, services);
+    const options = { config, log, connections, maxStreams: config.MAX_STREAMS, patience };
+    return [await compose(config, log, connections, streams), options];
+  });
 }

@@ -107,11 +107,10 @@ const options: HttpOptions = {
 /** Serves the pages on a port of their own. */
 async function serve(served: HttpOptions): Promise<Running> {
   const { config, log } = served;
+  const connections = { opened: Promise.resolve(), close: async () => {} };
   const adapter = await createHttpAdapter(served);
-  return serveHttp(
-    { module: { module: PageModule }, adapter, begin: async () => ({ close: async () => {} }) },
-    { config, log },
-  );
+  const app = { module: { module: PageModule }, adapter, begin: async () => ({ close: async () => {} }) };
+  return serveHttp(app, { config, log, connections });
 }
 const urlOf = ({ facts }: Running) => `http://127.0.0.1:${String(facts?.['port'])}`;
 

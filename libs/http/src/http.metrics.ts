@@ -1,24 +1,28 @@
 import { gauge, oneCounter, secondsBuckets } from '#runtime';
-import { Counter, Histogram } from 'prom-client';
+import { Histogram, register } from 'prom-client';
 
 /** HTTP requests by route pattern, so that no guid or id becomes a label. */
 export function httpMetrics(): (route: string, method: string, status: number, seconds: number) => void {
-  const durations = new Histogram({
-    name: 'podcast_sync_http_request_duration_seconds',
-    help: 'HTTP requests by method, route and status, from the first byte to the answer.',
-    labelNames: ['method', 'route', 'status'],
-    buckets: secondsBuckets,
-  });
+  const name = 'podcast_sync_http_request_duration_seconds';
+  // Of a process, which may serve several apps.
+  const durations =
+    (register.getSingleMetric(name) as Histogram<'method' | 'route' | 'status'> | undefined) ??
+    new Histogram({
+      name,
+      help: 'HTTP requests by method, route and status, from the first byte to the answer.',
+      labelNames: ['method', 'route', 'status'],
+      buckets: secondsBuckets,
+    });
   return (route, method, status, seconds) => durations.observe({ method, route, status }, seconds);
 }
 
 /** Credentials that the gateway did not accept, by reason. */
 export function authenticationFailureMetrics(): (reason: string) => void {
-  const refused = new Counter({
-    name: 'podcast_sync_refused_credentials_total',
-    help: 'Credentials that were missing or not accepted, by reason.',
-    labelNames: ['reason'],
-  });
+  const refused = oneCounter(
+    'podcast_sync_refused_credentials_total',
+    'Credentials that were missing or not accepted, by reason.',
+    ['reason'],
+  );
   return (reason) => refused.inc({ reason });
 }
 

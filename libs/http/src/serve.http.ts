@@ -6,6 +6,7 @@ import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { FastifyAdapter, NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Log, nestLogger, type Running } from '#runtime';
+import type { Connections } from './connections.js';
 import { answerBrokenHttp, answerExpectAndConnect } from './errors.js';
 import type { HttpConfig } from './http.config.js';
 import { limitPipelining, scheduleFairly } from './scheduling.js';
@@ -20,13 +21,11 @@ export interface HttpApp {
 
 /** An HTTP app that answers requests. */
 export interface BegunApp {
-  /** What a start waits for at most {@link openLimitMs}: the app also serves without. */
-  readonly opened?: Promise<unknown>;
   /** What it needs and does not have at the moment, as texts for an operator. */
   missing?(): readonly string[];
   /** Ends answers that would go on, spread over the time in which it still serves. */
   drain?(overMs: number): void;
-  /** Closes its connections to servers, after its last answer. */
+  /** Closes what is its own, after its last answer. */
   close(): Promise<void>;
 }
 
@@ -44,7 +43,7 @@ export interface Patience {
  */
 export const patience: Patience = { headMs: 10_000, requestMs: 60_000 };
 
-/** How long a start waits for what an app can serve without, in milliseconds. */
+/** How long a start waits for the connections, in milliseconds. */
 const openLimitMs = 2_000;
 
 /** Headers of one request that are parsed; real clients send less than a quarter of that. */
@@ -60,6 +59,8 @@ const backlog = 4_096;
 export interface ServeOptions {
   readonly config: Pick<HttpConfig, 'HOST' | 'PORT' | 'MAX_CONNECTIONS' | 'MAX_HEADER_BYTES' | 'DRAIN_SECONDS'>;
   readonly log: Log;
+  /** What the apps share. A start waits for it, but not for long: the apps also serve without. */
+  readonly connections: Pick<Connections, 'opened' | 'close'>;
   /** Connections that stay open for long, beside `MAX_CONNECTIONS`. */
   readonly maxStreams?: number;
   /** How long clients may take; other than the usual in tests alone. */
@@ -83,7 +84,7 @@ export async function serveApps(
   appOf: (path: string) => HttpApp,
   options: ServeOptions,
 ): Promise<Running> {
-  const { config, log } = options;
+  const { config, log, connections } = options;
   const { create = ({ module, adapter }) => createApp(module, adapter, log) } = options;
   const begun = new Map<HttpApp, BegunApp>();
   const nests: NestFastifyApplication[] = [];
@@ -102,7 +103,7 @@ export async function serveApps(
   server.listen({ port: config.PORT, host: config.HOST, backlog });
   await once(server, 'listening');
   const running = [...begun.values()];
-  await Promise.race([Promise.all(running.map(({ opened }) => opened)), delay(openLimitMs, undefined, { ref: false })]);
+  await Promise.race([connections.opened, delay(openLimitMs, undefined, { ref: false })]);
   return {
     facts: { port: (server.address() as AddressInfo).port },
     missing: async () => running.flatMap((app) => app.missing?.() ?? []),
@@ -115,6 +116,7 @@ export async function serveApps(
       await closeServer(server);
       await Promise.all(nests.map((nest) => nest.close()));
       await Promise.all(running.map((app) => app.close()));
+      await connections.close();
     },
   };
 }

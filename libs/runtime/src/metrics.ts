@@ -36,29 +36,29 @@ export function countBy(name: string, help: string, label: string, read: () => R
   );
 }
 
-/** A gauge whose value is kept elsewhere and read when metrics are collected. */
+/** Where metrics are read that several places of a process keep, by name. */
+const readers = new Map<string, (() => number | undefined)[]>();
+
+/** A gauge whose value is kept elsewhere and read when metrics are collected; of several places the sum. */
 export function gauge(name: string, help: string, read: () => number | undefined): void {
+  const sum = sumOf(name, read);
+  if (!sum) return;
   register.registerMetric(
     new Gauge({
       registers: [],
       name,
       help,
       collect() {
-        this.set(read() ?? 0);
+        this.set(sum());
       },
     }),
   );
 }
 
-/** Of what is counted in several places of a process, where it is read. */
-const readers = new Map<string, (() => number | undefined)[]>();
-
 /** A counter whose value is kept elsewhere and read when metrics are collected; of several places the sum. */
 export function counter(name: string, help: string, read: () => number | undefined): void {
-  const others = register.getSingleMetric(name) && readers.get(name);
-  if (others) return void others.push(read);
-  const all = [read];
-  readers.set(name, all);
+  const sum = sumOf(name, read);
+  if (!sum) return;
   register.registerMetric(
     new Counter({
       registers: [],
@@ -66,8 +66,17 @@ export function counter(name: string, help: string, read: () => number | undefin
       help,
       collect() {
         this.reset();
-        this.inc(all.reduce((sum, each) => sum + (each() ?? 0), 0));
+        this.inc(sum());
       },
     }),
   );
+}
+
+/** Adds a place where a metric is read. @returns the sum of all places, for the first one. */
+function sumOf(name: string, read: () => number | undefined): (() => number) | undefined {
+  const others = register.getSingleMetric(name) && readers.get(name);
+  if (others) return void others.push(read);
+  const all = [read];
+  readers.set(name, all);
+  return () => all.reduce((sum, each) => sum + (each() ?? 0), 0);
 }

@@ -88,16 +88,17 @@ export class Fixture {
   /**
    * Runs an HTTP app in this process, wired as in production.
    *
-   * @param compose makes its parts; apart from configuration, time and log, those of production.
+   * @param open makes its parts, and says how it is served; apart from configuration, time and log, as in production.
    */
-  async httpApp(compose: () => Promise<HttpApp>, options: Omit<ServeOptions, 'create'>): Promise<ServedApp> {
+  async httpApp(open: () => Promise<readonly [app: HttpApp, options: ServeOptions]>): Promise<ServedApp> {
     // A process has one registry, and each app expects it to be empty.
     register.clear();
+    const [served, options] = await open();
     const create = async ({ module, adapter }: HttpApp) => {
       const compiled = await Test.createTestingModule({ imports: [module] }).compile();
       return compiled.createNestApplication<NestFastifyApplication>(adapter, { logger: false, bodyParser: false });
     };
-    const { facts = {}, ...running } = await serveHttp(await compose(), { ...options, create });
+    const { facts = {}, ...running } = await serveHttp(served, { ...options, create });
     this.onClose(() => stop());
     const registry = new Registry();
     for (const metric of register.getMetricsAsArray()) {

@@ -1,0 +1,52 @@
+import type { Service } from '#contracts';
+import { AppPasswords, Revocations } from '#identity';
+import { connectRedis, type RedisConfig } from '#redis';
+import type { Log } from '#runtime';
+import { StreamClient, traceCalls, watchClient } from '#transport';
+import type { HttpConfig, RateLimit } from './http.config.js';
+import { RateLimits } from './rate.limits.js';
+
+/** What connects an HTTP app to the services. Apps of one process share it. */
+export interface Connections {
+  readonly client: StreamClient;
+  readonly revocations: Revocations;
+  readonly appPasswords: AppPasswords;
+  readonly limits: RateLimits;
+  /** Settles when Redis was reached once. */
+  readonly opened: Promise<unknown>;
+  /** What is missing to answer requests, as texts for an operator. */
+  missing(): readonly string[];
+  close(): Promise<void>;
+}
+
+/** What {@link openConnections} needs to know. */
+type ConnectionsConfig = RedisConfig &
+  Pick<HttpConfig, 'RATE_LIMIT_PER_ADDRESS'> & { readonly MAX_CALLS: number; readonly RATE_LIMIT_PER_USER?: RateLimit };
+
+/** @param services that are called. */
+export function openConnections(config: ConnectionsConfig, log: Log, services: readonly Service[]): Connections {
+  const connect = () => connectRedis(config);
+  const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
+  traceCalls(client);
+  watchClient(() => client.counters);
+  const revocations = new Revocations(config, log);
+  const limits = new RateLimits(config, log);
+  let hasConnected = false;
+  // Rejects only when the client is closed first.
+  const connected = client.connect().then(
+    () => void (hasConnected = true),
+    () => {},
+  );
+  return {
+    client,
+    revocations,
+    appPasswords: new AppPasswords(client, revocations),
+    limits,
+    opened: Promise.all([connected, limits.opened(), revocations.opened()]),
+    missing: () => (hasConnected ? [] : ['Redis: not reached yet']),
+    close: async () => {
+      await Promise.all([client.close(), revocations.close()]);
+      limits.close();
+    },
+  };
+}
