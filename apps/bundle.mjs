@@ -18,6 +18,7 @@ const programs = {
   deletions: 'deletion-worker/src/operator/command.line',
   erase: 'deletion-worker/src/operator/erase',
   account: 'account/src/main',
+  edge: 'edge/src/main',
   accounts: 'account/src/operator/main',
   load: 'load/src/main',
   login: 'login/src/main',

@@ -43,11 +43,12 @@ export async function compose(
   // Failures are handled where a command is sent.
   redis.on('error', () => {});
   // Who signs in by the operator's provider registers there.
-  const own = config.SIGN_IN_ISSUER === undefined ? config : { ...config, REGISTRATION: 'closed' as const };
+  const registration = config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
+  const own = { ...config, API_URLS: config.API_URLS ?? [config.PUBLIC_URL], ...registration };
   const module = AccountModule.of({ config: own, log, database, client, redis });
   // There before the first request is.
   let issuer: Issuer | undefined;
-  const adapter = await createHttpAdapter(serverOptions(config, log, limits, (request) => issuer?.listener(request)));
+  const adapter = await createHttpAdapter(serverOptions(own, log, limits, (request) => issuer?.listener(request)));
   const routes = new PageRoutes(adapter.getInstance());
   await serveConsole(adapter.getInstance());
   const begin = async (nest: NestFastifyApplication): Promise<BegunApp> => {

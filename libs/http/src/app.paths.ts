@@ -41,8 +41,11 @@ export function appOfPath(path: string): AppName {
   return patterns.find(([, own]) => own.some((pattern) => pattern.test(path)))?.[0] ?? 'account';
 }
 
-/** A path whose leading and doubled slashes count as one, as people type them. */
-export function singleSlashes(url: string): string {
-  const [path = '', ...query] = url.split('?');
+/**
+ * The path and query that a request's target means. A target may be a whole URL (RFC 9112, 3.2.2), of which only path and
+ * query count; slashes that follow each other count as one, as people type them after a base URL.
+ */
+export function singleSlashes(target: string): string {
+  const [path = '', ...query] = target.replace(/^https?:\/\/[^/?]*\/?/i, '/').split('?');
   return [path.replace(/\/{2,}/g, '/'), ...query].join('?');
 }

@@ -22,12 +22,13 @@ export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> & Readonly<Re
   404: { status: 404, message: 'Resource not found' },
   408: { status: 408, message: 'Request timed out' },
   413: { status: 413, message: 'Request is too large' },
+  421: { status: 421, message: 'This server is not known by that name' },
   414: { status: 414, message: 'Request header is too large' },
   429: { status: 429, message: 'Too many requests' },
   431: { status: 431, message: 'Request header is too large' },
   503: { status: 503, message: 'Service unavailable' },
 };
-type HttpFault = 400 | 404 | 408 | 413 | 414 | 429 | 431 | 503;
+type HttpFault = 400 | 404 | 408 | 413 | 414 | 421 | 429 | 431 | 503;
 
 /** The body of an error answer; `code` is a string. */
 export function errorBody({ status, message }: ErrorAnswer): { code: string; message: string } {

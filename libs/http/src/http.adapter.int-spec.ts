@@ -109,8 +109,8 @@ async function serve(served: HttpOptions): Promise<Running> {
   const { config, log } = served;
   const connections = { opened: Promise.resolve(), close: async () => {} };
   const adapter = await createHttpAdapter(served);
-  const app = { module: { module: PageModule }, adapter, begin: async () => ({ close: async () => {} }) };
-  return serveHttp(app, { config, log, connections });
+  const pages = { module: { module: PageModule }, adapter, begin: async () => ({ close: async () => {} }) };
+  return serveHttp(pages, { config, log, connections });
 }
 const urlOf = ({ facts }: Running) => `http://127.0.0.1:${String(facts?.['port'])}`;
 

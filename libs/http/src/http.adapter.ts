@@ -10,6 +10,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onSen
 import { type BodyKind, type BodyOptions, parseBodies } from './bodies.js';
 import type { HttpConfig } from './http.config.js';
 import { type ErrorAnswer, httpAnswers, send } from './errors.js';
+import { ownHost } from './own.host.js';
 import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
 import { isRefused } from './scheduling.js';
 
@@ -67,6 +68,7 @@ export interface HttpOptions {
  */
 export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAdapter> {
   const { config, log, answer = send, rewrite = (url) => url } = options;
+  const isOwn = ownHost(config.PUBLIC_URL);
   const protect = securityHeaders(config.PUBLIC_URL, options.headers);
   const adapter = new FastifyAdapter({
     bodyLimit: config.MAX_BODY_BYTES,
@@ -77,8 +79,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
     return503OnClosing: false,
     exposeHeadRoutes: true,
     genReqId: requestId,
-    // A target may be a whole URL (RFC 9112, 3.2.2), of which only path and query count.
-    rewriteUrl: ({ url = '/' }) => rewrite(url.replace(/^https?:\/\/[^/?]*\/?/i, '/')),
+    rewriteUrl: ({ url = '/' }) => rewrite(url),
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // Fastify runs no hook for such a request.
       protect(request, reply.header('x-request-id', request.id));
@@ -94,6 +95,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   fastify.addHook('onRequest', (request, reply, done) => {
     protect(request, reply);
     if (isRefused(request.raw)) answer(reply, httpAnswers[503]);
+    else if (request.headers.host !== undefined && !isOwn(request.hostname)) answer(reply, httpAnswers[421]);
     else done();
   });
   if (options.cors) allowOrigins(fastify, options.cors);

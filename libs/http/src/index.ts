@@ -20,6 +20,7 @@ export {
   send,
 } from './errors.js';
 export { type Hold, HeldBytes } from './held.bytes.js';
+export { appNames, type AppName, appOfPath, appPaths } from './app.paths.js';
 export { type Connections, openConnections } from './connections.js';
 export { dropBody, parsingSlot, readJson, tooLarge, waitToParse } from './json.body.js';
 export { authenticationFailureMetrics, rateLimitMetrics, watchHeldBytes } from './http.metrics.js';

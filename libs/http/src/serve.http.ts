@@ -9,6 +9,7 @@ import { type Log, nestLogger, type Running } from '#runtime';
 import type { Connections } from './connections.js';
 import { answerBrokenHttp, answerExpectAndConnect } from './errors.js';
 import type { HttpConfig } from './http.config.js';
+import { singleSlashes } from './app.paths.js';
 import { limitPipelining, scheduleFairly } from './scheduling.js';
 
 /** An HTTP app whose Nest application was not created yet. */
@@ -97,8 +98,8 @@ export async function serveApps(
   }
   const listeners = new Map(apps.map((app) => [app, app.adapter.getInstance().routing]));
   const server = openServer(options, (request, response) => {
-    const [path = '/'] = (request.url ?? '/').split('?', 1);
-    listeners.get(appOf(path))?.(request, response);
+    request.url = singleSlashes(request.url ?? '/');
+    listeners.get(appOf(request.url.split('?', 1)[0] as string))?.(request, response);
   });
   server.listen({ port: config.PORT, host: config.HOST, backlog });
   await once(server, 'listening');

@@ -15,7 +15,9 @@ export const issuerConfig = z.object({
   API_URLS: list
     .pipe(z.array(z.url({ protocol: /^https?$/ })))
     .optional()
-    .describe('Under which URLs the API is reached, as apps name it (RFC 8707): `https://api.example,…`.'),
+    .describe(
+      'Under which URLs the API is reached, as apps name it (RFC 8707): `https://api.example,…`. Not set: `PUBLIC_URL`.',
+    ),
   API_AUDIENCE: z
     .string()
     .default('podcast-sync')

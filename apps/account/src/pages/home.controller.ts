@@ -1,5 +1,6 @@
-import { Get, Injectable, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Get, Inject, Injectable, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type AccountConfig, CONFIG } from '../account.config.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Devices } from '../gpodder/devices.js';
 import { Grants } from '../issuer/grants.js';
@@ -9,7 +10,7 @@ import { Sessions } from '../people/sessions.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { PageController } from './page.controller.js';
 import { Pages } from './pages.js';
-import { ForPerson, type Person, PersonOf } from './person.guard.js';
+import { ForPerson, type Person, PersonOf, SignInNeeded } from './person.guard.js';
 import { type AccountOverview, accountPage } from './views/account.view.js';
 
 /** What somebody or an app has access by. */
@@ -54,6 +55,18 @@ export class Overview {
   }
 }
 
+/** What this server is, for a client that knows its address alone. */
+function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountConfig) {
+  return {
+    name: 'Podcast Sync',
+    api,
+    api_description: `${api}/openapi.json`,
+    documentation: `${api}/docs`,
+    authorization_server: PUBLIC_URL,
+    console: `${PUBLIC_URL}/console/`,
+  };
+}
+
 /** The home of an account, and what ends there with one button. Twice is once. */
 @PageController()
 export class HomeController {
@@ -61,13 +74,20 @@ export class HomeController {
     private readonly pages: Pages,
     private readonly overview: Overview,
     private readonly access: Access,
+    @Inject(CONFIG) private readonly config: AccountConfig,
   ) {}
 
+  /** The account page for browsers; for anything else what this server is, with the links that a client needs. */
   @Get()
-  @ForPerson({ next: '/' })
-  async home(@PersonOf() person: Person, @QueryOf() query: Form, @Res() reply: FastifyReply): Promise<void> {
+  async home(
+    @Req() { headers, person }: FastifyRequest,
+    @QueryOf() query: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<unknown> {
+    if (!/\btext\/html\b/.test(headers.accept ?? '')) return reply.send(serverLinks(this.config));
+    if (!person) throw new SignInNeeded('/');
     const overview = await this.overview.of(person);
-    this.pages.show(reply, (visit) => accountPage(visit, { ...overview, done: query['done'] !== undefined }));
+    return this.pages.show(reply, (visit) => accountPage(visit, { ...overview, done: query['done'] !== undefined }));
   }
 
   @Post('apps/end')

@@ -64,7 +64,10 @@ export function sendFailure(reply: FastifyReply, told: Told): FastifyReply {
 }
 
 /** Answers what the server refuses before any page is asked. */
-export function answerFailure(reply: FastifyReply, { status }: ErrorAnswer): FastifyReply {
+export function answerFailure(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
+  const { status } = answer;
+  // Whoever pointed a name of theirs here gets no page of ours.
+  if (status === 421) return send(reply, answer);
   return sendFailure(reply, { kind: ofStatuses[status] ?? (status < 500 ? 'badRequest' : 'internal') });
 }
 

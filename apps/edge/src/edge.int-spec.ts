@@ -1,0 +1,85 @@
+import { createLog, loadConfig, type Running } from '#runtime';
+import { eventually, SharedStack } from '#testing';
+import { register } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { appConfigs, edgeConfig } from './edge.config.js';
+import { serve } from './serve.js';
+
+let stack: SharedStack;
+let edge: Running;
+let base: string;
+
+beforeAll(async () => {
+  register.clear();
+  stack = await SharedStack.open();
+  const variables = { ...stack.variables('gpodder'), ...stack.variables('gateway'), ...stack.variables('account') };
+  edge = await serve(loadConfig(edgeConfig, variables), createLog('edge', 'silent'), () => {}, variables);
+  base = `http://127.0.0.1:${String(edge.facts?.['port'])}`;
+  await eventually(async () => expect(await edge.missing?.()).toEqual([]));
+});
+afterAll(async () => {
+  await edge.stop();
+  register.clear();
+});
+
+const ask = (path: string, init: RequestInit = {}) => fetch(`${base}${path}`, { redirect: 'manual', ...init });
+
+describe('one port', () => {
+  it('answers with each app, by the path', async () => {
+    const { facts } = edge;
+    const device = await stack.device({ facts: facts ?? {} });
+    expect((await device.send('GET', '/subscriptions')).status).toBe(200);
+    const { name, password } = await stack.appPassword();
+    const basic = { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
+    expect((await ask(`/api/2/devices/${name}.json`, { headers: basic })).status).toBe(200);
+    expect((await ask('/sign-in', { headers: { accept: 'text/html' } })).status).toBe(200);
+    expect((await ask('/.well-known/openid-configuration')).status).toBe(200);
+  });
+
+  it('takes slashes that follow each other for one', async () => {
+    expect((await ask('//.well-known//oauth-protected-resource')).status).toBe(200);
+    expect((await ask('//api/2/auth/ann/login.json', { method: 'POST' })).status).toBe(401);
+  });
+
+  it('tells at its root what it is: to a browser by a page, to anything else by links', async () => {
+    const page = await ask('/', { headers: { accept: 'text/html' } });
+    expect([page.status, page.headers.get('location')]).toEqual([303, '/sign-in?next=%2F']);
+    expect(await (await ask('/')).json()).toMatchObject({ name: 'Podcast Sync', api: 'http://127.0.0.1:3002' });
+  });
+
+  it.each(['/subscriptions', '/api/2/devices/ann.json', '/', '/nothing'])(
+    'has no page that runs anything but ours, and is no type but what it says: %s',
+    async (path) => {
+      const { headers } = await ask(path);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'/);
+    },
+  );
+
+  it('is for no name that somebody else has pointed at it', async () => {
+    const { request } = await import('node:http');
+    const status = (path: string) =>
+      new Promise((resolve, reject) => {
+        const sent = request(`${base}${path}`, { headers: { host: 'evil.example' } }, (response) => {
+          resolve(response.resume().statusCode);
+        });
+        sent.on('error', reject).end();
+      });
+    expect(await status('/sign-in')).toBe(421);
+  });
+});
+
+it('believes beside the account app its tokens and app passwords, unless it is told otherwise', () => {
+  const variables = { ...stack.variables('account'), ...stack.variables('gpodder') };
+  const { gateway } = appConfigs(loadConfig(edgeConfig, variables), variables);
+  expect(gateway).toMatchObject({
+    AUTH_ISSUER: ['http://127.0.0.1:3002'],
+    AUTH_APP_PASSWORDS: 'on',
+    AUTH_AUDIENCE: ['podcast-sync'],
+  });
+});
+
+it('names the problems of all apps at once', () => {
+  const variables = { ...stack.variables('account'), SECRETS_KEY: 'short', SESSION_KEY: '' };
+  expect(() => appConfigs(loadConfig(edgeConfig, variables), variables)).toThrow(/SECRETS_KEY[^]*SESSION_KEY/);
+});

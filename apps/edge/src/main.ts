@@ -1,0 +1,6 @@
+import '../../account/src/issuer/quiet.notices.js';
+import { runApp } from '#runtime';
+import { edgeConfig } from './edge.config.js';
+import { serve } from './serve.js';
+
+await runApp('edge', edgeConfig, serve);

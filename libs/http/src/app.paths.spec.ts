@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { appNames, appOfPath, appPaths, singleSlashes } from './app.paths.js';
+
+const guid = '0d3b5a52-6a3e-5a0c-9a9e-6c1d7c6c2c11';
+
+describe('a path has one app', () => {
+  it.each([
+    ['/subscriptions', 'gateway'],
+    ['/subscriptions.opml', 'gateway'],
+    ['/subscriptions/opml', 'gateway'],
+    [`/subscriptions/${guid}`, 'gateway'],
+    [`/v1/subscriptions/${guid}`, 'gateway'],
+    ['/v1/subscriptions/ann.json', 'gateway'],
+    ['/subscriptions/ann.json', 'gpodder'],
+    ['/subscriptions/ann.b/phone.opml', 'gpodder'],
+    ['/subscriptions/ann/phone', 'gateway'],
+    ['/api/2/auth/ann/login.json', 'gpodder'],
+    ['/nextcloud/index.php/login/v2', 'gpodder'],
+    ['/login/v2/flow/secret', 'account'],
+    ['/', 'account'],
+    ['/console/', 'account'],
+    ['/.well-known/openid-configuration', 'account'],
+    ['/.well-known/oauth-protected-resource', 'gateway'],
+    ['/episodes', 'gateway'],
+    ['/episodesx', 'account'],
+    ['/docs/swagger-ui.css', 'gateway'],
+  ])('%s: %s', (path, app) => expect(appOfPath(path)).toBe(app));
+
+  it('whatever it is, and at most one app but for lists of subscriptions has a pattern for it', () => {
+    fc.assert(
+      fc.property(fc.webPath(), (path) => {
+        expect(appNames).toContain(appOfPath(path));
+        const having = Object.entries(appPaths).filter(([, own]) => own.some((form) => new RegExp(form).test(path)));
+        if (!path.startsWith('/subscriptions/') && !path.startsWith('/v1/'))
+          expect(having.length).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+});
+
+it.each([
+  ['//subscriptions///a?b=//c', '/subscriptions/a?b=//c'],
+  ['http://a.example//docs', '/docs'],
+  ['https://a.example', '/'],
+  ['/a?b?c', '/a?b?c'],
+])('%s means %s', (target, path) => expect(singleSlashes(target)).toBe(path));
