@@ -51,7 +51,7 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
     const restart = async (count) => {
       await apps.stop();
       apps = await startApps(standalone, data, postgres.url, count, environment);
-      Object.assign(client, { baseUrl: apps.baseUrl, syncUrl: apps.syncUrl, pid: apps.pid });
+      Object.assign(client, { baseUrl: apps.baseUrl, pid: apps.pid });
     };
     const { url: postgresUrl, pid: postgresPid } = postgres;
     const owner = await connect();
@@ -60,7 +60,7 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
       await owner.query(`ALTER SYSTEM SET ${setting}`);
     await owner.query('SELECT pg_reload_conf()');
     const servers = { owner, clock: await connect(), postgresUrl, postgresPid };
-    return Object.assign(client, servers, { data, pid: apps.pid, syncUrl: apps.syncUrl, restart, stop });
+    return Object.assign(client, servers, { data, pid: apps.pid, restart, stop });
   } catch (error) {
     await stop();
     throw error;
@@ -84,8 +84,8 @@ async function startApps(standalone, data, postgresUrl, replicas, environment) {
   };
   const message = await Promise.race([once(child, 'message').then(([said]) => said), ended.then(() => undefined)]);
   if (!message) throw new Error('the system did not start');
-  const { baseUrl, syncUrl } = message.facts;
-  return { pid: child.pid, baseUrl, syncUrl, stop };
+  const { baseUrl } = message.facts;
+  return { pid: child.pid, baseUrl, stop };
 }
 
 /** The API as clients call it. */

@@ -10,6 +10,7 @@ const apps = {
   episode: (await import('../dist/apps/episode/src/episode.config.js')).episodeConfig,
   'deletion-worker': (await import('../dist/apps/deletion-worker/src/deletion-worker.config.js')).deletionWorkerConfig,
   account: (await import('../dist/apps/account/src/account.config.js')).accountConfig,
+  edge: (await import('../dist/apps/edge/src/edge.config.js')).edgeConfig,
   load: (await import('../dist/apps/load/src/load.config.js')).loadProgramConfig,
   migrate: (await import('../dist/apps/migrate/src/migrate.config.js')).migrateConfig,
   dump: (await import('../dist/apps/dump/src/dump.config.js')).dumpConfig,

@@ -3,13 +3,11 @@ export const ceilings = {
   standalone: 60,
   postgres: 110,
   'redis-server': 20,
-  gateway: 90,
-  gpodder: 80,
   subscription: 80,
   episode: 80,
   'deletion-worker': 90,
-  account: 120,
+  edge: 160,
 };
 
 /** What all of them may have together. */
-export const mostOfAll = 550;
+export const mostOfAll = 400;

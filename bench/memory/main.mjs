@@ -55,8 +55,7 @@ async function idleMemory(seconds) {
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-memory-'));
   chmodSync(root, 0o711);
   const data = join(root, 'data');
-  const ports = ['--port', '0', '--account-port', '0', '--gpodder-port', '0'];
-  const child = fork(standalone, ['--data', data, ...ports], {
+  const child = fork(standalone, ['--data', data, '--port', '0'], {
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });

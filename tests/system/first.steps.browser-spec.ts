@@ -52,7 +52,7 @@ describe('the first steps of somebody new', () => {
     await page.getByLabel('Name').fill('ann');
     await page.getByLabel('Password', { exact: true }).fill(password);
     await page.locator('main form button').click();
-    await page.waitForURL(`${system.accountUrl}/`);
+    await page.waitForURL(`${system.baseUrl}/`);
     await page.goto(link);
     expect(await page.locator('input[type=password]').count()).toBe(0);
   });
@@ -86,17 +86,17 @@ describe('the first steps of somebody new', () => {
       return (await fetch(`${system.baseUrl}/subscriptions`, { headers })).status;
     };
     expect(await status()).toBe(200);
-    await page.goto(`${system.accountUrl}/`);
+    await page.goto(`${system.baseUrl}/`);
     const asked = performance.now();
     await page.locator('form[action="/apps/end"] button').click();
     await eventually(async () => expect(await status()).toBe(401), { timeout: 10_000 });
     console.log(`refused ${Math.round(performance.now() - asked)} ms after the click`);
-    await page.goto(`${system.accountUrl}/`);
+    await page.goto(`${system.baseUrl}/`);
     expect(await page.locator('form[action="/apps/end"]').count()).toBe(0);
   });
 
   it('a list of 500 podcasts is imported in the console, seen there, and exported as it was', async () => {
-    const context = await browser.newContext({ locale: 'en-GB', baseURL: system.accountUrl });
+    const context = await browser.newContext({ locale: 'en-GB', baseURL: system.baseUrl });
     const visitor = await context.newPage();
     drawWhereItFails(visitor);
     await visitor.goto('/console/data');

@@ -66,7 +66,7 @@ const status = async (token: string) =>
   (await fetch(`${system.baseUrl}/subscriptions`, { headers: { authorization: `Bearer ${token}` } })).status;
 
 async function issuer<Answer = Record<string, string>>(path: string, form: Record<string, string>): Promise<Answer> {
-  const answer = await fetch(system.accountUrl + path, { method: 'POST', body: new URLSearchParams(form) });
+  const answer = await fetch(system.baseUrl + path, { method: 'POST', body: new URLSearchParams(form) });
   return (await answer.json()) as Answer;
 }
 
@@ -141,7 +141,7 @@ async function useLoginFlow(person: Person): Promise<void> {
 async function useApp(person: Person): Promise<void> {
   const insecure = { execute: [client.allowInsecureRequests] };
   const metadata = { client_name: 'An app', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' };
-  const app = await client.dynamicClientRegistration(new URL(system.accountUrl), metadata, client.None(), insecure);
+  const app = await client.dynamicClientRegistration(new URL(system.baseUrl), metadata, client.None(), insecure);
   const { url, checks } = await authorization(app, { resource: system.baseUrl });
   const asked = await person.follow(url.href);
   const page = await person.submit(asked.pathname, { decision: 'allow' });
@@ -166,7 +166,7 @@ async function useOperatorsLinks(): Promise<void> {
     expect(stderr).toBe('');
     return new URL(stdout.trim()).pathname;
   };
-  const person = new Person(system.accountUrl);
+  const person = new Person(system.baseUrl);
   const invitation = await made('invite');
   await person.submit(invitation, { name: 'ben', password: `${password} of ben` });
   const reset = await made('reset', 'ben');
@@ -180,7 +180,7 @@ async function useOperatorsLinks(): Promise<void> {
 }
 
 it('no secret of people or apps crosses Redis in clear', async () => {
-  const person = new Person(system.accountUrl);
+  const person = new Person(system.baseUrl);
   await signInAndSecure(person);
   await proveAddress(person);
   await useAppPassword(person);

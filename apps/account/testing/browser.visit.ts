@@ -18,7 +18,7 @@ export class BrowserVisit {
       ({ path }) => pathname === path || pathname.startsWith(`${path.replace(/\/$/, '')}/`),
     );
     const cookie = sent.map(({ name, value }) => `${name}=${value}`).join('; ');
-    const headers = { ...this.headers, ...(cookie && { cookie }), ...init.headers };
+    const headers = { accept: 'text/html', ...this.headers, ...(cookie && { cookie }), ...init.headers };
     const response = await fetch(url, { ...init, headers, redirect: 'manual' });
     for (const line of response.headers.getSetCookie()) this.keep(line, pathname);
     return response;

@@ -1,6 +1,14 @@
 import { httpConfig, rateLimit } from '#http';
 import { redisConfig } from '#redis';
-import { commaList, commonConfig, ConfigurationError, loadConfig, opsConfig, tracingConfig } from '#runtime';
+import {
+  commaList,
+  commonConfig,
+  ConfigurationError,
+  loadConfig,
+  opsConfig,
+  reachableUrl,
+  tracingConfig,
+} from '#runtime';
 import { z } from 'zod';
 import { accountConfig, type AccountConfig } from '../../account/src/account.config.js';
 import { type GatewayConfig, gatewayConfig } from '../../gateway/src/gateway.config.js';
@@ -16,8 +24,9 @@ export const edgeConfig = z.object({
   ...tracingConfig.shape,
   ...redisConfig.shape,
   ...httpConfig.shape,
-  PUBLIC_URL: accountConfig.shape.PUBLIC_URL.describe(
-    'The origin under which browsers and apps reach this server, also the `iss` of its tokens.',
+  PUBLIC_URL: accountConfig.shape.PUBLIC_URL.optional().describe(
+    'The origin under which browsers and apps reach this server, also the `iss` of its tokens. Not set: by the address ' +
+      'that it listens on; links are as each request was addressed then.',
   ),
   RATE_LIMIT_PER_USER: rateLimit.describe('Requests of one user, as `requests/seconds`. Not set: no limit.'),
   MAX_CALLS: z.coerce
@@ -47,7 +56,12 @@ export interface AppConfigs {
  *
  * @throws ConfigurationError with the problems of all apps at once.
  */
-export function appConfigs({ EDGE_APPS, PUBLIC_URL }: EdgeConfig, environment = process.env): AppConfigs {
+export function appConfigs(
+  { EDGE_APPS, PUBLIC_URL, HOST, PORT, HOST_NAMES }: EdgeConfig,
+  environment = process.env,
+): AppConfigs {
+  const origin = PUBLIC_URL ?? reachableUrl(HOST, PORT);
+  const hostNames = { HOST_NAMES: [new URL(origin).hostname, ...(HOST_NAMES ?? [])].join() };
   const problems: string[] = [];
   const read = <Schema extends z.ZodObject>(
     app: (typeof names)[number],
@@ -56,20 +70,21 @@ export function appConfigs({ EDGE_APPS, PUBLIC_URL }: EdgeConfig, environment = 
   ) => {
     if (!EDGE_APPS.includes(app)) return undefined;
     try {
-      return loadConfig(schema, { ...defaults, ...environment });
+      const unset = Object.entries(defaults).filter(([name]) => !environment[name] && !environment[`${name}_FILE`]);
+      return loadConfig(schema, { ...environment, ...Object.fromEntries(unset), ...hostNames });
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       problems.push(...error.problems);
       return undefined;
     }
   };
-  const account = read('account', accountConfig);
+  const account = read('account', accountConfig, { PUBLIC_URL: origin });
   const ours = account && {
-    AUTH_ISSUER: PUBLIC_URL,
-    AUTH_OWN_ISSUER: PUBLIC_URL,
+    AUTH_ISSUER: origin,
+    AUTH_OWN_ISSUER: origin,
     AUTH_AUDIENCE: account.API_AUDIENCE,
-    AUTH_JWKS_FILE: `${PUBLIC_URL}=${account.KEYS_DIRECTORY}/jwks.json`,
-    AUTH_SERVERS: PUBLIC_URL,
+    AUTH_JWKS_FILE: `${origin}=${account.KEYS_DIRECTORY}/jwks.json`,
+    AUTH_SERVERS: origin,
     AUTH_APP_PASSWORDS: 'on',
   };
   const gateway = read('gateway', gatewayConfig, ours);

@@ -15,15 +15,10 @@ export interface ProgramOptions extends Backends {
   readonly data: string;
   readonly host: string;
   readonly port: number;
-  readonly accountPort: number;
-  readonly gpodderPort: number;
-  /** Under which URLs both are reached: the base of their links, and the name of the issuer of people's tokens. */
+  /** Under which URL it is reached: also the name of the issuer of people's tokens. */
   readonly baseUrl: string;
-  readonly accountUrl: string;
-  /** Set where clients know the gateway by one URL alone; else its links are of the host that each one asked. */
+  /** Set where clients know it by one URL alone; else its links are of the host that each one asked. */
   readonly publicUrl: string | undefined;
-  /** The same of the facade for gpodder's clients. */
-  readonly gpodderUrl: string | undefined;
   readonly replicas: number;
   readonly logLevel: string;
   readonly keySets: KeySets;
@@ -44,7 +39,6 @@ const services = [
   { app: 'subscription', role: 'subscription' },
   { app: 'episode', role: 'episode' },
   { app: 'deletion-worker', role: 'deletion' },
-  { app: 'account', role: 'account' },
 ] as const;
 
 /**
@@ -55,7 +49,7 @@ const services = [
 export function appPrograms(
   options: ProgramOptions,
   folder: string,
-): { migrate: AppProgram; services: AppProgram[]; firstLink: AppProgram; edges: AppProgram[] } {
+): { migrate: AppProgram; services: AppProgram[]; firstLink: AppProgram; edge: AppProgram } {
   const { data, postgresUrl, redisUrl, replicas } = options;
   const program = (app: string, name: string, environment: Record<string, string>): AppProgram => ({
     name,
@@ -71,91 +65,57 @@ export function appPrograms(
   // Where `npm run load` finds the services of this run.
   writePrivateFile(join(data, 'redis-url'), `${redisUrl}\n`);
   const account = accountEnvironment(options);
+  const accountUrl = roleUrl(postgresUrl, 'account', data);
   // Where `npm run accounts` and `npm run token` find what they need.
-  writePrivateFile(join(data, 'account-database-url'), `${roleUrl(postgresUrl, 'account', data)}\n`);
-  writePrivateFile(join(data, 'account-url'), `${options.accountUrl}\n`);
+  writePrivateFile(join(data, 'account-database-url'), `${accountUrl}\n`);
+  writePrivateFile(join(data, 'account-url'), `${options.baseUrl}\n`);
   return {
     migrate: program('migrate', 'migrate', {
       DATABASE_URL: postgresUrl,
       ...Object.fromEntries(services.map(({ role }, i) => [`${role.toUpperCase()}_DATABASE_URL`, urls[i] ?? ''])),
       DUMP_DATABASE_URL: dumpUrl,
+      ACCOUNT_DATABASE_URL: accountUrl,
     }),
     services: services.flatMap(({ app }, i) =>
       Array.from({ length: replicas }, (_, replica) =>
         program(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
           DATABASE_URL: urls[i] ?? '',
           REDIS_URL: redisUrl,
-          ...(app === 'account' && account(replica)),
         }),
       ),
     ),
-    firstLink: {
-      ...program('accounts', 'accounts', {
-        DATABASE_URL: roleUrl(postgresUrl, 'account', data),
-        REDIS_URL: redisUrl,
-        ...account(0),
-      }),
-      args: ['first-link'],
-    },
-    edges: [
-      program('gateway', 'gateway', gatewayEnvironment(options)),
-      program('gpodder', 'gpodder', gpodderEnvironment(options)),
-    ],
+    firstLink: { ...program('accounts', 'accounts', account), args: ['first-link'] },
+    edge: program('edge', 'edge', { ...account, ...edgeEnvironment(options) }),
   };
 }
 
-function gatewayEnvironment(options: ProgramOptions): Record<string, string> {
+/** Whose tokens are believed: those of the command line, and those of people's accounts. */
+function edgeEnvironment({ baseUrl, publicUrl, host, port, data, keySets }: ProgramOptions): Record<string, string> {
+  const issuers = `${TokenIssuer.issuer},${baseUrl}`;
   return {
-    REDIS_URL: options.redisUrl,
-    HOST: options.host,
-    PORT: String(options.port),
-    ...(options.publicUrl && { PUBLIC_URL: options.publicUrl }),
-    ...identity(options),
-    AUTH_AUDIENCE: TokenIssuer.audience,
-    AUTH_SERVERS: options.accountUrl,
-    AUTH_APP_PASSWORDS: 'on',
-    // The console's, and those that were asked for.
-    CORS_ORIGINS: [new URL(options.accountUrl).origin, process.env.CORS_ORIGINS].filter(Boolean).join(','),
-  };
-}
-
-/** The key signs the cookies of sessions, which outlive restarts. */
-function gpodderEnvironment(options: ProgramOptions): Record<string, string> {
-  return {
-    REDIS_URL: options.redisUrl,
-    HOST: options.host,
-    PORT: String(options.gpodderPort),
-    ...(options.gpodderUrl && { PUBLIC_URL: options.gpodderUrl }),
-    SESSION_KEY: secretFile(join(options.data, 'passwords', 'session-key')),
-  };
-}
-
-/** Whose tokens the gateway believes: those of the command line, and those of people's accounts. */
-function identity({ accountUrl, keySets }: ProgramOptions): Record<string, string> {
-  const issuers = `${TokenIssuer.issuer},${accountUrl}`;
-  return {
+    HOST: host,
+    PORT: String(port),
+    // The account app's alone, where links are as each request was addressed.
+    PUBLIC_URL: publicUrl ?? '',
+    // Signs the cookies of sessions, which outlive restarts.
+    SESSION_KEY: secretFile(join(data, 'passwords', 'session-key')),
     AUTH_ISSUER: issuers,
     AUTH_OWN_ISSUER: issuers,
-    AUTH_JWKS_FILE: `${TokenIssuer.issuer}=${keySets.commandLine},${accountUrl}=${keySets.account}`,
+    AUTH_JWKS_FILE: `${TokenIssuer.issuer}=${keySets.commandLine},${baseUrl}=${keySets.account}`,
+    AUTH_SERVERS: baseUrl,
   };
 }
 
-/**
- * What the account app is given besides its database. Every replica answers the other apps; browsers know one origin, and
- * so the port is the first one's. The others have one that nobody knows.
- */
-function accountEnvironment(options: ProgramOptions): (replica: number) => Record<string, string> {
-  const shared = {
-    PUBLIC_URL: options.accountUrl,
-    API_URLS: options.baseUrl,
+/** What the account app and its commands are given. */
+function accountEnvironment({ baseUrl, data, postgresUrl, redisUrl }: ProgramOptions): Record<string, string> {
+  return {
+    DATABASE_URL: roleUrl(postgresUrl, 'account', data),
+    REDIS_URL: redisUrl,
+    PUBLIC_URL: baseUrl,
     API_AUDIENCE: TokenIssuer.audience,
-    KEYS_DIRECTORY: join(options.data, accountKeys),
-    SECRETS_KEY: secretFile(join(options.data, 'passwords', 'secrets-key')),
+    KEYS_DIRECTORY: join(data, accountKeys),
+    SECRETS_KEY: secretFile(join(data, 'passwords', 'secrets-key')),
   };
-  return (replica) =>
-    replica === 0
-      ? { ...shared, HOST: options.host, PORT: String(options.accountPort) }
-      : { ...shared, HOST: '127.0.0.1', PORT: '0' };
 }
 
 /** The database as one of its roles, with a password made once. */

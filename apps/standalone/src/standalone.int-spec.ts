@@ -147,7 +147,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     // The script `start` without its build, which would replace the programs of tests that run now.
     const scripts = { start: startsProgram.replace('dist', join(repository, 'dist')) };
     writeFileSync(join(root, 'package.json'), JSON.stringify({ scripts }));
-    const args = ['--port', '0', '--account-port', '0', '--gpodder-port', '0', '--data', join(root, 'data')];
+    const args = ['--port', '0', '--data', join(root, 'data')];
     const npm = spawn('npm', ['start', '--', ...args], {
       cwd: root,
       detached: true,

@@ -3,16 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { readOptions, UsageError } from './standalone.options.js';
 
 describe('readOptions', () => {
-  it('needs nothing: one of each on ports 3000 to 3002 of this machine, with its own servers', () => {
+  it('needs nothing: one of each on port 3000 of this machine, with its own servers', () => {
     expect(readOptions([], {})).toEqual({
       replicas: 1,
       port: 3000,
-      accountPort: 3002,
-      gpodderPort: 3001,
       host: '127.0.0.1',
       publicUrl: undefined,
-      accountUrl: undefined,
-      gpodderUrl: undefined,
       data: '.data',
       LOG_LEVEL: 'info',
     });
@@ -28,25 +24,18 @@ describe('readOptions', () => {
     });
   });
 
-  it('takes the origins under which others reach it, without what follows them', () => {
-    const urls = ['--public-url', 'https://pods.example/', '--account-url', 'https://account.pods.example'];
-    const args = [...urls, '--gpodder-url', 'https://gpodder.pods.example/'];
-    const ports = ['--account-port', '8002', '--gpodder-port', '8001'];
-    expect(readOptions([...args, ...ports], {})).toMatchObject({
+  it('takes the origin under which others reach it, without what follows it', () => {
+    expect(readOptions(['--public-url', 'https://pods.example/'], {})).toMatchObject({
       publicUrl: 'https://pods.example',
-      accountUrl: 'https://account.pods.example',
-      gpodderUrl: 'https://gpodder.pods.example',
-      accountPort: 8002,
-      gpodderPort: 8001,
     });
   });
 
   it.each([
     [['--replicas', '0'], '--replicas'],
-    [['--account-port', '-1'], '--account-port'],
+    [['--port', '-1'], '--port'],
     [['--public-url', 'https://pods.example/path'], '--public-url'],
-    [['--account-url', 'pods.example'], '--account-url'],
-    [['--gpodder-url', 'https://pods.example/gpodder'], '--gpodder-url'],
+    [['--public-url', 'pods.example'], '--public-url'],
+    [['--account-port', '3002'], '--account-port'],
     [['--port', '65536'], '--port'],
     [['--port', 'http'], '--port'],
     [['--nope'], '--nope'],

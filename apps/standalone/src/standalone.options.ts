@@ -20,19 +20,13 @@ export const defaultData = '.data';
 
 /** How the embedded default runs. */
 export interface StandaloneOptions extends z.output<typeof standaloneConfig> {
-  /** Of each service, and of the account app, of which one has the port. */
+  /** Processes of each service. */
   readonly replicas: number;
-  /** Where the gateway listens; 0 for any free port. */
+  /** Where everything is served; 0 for any free port. */
   readonly port: number;
-  /** Where people's accounts are; 0 for any free one. */
-  readonly accountPort: number;
-  /** Where clients of the gpodder API sync; 0 for any free one. */
-  readonly gpodderPort: number;
   readonly host: string;
-  /** Under which origins they are reached, where that is not by host and port. */
+  /** Under which origin it is reached, where that is not by host and port. */
   readonly publicUrl: string | undefined;
-  readonly accountUrl: string | undefined;
-  readonly gpodderUrl: string | undefined;
   /** The directory that holds everything. */
   readonly data: string;
 }
@@ -48,13 +42,9 @@ export class UsageError extends Error {
 const usage = `Usage: npm start -- [options]
 
   --replicas N      processes of each service (default 1)
-  --port P          where the API listens (default 3000; 0: any free port)
-  --account-port P  where people's accounts are (default 3002; 0: any free port)
-  --gpodder-port P  where podcast apps of today sync, by the gpodder API (default 3001; 0: any free port)
+  --port P          where it listens (default 3000; 0: any free port)
   --host H          on which address (default 127.0.0.1: this machine only; 0.0.0.0: the local network, too)
-  --public-url URL  under which origin others reach the API, where a proxy is in front of it
-  --account-url URL the same of people's accounts; it names the issuer of their apps' tokens
-  --gpodder-url URL the same of the gpodder API
+  --public-url URL  under which origin others reach it, where a proxy is in front of it
   --data DIR        where everything is kept (default ${defaultData})
 
 Environment: POSTGRES_URL and REDIS_URL name servers to use instead of its own; LOG_LEVEL (default info);
@@ -73,12 +63,8 @@ const origin = z
 const argumentsSchema = z.object({
   replicas: z.coerce.number().int().min(1).max(32).default(1),
   port: port.default(3000),
-  'account-port': port.default(3002),
-  'gpodder-port': port.default(3001),
   host: z.string().min(1).default('127.0.0.1'),
   'public-url': origin,
-  'account-url': origin,
-  'gpodder-url': origin,
   data: z.string().min(1).default(defaultData),
 });
 
@@ -92,12 +78,8 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
   const options = {
     replicas: text,
     port: text,
-    'account-port': text,
-    'gpodder-port': text,
     host: text,
     'public-url': text,
-    'account-url': text,
-    'gpodder-url': text,
     data: text,
     help: { type: 'boolean', short: 'h' },
   } as const;
@@ -112,14 +94,6 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
   const parsed = argumentsSchema.safeParse(values);
   const issue = parsed.error?.issues[0];
   if (issue) throw new UsageError(`--${issue.path.join('.')}: ${issue.message}`);
-  const {
-    'account-port': accountPort,
-    'gpodder-port': gpodderPort,
-    'public-url': publicUrl,
-    'account-url': accountUrl,
-    'gpodder-url': gpodderUrl,
-    ...others
-  } = argumentsSchema.parse(values);
-  const places = { accountPort, gpodderPort, publicUrl, accountUrl, gpodderUrl };
-  return { ...others, ...places, ...loadConfig(standaloneConfig, environment) };
+  const { 'public-url': publicUrl, ...others } = argumentsSchema.parse(values);
+  return { ...others, publicUrl, ...loadConfig(standaloneConfig, environment) };
 }

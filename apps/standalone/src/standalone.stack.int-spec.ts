@@ -51,8 +51,7 @@ function prepare(): void {
   data = join(root, 'data');
   lines = [];
   stacks = [];
-  for (const app of ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'])
-    replace(app, standIn);
+  for (const app of ['edge', 'subscription', 'episode', 'deletion-worker']) replace(app, standIn);
   replace('migrate', standIn.replace(/process\.send.*/, 'process.exit(0)'));
   replace('accounts', standIn.replace(/process\.send.*/, "console.log('the link'); process.exit(0)"));
 }
@@ -82,9 +81,8 @@ function events(): Event[] {
 
 /** A stack on the servers of the test run, unless told otherwise. */
 function stack(options: Partial<StandaloneOptions> = {}) {
-  const ports = { port: 0, accountPort: 0, gpodderPort: 0, host: '127.0.0.1' } as const;
-  const urls = { publicUrl: undefined, accountUrl: undefined, gpodderUrl: undefined } as const;
-  const defaults = { replicas: 1, ...ports, ...urls, data, LOG_LEVEL: 'info' } as const;
+  const place = { port: 0, host: '127.0.0.1', publicUrl: undefined } as const;
+  const defaults = { replicas: 1, ...place, data, LOG_LEVEL: 'info' } as const;
   const made = new StandaloneStack(
     { ...defaults, POSTGRES_URL: templateUrl, REDIS_URL: redisUrl, ...options },
     (line) => lines.push(line),
@@ -126,45 +124,30 @@ describe('two runs on the same data', () => {
     of.filter(({ app, what }) => app === name && what === 'start').map(({ env }) => env);
   const environmentOf = (name: string) => starts(first, name)[0] ?? {};
 
-  it('start migrations, services and edges in this order, and stop them in the reverse one', () => {
+  it('start migrations, services and the edge in this order, and stop them in the reverse one', () => {
     const order = first.map(({ app, what }) => `${what} ${app}`);
-    const services = ['account', 'deletion-worker', 'episode', 'subscription'].flatMap((app) => [app, app]);
+    const services = ['deletion-worker', 'episode', 'subscription'].flatMap((app) => [app, app]);
     expect(order[0]).toBe('start migrate');
-    expect(order.slice(1, 9).toSorted()).toEqual(services.map((app) => `start ${app}`));
-    expect(order[9]).toBe('start accounts');
-    expect(order.slice(10, 12).toSorted()).toEqual(['start gateway', 'start gpodder']);
-    expect(order.slice(12, 14).toSorted()).toEqual(['stop gateway', 'stop gpodder']);
-    expect(order.slice(14).toSorted()).toEqual(services.map((app) => `stop ${app}`));
+    expect(order.slice(1, 7).toSorted()).toEqual(services.map((app) => `start ${app}`));
+    expect(order.slice(7, 10)).toEqual(['start accounts', 'start edge', 'stop edge']);
+    expect(order.slice(10).toSorted()).toEqual(services.map((app) => `stop ${app}`));
     expect([...first, ...second].every(({ pid }) => isGone(pid))).toBe(true);
   });
 
-  it('say where API, accounts and gpodder are, and the link by which the first account is made', () => {
-    const accountPort = starts(first, 'account').find(({ PORT }) => PORT !== '0')?.PORT;
-    expect(welcome).toEqual({
-      baseUrl: `http://127.0.0.1:${environmentOf('gateway').PORT}`,
-      accountUrl: `http://127.0.0.1:${accountPort}`,
-      syncUrl: `http://127.0.0.1:${environmentOf('gpodder').PORT}`,
-      data,
-      firstLink: 'the link',
-    });
+  it('say where it is, and the link by which the first account is made', () => {
+    const { PORT } = environmentOf('edge');
+    expect(welcome).toEqual({ baseUrl: `http://127.0.0.1:${PORT}`, data, firstLink: 'the link' });
   });
 
-  it('sign sessions of the gpodder API by one key, also against a variable left over in the shell', () => {
-    expect(environmentOf('gpodder').SESSION_KEY).toMatch(/^[\w-]{32,}$/);
-    expect(starts(second, 'gpodder')[0]?.SESSION_KEY).toBe(environmentOf('gpodder').SESSION_KEY);
-    expect(environmentOf('gpodder')).not.toHaveProperty('SESSION_KEY_FILE');
-  });
-
-  it('give the account app the same keys, and one replica the port that browsers know', () => {
-    const replicas = starts(first, 'account');
-    const { port } = new URL(welcome.accountUrl);
-    expect(replicas.map(({ PORT }) => PORT).toSorted()).toEqual([port, '0'].toSorted());
-    const [again] = starts(second, 'account');
-    for (const { SECRETS_KEY, KEYS_DIRECTORY = '' } of replicas) {
-      expect(SECRETS_KEY).toMatch(/^[\w-]{32}$/);
-      expect(SECRETS_KEY).toBe(again?.SECRETS_KEY);
-      expect(statSync(join(KEYS_DIRECTORY, 'signing-key.json')).mode & 0o777).toBe(0o600);
-    }
+  it('give the edge the same keys each time, also against a variable left over in the shell', () => {
+    const { SESSION_KEY, SECRETS_KEY, KEYS_DIRECTORY = '' } = environmentOf('edge');
+    expect([SESSION_KEY, SECRETS_KEY]).toEqual([
+      expect.stringMatching(/^[\w-]{32,}$/),
+      expect.stringMatching(/^[\w-]{32}$/),
+    ]);
+    expect(starts(second, 'edge')[0]).toMatchObject({ SESSION_KEY, SECRETS_KEY });
+    expect(environmentOf('edge')).not.toHaveProperty('SESSION_KEY_FILE');
+    expect(statSync(join(KEYS_DIRECTORY, 'signing-key.json')).mode & 0o777).toBe(0o600);
   });
 
   it("leave the databases of the operators' commands in files that only this user can read", () => {
@@ -178,21 +161,17 @@ describe('two runs on the same data', () => {
     expect(environmentOf('migrate').DUMP_DATABASE_URL).toBe(dump);
   });
 
-  it('give each app what it needs and no more: a service its own role, the edges no database', () => {
+  it('give each app what it needs and no more: its own role in the database', () => {
     for (const [app, role] of [
       ['subscription', 'podcast_sync_subscription'],
       ['episode', 'podcast_sync_episode'],
       ['deletion-worker', 'podcast_sync_deletion'],
-      ['account', 'podcast_sync_account'],
+      ['edge', 'podcast_sync_account'],
     ] as const) {
       const { DATABASE_URL = '', REDIS_URL } = environmentOf(app);
       expect(new URL(DATABASE_URL).username).toBe(role);
       expect(REDIS_URL).toBe(redisUrl);
       expect(Object.values(environmentOf('migrate'))).toContain(DATABASE_URL);
-    }
-    for (const edge of ['gateway', 'gpodder']) {
-      expect(environmentOf(edge)).toMatchObject({ REDIS_URL: redisUrl, HOST: '127.0.0.1' });
-      expect(Object.values(environmentOf(edge)).join(' ')).not.toContain('postgres:');
     }
     expect(environmentOf('migrate')).toMatchObject({ DATABASE_URL: templateUrl });
   });
@@ -207,30 +186,24 @@ describe('StandaloneStack', () => {
   beforeEach(prepare);
   afterEach(remove);
 
-  it('is reached under other origins where a proxy has them, which name the issuer', async () => {
-    const origins = { publicUrl: 'https://pods.example', accountUrl: 'https://account.pods.example' };
-    const urls = { ...origins, gpodderUrl: 'https://gpodder.pods.example' };
-    const welcome = await stack(urls).start();
-    expect(welcome).toMatchObject({ baseUrl: urls.publicUrl, accountUrl: urls.accountUrl, syncUrl: urls.gpodderUrl });
-    const environmentOf = (name: string) => events().find(({ app }) => app === name)?.env ?? {};
-    expect(environmentOf('account')).toMatchObject({ PUBLIC_URL: urls.accountUrl, API_URLS: urls.publicUrl });
-    expect(environmentOf('gateway')).toMatchObject({
-      PUBLIC_URL: urls.publicUrl,
-      AUTH_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
-      AUTH_OWN_ISSUER: `urn:podcast-sync:standalone,${urls.accountUrl}`,
-      AUTH_SERVERS: urls.accountUrl,
-      CORS_ORIGINS: urls.accountUrl,
+  it('is reached under another origin where a proxy has it, which names the issuer', async () => {
+    const publicUrl = 'https://pods.example';
+    expect(await stack({ publicUrl }).start()).toMatchObject({ baseUrl: publicUrl });
+    expect(events().find(({ app }) => app === 'edge')?.env).toMatchObject({
+      PUBLIC_URL: publicUrl,
+      AUTH_ISSUER: `urn:podcast-sync:standalone,${publicUrl}`,
+      AUTH_OWN_ISSUER: `urn:podcast-sync:standalone,${publicUrl}`,
+      AUTH_SERVERS: publicUrl,
     });
-    expect(environmentOf('gpodder')).toMatchObject({ PUBLIC_URL: urls.gpodderUrl });
   });
 
-  it('starts an app that died again and says so; a gateway keeps its port', async () => {
+  it('starts an app that died again and says so; the edge keeps its port', async () => {
     const running = stack();
     await running.start();
-    const starts = () => events().filter(({ app, what }) => app === 'gateway' && what === 'start');
+    const starts = () => events().filter(({ app, what }) => app === 'edge' && what === 'start');
     process.kill(starts()[0]?.pid ?? 0, 'SIGKILL');
-    await eventually(() => expect(lines).toContain('gateway serves again'));
-    expect(lines).toContain('gateway has ended (signal SIGKILL); starting it again in 0.5 s');
+    await eventually(() => expect(lines).toContain('edge serves again'));
+    expect(lines).toContain('edge has ended (signal SIGKILL); starting it again in 0.5 s');
     expect(starts()[1]?.env.PORT).toBe(starts()[0]?.env.PORT);
     await running.stop();
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
@@ -246,12 +219,12 @@ describe('StandaloneStack', () => {
     await expect(failing.start()).rejects.toThrow(message);
     await failing.stop();
     expect(lines).toContain(`${app}: this is why`);
-    expect(events().map(({ app: name }) => name)).not.toContain('gateway');
+    expect(events().map(({ app: name }) => name)).not.toContain('edge');
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
   });
 
   it('starts on another port where one that it chose is taken before its app listens', async () => {
-    // The first gateway waits until the test has taken its port, and fails then, as one that cannot listen.
+    // The first edge waits until the test has taken its port, and fails then, as one that cannot listen.
     const taken = join(root, 'taken');
     const firstFails = standIn.replace(
       /process\.send.*/,
@@ -259,18 +232,18 @@ describe('StandaloneStack', () => {
       if (existsSync(${JSON.stringify(taken)})) process.send({ ready: true, facts: {} });
       else setInterval(() => { if (existsSync(${JSON.stringify(taken)})) process.exit(1); }, 10);`,
     );
-    replace('gateway', firstFails);
+    replace('edge', firstFails);
     const started = stack().start();
-    const gateways = () => events().filter(({ app, what }) => app === 'gateway' && what === 'start');
-    await eventually(() => expect(gateways()).toHaveLength(1));
-    const other = createServer().listen(Number(gateways()[0]?.env.PORT), '127.0.0.1');
+    const edges = () => events().filter(({ app, what }) => app === 'edge' && what === 'start');
+    await eventually(() => expect(edges()).toHaveLength(1));
+    const other = createServer().listen(Number(edges()[0]?.env.PORT), '127.0.0.1');
     await once(other, 'listening');
     writeFileSync(taken, '');
     const { baseUrl } = await started;
     other.close();
-    expect(gateways()).toHaveLength(2);
-    expect(baseUrl).toBe(`http://127.0.0.1:${gateways()[1]?.env.PORT}`);
-    expect(gateways()[1]?.env.PORT).not.toBe(gateways()[0]?.env.PORT);
+    expect(edges()).toHaveLength(2);
+    expect(baseUrl).toBe(`http://127.0.0.1:${edges()[1]?.env.PORT}`);
+    expect(edges()[1]?.env.PORT).not.toBe(edges()[0]?.env.PORT);
   });
 
   it('stops in the middle of a start', async () => {
@@ -280,12 +253,12 @@ describe('StandaloneStack', () => {
     await eventually(() => expect(events().map(({ app }) => app)).toContain('subscription'));
     await running.stop();
     expect(await started).toBeInstanceOf(Error);
-    expect(events().map(({ app }) => app)).not.toContain('gateway');
+    expect(events().map(({ app }) => app)).not.toContain('edge');
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
   });
 
   it('ends by force an app that will not stop', async () => {
-    replace('gateway', standIn.replace("process.on('SIGTERM', stop)", "process.on('SIGTERM', () => note('deaf'))"));
+    replace('edge', standIn.replace("process.on('SIGTERM', stop)", "process.on('SIGTERM', () => note('deaf'))"));
     const running = stack();
     await running.start();
     const stopped = running.stop();
@@ -295,21 +268,18 @@ describe('StandaloneStack', () => {
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
   });
 
-  it.each(['port', 'accountPort', 'gpodderPort'])(
-    'refuses a busy %s before it starts or writes anything',
-    async (option) => {
-      const other = createServer().listen(0, '127.0.0.1');
-      await once(other, 'listening');
-      const { port } = other.address() as AddressInfo;
-      const refused = stack({ [option]: port });
-      await expect(refused.start()).rejects.toThrow(StartError);
-      await expect(stack({ [option]: port }).start()).rejects.toThrow(`Port ${port} is in use by another program`);
-      await refused.stop();
-      other.close();
-      expect(existsSync(data)).toBe(false);
-      expect(lines).toEqual([]);
-    },
-  );
+  it('refuses a busy port before it starts or writes anything', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const refused = stack({ port });
+    await expect(refused.start()).rejects.toThrow(StartError);
+    await expect(stack({ port }).start()).rejects.toThrow(`Port ${port} is in use by another program`);
+    await refused.stop();
+    other.close();
+    expect(existsSync(data)).toBe(false);
+    expect(lines).toEqual([]);
+  });
 
   it('starts servers of its own, and a Postgres that crashed again under the same address', async () => {
     const running = stack({ POSTGRES_URL: undefined, REDIS_URL: undefined });

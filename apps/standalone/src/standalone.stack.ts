@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort, startPostgres, startRedis, StartError, TokenIssuer, type EmbeddedServer } from '#embedded';
+import { reachableUrl } from '#runtime';
 import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
 import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app.programs.js';
 import { lockData } from './data.lock.js';
@@ -10,7 +10,7 @@ import { SupervisedRun } from './supervised.run.js';
 import type { Welcome } from './welcome.text.js';
 
 /**
- * Everything on one machine: Postgres, Redis, the migrations, the services and the edges: gateway and gpodder.
+ * Everything on one machine: Postgres, Redis, the migrations, the services, and the edge that serves people and apps.
  * - Each is started when what it needs serves, and stopped when nobody uses it any more.
  * - A start that fails, or is stopped half-way, leaves nothing running.
  * - What dies later is started again.
@@ -53,7 +53,7 @@ export class StandaloneStack {
   }
 
   private async startInOrder(): Promise<Welcome> {
-    const places = await this.choosePlaces();
+    const place = await this.choosePlace();
     const data = resolve(this.options.data);
     this.begun.push(lockData(data));
     const [commandLine, account] = await Promise.all(
@@ -61,26 +61,26 @@ export class StandaloneStack {
     );
     const keySets = { commandLine: commandLine as string, account: account as string };
     const backends = await this.startBackends(data);
-    return this.startPrograms({ ...backends, data, keySets }, places);
+    return this.startPrograms({ ...backends, data, keySets }, place);
   }
 
   /** Starts the apps, and starts them again on other ports where one that was chosen here has been taken meanwhile. */
-  private async startPrograms(fixed: Fixed, places: Places, attempt = 1): Promise<Welcome> {
+  private async startPrograms(fixed: Fixed, place: Place, attempt = 1): Promise<Welcome> {
     const before = this.begun.length;
     try {
-      return await this.startProgramsAt(fixed, places);
+      return await this.startProgramsAt(fixed, place);
     } catch (error) {
-      if (this.ending.signal.aborted || attempt === portAttempts) throw error;
+      if (this.ending.signal.aborted || attempt === portAttempts || this.options.port !== 0) throw error;
       for (const stop of this.begun.splice(before).reverse()) await stop();
-      if (!(await this.hasLostPort(places))) throw error;
+      if (!(await listenFailure(this.options.host, place.port))) throw error;
     }
-    return this.startPrograms(fixed, await this.choosePlaces(), attempt + 1);
+    return this.startPrograms(fixed, await this.choosePlace(), attempt + 1);
   }
 
-  private async startProgramsAt(fixed: Fixed, places: Places): Promise<Welcome> {
-    const { LOG_LEVEL: logLevel, host, publicUrl, gpodderUrl, replicas } = this.options;
+  private async startProgramsAt(fixed: Fixed, place: Place): Promise<Welcome> {
+    const { LOG_LEVEL: logLevel, host, publicUrl, replicas } = this.options;
     const programs = appPrograms(
-      { ...fixed, ...places, host, publicUrl, gpodderUrl, replicas, logLevel, say: this.say },
+      { ...fixed, ...place, host, publicUrl, replicas, logLevel, say: this.say },
       this.folder,
     );
     this.step('Bringing the database up to date');
@@ -89,34 +89,17 @@ export class StandaloneStack {
     await this.startApps(programs.services);
     let firstLink = '';
     await runToEnd(programs.firstLink, (text) => (firstLink += text));
-    this.step('Starting the gateway, and gpodder for podcast apps of today');
-    await this.startApps(programs.edges);
-    const { baseUrl, accountUrl, syncUrl } = places;
-    return { baseUrl, accountUrl, syncUrl, data: this.options.data, firstLink: firstLink.trim() || undefined };
+    this.step('Starting the server');
+    await this.startApps([programs.edge]);
+    return { baseUrl: place.baseUrl, data: this.options.data, firstLink: firstLink.trim() || undefined };
   }
 
-  /** Whether another program listens on a port that was chosen here. */
-  private async hasLostPort(places: Places): Promise<boolean> {
-    for (const name of portOptions)
-      if (this.options[name] === 0 && (await listenFailure(this.options.host, places[name]))) return true;
-    return false;
-  }
-
-  /** The ports, and the URLs that name them: for this machine, or for those that share its network. */
-  private async choosePlaces(): Promise<Places> {
-    const { host, publicUrl, accountUrl, gpodderUrl } = this.options;
-    const chosen = [];
-    for (const name of portOptions) {
-      await refuseBusyPort(host, this.options[name], name);
-      chosen.push(this.options[name] || (await freePort()));
-    }
-    const [port, accountPort, gpodderPort] = chosen as [number, number, number];
-    if (new Set(chosen).size < chosen.length)
-      throw new StartError('--port, --account-port and --gpodder-port have to differ');
-    const address = reachableAddress(host);
-    const at = (some: number) => `http://${address.includes(':') ? `[${address}]` : address}:${some}`;
-    const urls = { baseUrl: publicUrl ?? at(port), accountUrl: accountUrl ?? at(accountPort) };
-    return { port, accountPort, gpodderPort, ...urls, syncUrl: gpodderUrl ?? at(gpodderPort) };
+  /** The port, and the URL that names it: for this machine, or for those that share its network. */
+  private async choosePlace(): Promise<Place> {
+    const { host, publicUrl, port: wanted } = this.options;
+    await refuseBusyPort(host, wanted);
+    const port = wanted || (await freePort());
+    return { port, baseUrl: publicUrl ?? reachableUrl(host, port) };
   }
 
   private async startBackends(data: string): Promise<Backends> {
@@ -171,33 +154,21 @@ export class StandaloneStack {
   }
 }
 
-const portOptions = ['port', 'accountPort', 'gpodderPort'] as const;
-type PortOption = (typeof portOptions)[number];
-/** The ports, and the URLs that name them. */
-type Places = Pick<ProgramOptions, PortOption | 'baseUrl' | 'accountUrl'> & { readonly syncUrl: string };
-/** What stays the same when the apps are started on other ports. */
+/** The port, and the URL that names it. */
+type Place = Pick<ProgramOptions, 'port' | 'baseUrl'>;
+/** What stays the same when the apps are started on another port. */
 type Fixed = Backends & Pick<ProgramOptions, 'data' | 'keySets'>;
 
-/** How often ports are chosen at the most. */
+/** How often a port is chosen at the most. */
 const portAttempts = 5;
 
-/**
- * The address that a host is reached by: where it means all of them, that of this machine in the local network, so that
- * phones find it, or itself where it has none.
- */
-function reachableAddress(host: string): string {
-  if (host !== '0.0.0.0' && host !== '::') return host;
-  const addresses = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
-  return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
-}
-
 /** Found out before anything is started: a newcomer's first problem should leave nothing behind. */
-async function refuseBusyPort(host: string, port: number, option: PortOption): Promise<void> {
+async function refuseBusyPort(host: string, port: number): Promise<void> {
   const failure = await listenFailure(host, port);
   if (failure?.code === 'EADDRINUSE')
     throw new StartError(
       `Port ${port} is in use by another program. Choose another one: npm start -- ` +
-        `--${option.replace('Port', '-port')} ${port === 65_535 ? 0 : port + 10}`,
+        `--port ${port === 65_535 ? 0 : port + 10}`,
     );
   if (failure) throw new StartError(`It can't listen on ${host}:${port}: ${failure.message}`);
 }

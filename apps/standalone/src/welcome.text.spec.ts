@@ -3,19 +3,16 @@ import { welcomeText } from './welcome.text.js';
 
 const welcome = {
   baseUrl: 'http://127.0.0.1:3000',
-  accountUrl: 'http://127.0.0.1:3002',
-  syncUrl: 'http://127.0.0.1:3001',
   data: '.data',
-  firstLink: 'http://127.0.0.1:3002/links/abc',
+  firstLink: 'http://127.0.0.1:3000/links/abc',
 };
 
 describe('welcomeText', () => {
-  it('has the base URL, the API reference, the link to the first account, and a first call to paste', () => {
+  it('has the address, the API reference, the link to the first account, and a first call to paste', () => {
     const lines = welcomeText(welcome).split('\n');
-    expect(lines).toContain('  Base URL       http://127.0.0.1:3000');
+    expect(lines.find((line) => line.startsWith('  Address '))).toContain(' http://127.0.0.1:3000 ');
     expect(lines).toContain('  API reference  http://127.0.0.1:3000/docs');
-    expect(lines).toContain('  Accounts       http://127.0.0.1:3002');
-    expect(lines).toContain('  http://127.0.0.1:3002/links/abc');
+    expect(lines).toContain('  http://127.0.0.1:3000/links/abc');
     expect(lines).toContain('TOKEN=$(npm run -s login -- --api http://127.0.0.1:3000)');
     expect(lines).toContain('curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:3000/subscriptions');
   });
@@ -24,7 +21,7 @@ describe('welcomeText', () => {
     'says in one line what to type where in %s',
     (client) => {
       const [line, ...others] = welcomeText(welcome).match(new RegExp(`^  ${client} .*$`, 'gm')) ?? [];
-      expect(line).toContain(welcome.syncUrl);
+      expect(line).toContain(welcome.baseUrl);
       expect(line).toMatch(/app password|allow it in the browser/);
       expect(others).toEqual([]);
     },
@@ -32,7 +29,7 @@ describe('welcomeText', () => {
 
   it('says where people sign in, where there is an account already', () => {
     const text = welcomeText({ ...welcome, firstLink: undefined });
-    expect(text).toContain('People sign in at http://127.0.0.1:3002');
+    expect(text).toContain('People sign in at http://127.0.0.1:3000');
     expect(text).not.toContain('/links/');
   });
 });

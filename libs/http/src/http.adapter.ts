@@ -68,7 +68,7 @@ export interface HttpOptions {
  */
 export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAdapter> {
   const { config, log, answer = send, rewrite = (url) => url } = options;
-  const isOwn = ownHost(config.PUBLIC_URL);
+  const isOwn = ownHost(config);
   const protect = securityHeaders(config.PUBLIC_URL, options.headers);
   const adapter = new FastifyAdapter({
     bodyLimit: config.MAX_BODY_BYTES,

@@ -35,6 +35,13 @@ export const httpConfig = z.object({
     .describe(
       'Proxies whose `X-Forwarded-*` headers say who asks and by which URL: `address,address/bits,…`. Not set: none.',
     ),
+  HOST_NAMES: commaList
+    .pipe(z.array(z.string().min(1)))
+    .optional()
+    .describe(
+      'Names under which the server is reached, beside that of `PUBLIC_URL` and those of local networks: `name,…`. ' +
+        'A request by another name gets 421. Neither set: any name.',
+    ),
   RATE_LIMIT_PER_ADDRESS: rateLimit.describe(
     'Requests from one address (of IPv6, one /64), as `requests/seconds`. Not set: no limit.',
   ),

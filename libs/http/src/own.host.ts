@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import type { HttpConfig } from './http.config.js';
 
 /** Networks of which a stranger's page on the web owns no address. */
 const privateRanges: readonly string[] = ['loopback', 'private', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'];
@@ -11,15 +12,19 @@ const localName = /^[^.]+$|\.(?:local|localhost|lan|internal|home\.arpa)$/;
  * address of one. Any other name was pointed at this server by somebody else, so that their page may read what browsers
  * then take for their own site (DNS rebinding).
  *
- * @param publicUrl where there is none, every name is the server's.
+ * Where neither is configured, every name is the server's.
  */
-export function ownHost(publicUrl: string | undefined): (hostname: string) => boolean {
-  if (publicUrl === undefined) return () => true;
-  const own = new URL(publicUrl).hostname.toLowerCase();
+export function ownHost({
+  PUBLIC_URL,
+  HOST_NAMES = [],
+}: Pick<HttpConfig, 'PUBLIC_URL' | 'HOST_NAMES'>): (hostname: string) => boolean {
+  const names = PUBLIC_URL === undefined ? HOST_NAMES : [new URL(PUBLIC_URL).hostname, ...HOST_NAMES];
+  if (names.length === 0) return () => true;
+  const own = new Set(names.map((name) => name.toLowerCase()));
   return (hostname) => {
     const name = hostname.toLowerCase();
     const address = name.replace(/^\[|\]$/g, '');
-    if (name === own) return true;
+    if (own.has(name)) return true;
     if (ipaddr.isValid(address)) return privateRanges.includes(ipaddr.process(address).range());
     return localName.test(name);
   };

@@ -4,6 +4,7 @@ export * from './log.js';
 export * from './metrics.js';
 export * from './ops.server.js';
 export * from './program.io.js';
+export * from './reachable.url.js';
 export * from './run-app.js';
 export * from './time.limit.js';
 export * from './tracing.js';

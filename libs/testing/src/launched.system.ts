@@ -31,12 +31,8 @@ const startLimitMs = 100_000;
  * however that ends.
  */
 export class LaunchedSystem {
-  /** Where its API is, once it is ready. */
+  /** Where it is, once it is ready. */
   baseUrl = '';
-  /** Where people's accounts are. */
-  accountUrl = '';
-  /** Where clients of the gpodder API sync. */
-  syncUrl = '';
   /** Where the first account is made; empty where there is one. */
   firstLink = '';
   /** All that it has said. */
@@ -62,8 +58,6 @@ export class LaunchedSystem {
     const main = join(root, 'dist', 'programs', 'standalone.js');
     if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
-    // A release of before has neither.
-    if (root === repository) args.push('--account-port', '0', '--gpodder-port', '0');
     shareFetchedPrograms(data, account);
     return new LaunchedSystem(
       fork(main, args, {
@@ -80,7 +74,7 @@ export class LaunchedSystem {
   static async start(options: LaunchOptions): Promise<LaunchedSystem> {
     const system = LaunchedSystem.launch(options);
     const ready = once(system.child, 'message', { signal: AbortSignal.timeout(startLimitMs) }) as Promise<
-      [{ facts: { baseUrl: string; accountUrl?: string; syncUrl?: string; firstLink?: string } }]
+      [{ facts: { baseUrl: string; firstLink?: string } }]
     >;
     const since = performance.now();
     const message = await Promise.race([ready, system.ended.then((code) => `ended with ${code}`)]).catch(
@@ -91,8 +85,8 @@ export class LaunchedSystem {
       await system.stop();
       throw new Error(`The system did not start: it ${message} after ${seconds} s.\n${system.output}`);
     }
-    const { baseUrl, accountUrl = '', syncUrl = '', firstLink = '' } = message[0].facts;
-    Object.assign(system, { baseUrl, accountUrl, syncUrl, firstLink });
+    const { baseUrl, firstLink = '' } = message[0].facts;
+    Object.assign(system, { baseUrl, firstLink });
     return system;
   }
 
