@@ -6,8 +6,8 @@ export const ceilings = {
   subscription: 80,
   episode: 80,
   'deletion-worker': 90,
-  edge: 160,
+  edge: 130,
 };
 
 /** What all of them may have together. */
-export const mostOfAll = 400;
+export const mostOfAll = 360;
