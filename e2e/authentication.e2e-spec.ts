@@ -107,13 +107,19 @@ describe('without a credential are served', () => {
     expect(keys.body.keys.every((key) => !('d' in key))).toBe(true);
   });
 
+  test('what this is, at the root, with links to all that a client needs', async () => {
+    const { status, body } = await send<Record<string, string>>('GET', '/');
+    expect([status, body.name]).toEqual([200, 'Podcast Sync']);
+    expect((await fetch(body.api_description ?? '')).status).toBe(200);
+  });
+
   test('the reference page', async () => {
     const page = await send('GET', '/docs');
     expect(page.status).toBe(200);
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
   });
 
-  test.each(['/', '/nothing', '/v1', '/openapi.json/more', '/docsx', '/%zz'])('and not %s', async (path) => {
+  test.each(['/nothing', '/v1', '/openapi.json/more', '/docsx', '/%zz'])('and not %s', async (path) => {
     expectError(await send('GET', path), 401);
   });
 });

@@ -15,7 +15,10 @@ beforeAll(async () => {
   const variables = { ...stack.variables('gpodder'), ...stack.variables('gateway'), ...stack.variables('account') };
   edge = await serve(loadConfig(edgeConfig, variables), createLog('edge', 'silent'), () => {}, variables);
   base = `http://127.0.0.1:${String(edge.facts?.['port'])}`;
-  await eventually(async () => expect(await edge.missing?.()).toEqual([]));
+  await eventually(async () => {
+    const missing = (await edge.missing?.()) ?? [];
+    if (missing.length > 0) throw new Error(missing.join('; '));
+  });
 });
 afterAll(async () => {
   await edge.stop();
@@ -55,6 +58,12 @@ describe('one port', () => {
       expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'/);
     },
   );
+
+  it('refuses a path that no app has with a page for people, and as the API for everybody else', async () => {
+    const page = await ask('/nothing', { headers: { accept: 'text/html' } });
+    expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect((await ask('/nothing')).status).toBe(401);
+  });
 
   it('is for no name that somebody else has pointed at it', async () => {
     const { request } = await import('node:http');

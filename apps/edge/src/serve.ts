@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { services } from '#contracts';
 import { type AppName, appOfPath, type HttpApp, openConnections, serveApps } from '#http';
 import type { Log, Running, WaitFor } from '#runtime';
@@ -8,8 +9,8 @@ import { appConfigs, type EdgeConfig } from './edge.config.js';
 
 /**
  * Serves the gateway, the gpodder API and the account app on one port, each a Nest application of its own. A request
- * goes to its app by its path, before anything of it is parsed; a path of an app that is not served is the first one's,
- * which has no such path.
+ * goes to its app by its path, before anything but its head is read. What no app has, or one that is not served, is
+ * refused by the account app with a page for people, and by the gateway for everybody else.
  *
  * @throws ConfigurationError with the problems of all apps at once.
  */
@@ -26,7 +27,13 @@ export async function serve(
   if (configs.gateway) apps.set('gateway', await composeGateway(configs.gateway, log, connections));
   if (configs.gpodder) apps.set('gpodder', await composeGpodder(configs.gpodder, log, connections));
   const [first] = [...apps.values()] as [HttpApp];
-  return serveApps([...apps.values()], (path) => apps.get(appOfPath(path)) ?? first, {
+  const refusing = ({ headers }: IncomingMessage) =>
+    (/\btext\/html\b/.test(headers.accept ?? '') ? apps.get('account') : apps.get('gateway')) ?? first;
+  const appOf = (path: string, request: IncomingMessage) => {
+    const app = appOfPath(path);
+    return (app && apps.get(app)) ?? refusing(request);
+  };
+  return serveApps([...apps.values()], appOf, {
     config,
     log,
     connections,

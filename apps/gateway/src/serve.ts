@@ -8,6 +8,7 @@ import {
   createHttpAdapter,
   HeldBytes,
   type HttpApp,
+  linkBase,
   openConnections,
   serveHttp,
   waitingPerUser,
@@ -83,11 +84,24 @@ function acceptsAppPasswords(config: GatewayConfig): boolean {
   return config.AUTH_APP_PASSWORDS === 'on';
 }
 
-/** Serves what needs no credential: the API description, its reference page, who issues tokens, and keys kept in files. */
+/** What this server is, for a client that knows its address alone. */
+function serverLinks(api: string, config: GatewayConfig): Record<string, unknown> {
+  const [server] = config.AUTH_SERVERS ?? [];
+  return {
+    name: 'Podcast Sync',
+    api,
+    api_description: `${api}/openapi.json`,
+    documentation: `${api}/docs`,
+    ...(server !== undefined && { authorization_server: server }),
+  };
+}
+
+/** Serves what needs no credential: what the server is, the API description, its reference page, who issues tokens, and keys kept in files. */
 function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator, config: GatewayConfig): void {
   const document = createOpenApi(app);
   SwaggerModule.setup('docs', app, document, { raw: false });
   const fastify = app.getHttpAdapter().getInstance();
+  fastify.get('/', (request) => serverLinks(linkBase(request, config), config));
   fastify.get('/openapi.json', () => document);
   fastify.get(resourceMetadataPath, (request, reply) => {
     // For web apps of anywhere: it tells what every 401 tells.

@@ -7,10 +7,9 @@ const formats = '(?:json|jsonp|txt|opml|xml)';
 
 /**
  * The paths of each app where all are served under one host name, as regular expressions without look-around or back
- * references: an ingress routes by them, too (`npm run docs` writes them to `k8s/chart/files/paths.yaml`). What is in none is
- * the account app's.
+ * references, as an ingress can route by them. No path belongs to two apps.
  */
-export const appPaths: Readonly<Record<Exclude<AppName, 'account'>, readonly string[]>> = {
+export const appPaths: Readonly<Record<AppName, readonly string[]>> = {
   gpodder: [
     '^/(?:api|index\\.php|ocs|remote\\.php)(?:/|$)',
     // Nextcloud below a folder.
@@ -30,15 +29,24 @@ export const appPaths: Readonly<Record<Exclude<AppName, 'account'>, readonly str
     '^/docs(?:/|$)',
     '^/\\.well-known/(?:jwks\\.json|oauth-protected-resource)$',
   ],
+  account: [
+    '^/$',
+    '^/(?:sign-in|links|totp|recovery-codes|app-passwords|apps|devices|sessions|interaction|email|erase)(?:/|$)',
+    '^/(?:sign-out|register|password|name|forgot|recover|export|robots\\.txt)$',
+    '^/login/v2/(?:flow|poll)(?:/|$)',
+    '^/console(?:/|$)',
+    '^/(?:auth|device|token)(?:/|$)',
+    '^/(?:jwks|reg)$',
+    '^/\\.well-known/(?:openid-configuration|oauth-authorization-server)$',
+    '^/[\\w-]{16}\\.css$',
+  ],
 };
 
-const patterns = Object.entries(appPaths).map(
-  ([app, paths]) => [app as AppName, paths.map((path) => new RegExp(path))] as const,
-);
+const patterns = appNames.map((app) => [app, appPaths[app].map((path) => new RegExp(path))] as const);
 
-/** The app that answers a path. Each path has one: the first whose patterns match. */
-export function appOfPath(path: string): AppName {
-  return patterns.find(([, own]) => own.some((pattern) => pattern.test(path)))?.[0] ?? 'account';
+/** The app that has a path; `undefined` where none has. */
+export function appOfPath(path: string): AppName | undefined {
+  return patterns.find(([, own]) => own.some((pattern) => pattern.test(path)))?.[0];
 }
 
 /**

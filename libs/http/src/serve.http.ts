@@ -78,11 +78,11 @@ export function serveHttp(app: HttpApp, options: ServeOptions): Promise<Running>
 /**
  * Serves HTTP apps on one port.
  *
- * @param appOf the app that answers a path. It is asked before anything of the request is parsed.
+ * @param appOf the app that answers a request, by its path. It is asked before anything but the head is read.
  */
 export async function serveApps(
   apps: readonly HttpApp[],
-  appOf: (path: string) => HttpApp,
+  appOf: (path: string, request: IncomingMessage) => HttpApp,
   options: ServeOptions,
 ): Promise<Running> {
   const { config, log, connections } = options;
@@ -99,7 +99,7 @@ export async function serveApps(
   const listeners = new Map(apps.map((app) => [app, app.adapter.getInstance().routing]));
   const server = openServer(options, (request, response) => {
     request.url = singleSlashes(request.url ?? '/');
-    listeners.get(appOf(request.url.split('?', 1)[0] as string))?.(request, response);
+    listeners.get(appOf(request.url.split('?', 1)[0] as string, request))?.(request, response);
   });
   server.listen({ port: config.PORT, host: config.HOST, backlog });
   await once(server, 'listening');

@@ -10,7 +10,7 @@ const routes: readonly (readonly [path: string, methods: readonly string[]])[] =
 ];
 
 /** Paths that are served without a credential, read-only. */
-const open = /^\/(openapi\.json|docs(\/.*)?|\.well-known\/(jwks\.json|oauth-protected-resource))$/;
+const open = /^\/($|openapi\.json|docs(\/.*)?|\.well-known\/(jwks\.json|oauth-protected-resource))$/;
 
 const readOnly = ['GET', 'HEAD'];
 

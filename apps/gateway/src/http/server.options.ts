@@ -24,10 +24,12 @@ const cors = {
   maxAge: 600,
 };
 
-/** On answers of the API: no scripts, no frames, no caching; lists allow revalidation (list.responder.ts). */
-const api = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'", 'cache-control': 'no-store' };
-/** On open paths: the reference page has scripts of its own and inline styles. */
-const open = {
+/** On every answer that is no page. */
+const withoutScripts = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" };
+/** On answers of the API, which are not cached either; lists allow revalidation (list.responder.ts). */
+const api = { ...withoutScripts, 'cache-control': 'no-store' };
+/** On the reference page, which has scripts of its own and inline styles. */
+const reference = {
   'content-security-policy':
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
 };
@@ -39,7 +41,11 @@ export function serverOptions(config: GatewayConfig, admission: Admission, log: 
     log,
     admit: (request, reply) => admission.admit(request, reply),
     refuse: (request, reply) => admission.refuse(request, reply),
-    headers: ({ method, url }) => (isOpen(method, url.split('?', 1)[0] as string) ? open : api),
+    headers: ({ method, url }) => {
+      const [path = ''] = url.split('?', 1);
+      if (!isOpen(method, path)) return api;
+      return /^\/docs(\/|$)/.test(path) ? reference : withoutScripts;
+    },
     bodies: ['json', 'xml'],
     onBody: (request, body) => (request.bodyHash = hashOfBody(request.headers, body)),
     cors: config.CORS_ORIGINS && { ...cors, origin: config.CORS_ORIGINS },
