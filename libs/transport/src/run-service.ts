@@ -68,13 +68,11 @@ export function runService<Schema extends z.ZodObject>(
     traceHandlers(strategy);
     watchReplica(() => strategy.counters);
     watchPool(() => database.connections);
-    let status = '';
-    strategy.status.subscribe((now) => (status = now));
     takeRequestsWhileAvailable(strategy, database.availability, log);
     await nest.listen();
     return {
       missing: async () => [
-        ...(status === 'connected' ? [] : [`Redis: ${status}`]),
+        ...(strategy.isUp ? [] : ['Redis: reconnecting']),
         // Without a free connection a check would have to wait: the pool is busy, not Postgres away.
         ...(database.connections.waiting > 0 ? database.availability.missing : await database.availability.check()),
       ],

@@ -42,8 +42,8 @@ export class ClientLinks {
     const { connect, log, services, pollMs, channel, onMessage } = options;
     this.writer = new RedisLink('writer', connect(), log);
     this.subscriber = new RedisLink('subscriber', connect(), log);
-    for (const link of this.all) link.on('close', () => this.lost());
-    this.subscriber.on('ready', () => void this.subscribe());
+    for (const { redis } of this.all) redis.on('close', () => this.lost());
+    this.subscriber.redis.on('ready', () => void this.subscribe());
     // As bytes and not as a string: most of a reply is handed on unparsed.
     this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
       if (from.toString() === channel) onMessage(message);

@@ -73,8 +73,8 @@ export class ReplySender {
 function byChannel(answers: readonly Answer[]): [channel: string, replies: string[]][] {
   const replies = new Map<string, string[]>();
   for (const { entry, result } of answers) {
+    if (result === undefined) continue;
     const to = entry.request.reply;
-    if (!to || !result) continue;
     const others = replies.get(to.channel);
     if (others) others.push(encodeReply(to.id, result));
     else replies.set(to.channel, [encodeReply(to.id, result)]);

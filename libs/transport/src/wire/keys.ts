@@ -22,9 +22,3 @@ export function serviceKeys(service: string): ServiceKeys {
 export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
 }
-
-/** The service is the part of a pattern before the first dot. */
-export function serviceOf(pattern: string): string {
-  const dot = pattern.indexOf('.');
-  return dot < 0 ? pattern : pattern.slice(0, dot);
-}

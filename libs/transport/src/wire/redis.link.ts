@@ -6,18 +6,6 @@ import { Condition, withTimeLimit } from '#runtime';
 import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
-/** What can be listened to by `on()` of server and client; `link` says which of the two connections it was. */
-export interface LinkEvents extends Record<string, (link: string, ...rest: any[]) => void> {
-  ready: (link: string) => void;
-  close: (link: string) => void;
-  reconnecting: (link: string) => void;
-  error: (link: string, error: Error) => void;
-}
-export const linkEvents = ['ready', 'close', 'reconnecting', 'error'] as const;
-
-/** What `status` of server and client says. */
-export type LinkStatus = 'connected' | 'reconnecting' | 'draining' | 'disconnected';
-
 /** How long Redis may take to answer that a connection is closed, in milliseconds. */
 const quitLimitMs = 1_000;
 
@@ -65,10 +53,6 @@ export class RedisLink {
   /** Resolves when commands can be sent. */
   ready(): Promise<void> {
     return this.up.wait();
-  }
-
-  on(event: string, listener: (link: string, ...rest: any[]) => void): void {
-    this.redis.on(event, (...rest: unknown[]) => listener(this.name, ...rest));
   }
 
   /** Logs that a command failed, unless it did because the connection is away, which is logged already. */
