@@ -20,7 +20,7 @@ class ThrownFilter implements ExceptionFilter {
 /**
  * Makes a method the handler of a contract: Nest's `@MessagePattern` with the contract attached, by which the server
  * validates the payload, and `@Payload()` and `@Ctx()` at its parameters. A method of another type does not compile.
- * Its class stands under `controllers` of a module, where Nest looks for handlers.
+ * Its class is a `@Controller()` under `controllers` of a module, where Nest looks for handlers.
  */
 export function Handle<C extends Rpc>(contract: C) {
   const decorate = applyDecorators(MessagePattern(contract.pattern, { contract }), UseFilters(ThrownFilter));
