@@ -11,7 +11,7 @@ import type { RedisLink } from '../wire/redis.link.js';
  */
 const waitingShare = 0.5;
 
-/** Most bytes of requests that are added in one step: Redis serves nobody else meanwhile. */
+/** Most bytes of requests that are added in one step: Redis serves no other command during that step. */
 const maxBytes = 4 * 2 ** 20;
 
 interface Addition {
@@ -57,7 +57,7 @@ export class ServiceView {
     return this.polling;
   }
 
-  /** Takes no replica to be alive until the next poll, e.g. after Redis was away. */
+  /** Counts no replica as alive until the next poll, e.g. after a connection to Redis was lost. */
   forget(): void {
     this.aliveUntil = 0;
   }

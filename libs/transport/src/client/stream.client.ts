@@ -6,7 +6,7 @@ import { Failure, failureSchema, type Rpc, unavailable } from '#contracts';
 import { warnOfEviction } from '#redis';
 import { decodeReplies, encodeRequest, longestBudgetMs, type Request, type Result } from '../wire/format.js';
 import { replyChannel } from '../wire/keys.js';
-import { ClientLinks } from './links.js';
+import { ClientLinks } from './client.links.js';
 import { PendingCalls } from './pending.calls.js';
 import type { ServiceView } from './service.view.js';
 
@@ -16,7 +16,7 @@ export interface StreamClientOptions {
   readonly log: Logger;
   /** Services to watch from the start; others are from their first call on. */
   readonly services?: readonly string[];
-  /** Most calls of this process to one service that wait at the same time; more fail at once. Default 1,000. */
+  /** Most calls of this process to one service that wait at the same time; more fail immediately. Default 1,000. */
   readonly maxInFlight?: number;
   /** How often services are polled. Default 500 ms. */
   readonly pollMs?: number;
@@ -26,7 +26,7 @@ export interface StreamClientOptions {
 export interface ClientCounters {
   readonly inFlight: number;
   readonly sent: number;
-  /** Failed at once: the service was missing or overloaded, or Redis away. */
+  /** Failed immediately: the service was missing or overloaded, or Redis disconnected. */
   readonly refused: number;
   readonly timedOut: number;
   /** Replies that nobody waited for any more. */
@@ -52,8 +52,8 @@ const timedOut: Result = { error: unavailable('no reply within the deadline') };
  *
  * Invariants:
  * - Every call is settled by its deadline, whatever became of Redis, the service or the reply.
- * - A call that can't be answered is refused at once: no replica alive, too many in flight, a backlog that
- *   leaves too little of the deadline, Redis away.
+ * - A call that can't be answered is refused immediately: no replica alive, too many in flight, a backlog that
+ *   leaves too little of the deadline, Redis disconnected.
  * - It receives only its own replies, on a channel of its own; each is matched by the id of a call that still waits.
  * - Nothing is sent twice.
  */
@@ -68,7 +68,7 @@ export class StreamClient extends ClientProxy {
     super();
   }
 
-  /** What this client did so far. */
+  /** Returns the counts of what this client did since it was made. */
   get counters(): ClientCounters {
     const views = [...(this.links?.views ?? [])];
     return {
@@ -79,7 +79,7 @@ export class StreamClient extends ClientProxy {
     };
   }
 
-  /** Whether calls can be sent: Redis is there and replies are received. */
+  /** Whether calls can be sent: both connections are up and the subscription to replies is confirmed. */
   get isUp(): boolean {
     return this.links?.isUp ?? false;
   }
@@ -90,7 +90,7 @@ export class StreamClient extends ClientProxy {
     return this.opening;
   }
 
-  /** Lets go of Redis; calls that wait fail as `unavailable`. */
+  /** Closes the connections; calls that wait fail as `unavailable`. */
   override async close(): Promise<void> {
     const links = this.links;
     this.links = undefined;
@@ -164,10 +164,10 @@ export class StreamClient extends ClientProxy {
 
   /** Adds a request to its service's stream, or throws why it can't be. */
   private async transmit(view: ServiceView, request: Omit<Request, 'data'>, data: unknown): Promise<void> {
-    // If this process itself was held up, the last poll is too old to say that the service is away: it polls once more.
+    // If this process itself was held up, the last poll is too old to say that no replica is alive: it polls once more.
     // A poll that is under way already is not waited for, as it may hang during a failover.
     if (!view.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
-    const reason = this.isUp ? view.refusal(request.budgetMs) : 'Redis is away';
+    const reason = this.isUp ? view.refusal(request.budgetMs) : 'Redis is disconnected';
     if (reason) throw this.refusal(reason);
     const fields = encodeRequest({ ...request, data: JSON.stringify(data) });
     this.counts.sent += 1;

@@ -46,7 +46,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     this.maxReplyBytes = options.maxReplyBytes ?? defaultMaxReplyBytes;
   }
 
-  /** What this replica did so far. */
+  /** Returns the counts of what this replica did since it started; undefined before that. */
   get counters(): ReplicaCounters | undefined {
     return this.replica?.counters;
   }
@@ -57,8 +57,8 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   }
 
   /**
-   * Takes requests from now on, or leaves them to other replicas, e.g. while something that its handlers need is away:
-   * then it reads none and clients do not count on it. If it is the last one, their calls are `unavailable` at once.
+   * Takes requests from now on, or leaves them to other replicas, e.g. while something that its handlers need is unavailable:
+   * then it reads none and clients do not count on it. If it is the last one, their calls are `unavailable` immediately.
    */
   takeRequests(isTaking: boolean): void {
     this.isTaking = isTaking;
@@ -159,7 +159,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
         this.log.warn({ err: logged(error.cause), pattern, requestId }, `failed: ${error.code}`);
       return { code: error.code };
     }
-    this.log.error({ err: logged(error), pattern, requestId }, 'a handler failed');
+    this.log.error({ err: logged(error), pattern, requestId }, 'handler failed');
     return { code: 'internal' };
   }
 }

@@ -1,7 +1,7 @@
 import { JsonText } from '#contracts';
 
 /**
- * What requests and replies look like on the wire. Yesterday's processes read it, too: add fields, never change one.
+ * The format of requests and replies. Processes of the release before read it, too: add fields, never change one.
  */
 
 /**
@@ -103,7 +103,7 @@ export function joinReplies(replies: readonly string[]): string {
   return replies.join('\n');
 }
 
-/** Hands on the replies of a message; the result is parsed only when it is asked for. */
+/** Passes on the replies of a message; the result is parsed only when it is asked for. */
 export function decodeReplies(message: Buffer, onReply: (id: string, result: () => Result) => void): void {
   for (let start = 0; start < message.length;) {
     const middle = message.indexOf(lineFeed, start);

@@ -1,4 +1,4 @@
-/** How keys and channels are named. Yesterday's processes use the same names: never change one. */
+/** The names of keys and channels. Processes of the release before use the same names: never change one. */
 
 /** The one consumer group of every request stream; its consumers are the replicas. */
 export const group = 'replicas';
