@@ -27,7 +27,7 @@ export class DeletionModule {
     const openQueue = () => new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
     return {
       module: DeletionModule,
-      // Also among the providers, as the processor needs them and no provider is given a controller; they have no state.
+      // Also among the providers: the processor needs them, and Nest injects no controller. They have no state.
       controllers: [DeletionService, ErasureService],
       providers: [
         { provide: QueueConnections, useValue: connections },

@@ -8,6 +8,7 @@ import { confide, probe, quote, unhandled } from '../testing/probe.contracts.js'
 import { connectTo, memoryLog } from '../testing/probe.replica.js';
 import { useTransport } from '../testing/use.transport.js';
 import { call, StreamClient, StreamServer, type CallContext } from './index.js';
+import { group, serviceKeys } from './wire/keys.js';
 
 const { admin, replica, client } = useTransport();
 
@@ -167,6 +168,20 @@ describe('a client', () => {
     const connecting = codeOf(lost.connect());
     await lost.close();
     expect(await connecting).toBe('unavailable');
+  });
+});
+
+describe('a stream of requests', () => {
+  it('loses what is older than twice the longest deadline with the next request', async () => {
+    const { requests } = serviceKeys('episode');
+    const [seconds] = await admin().time();
+    const tooOld = (Number(seconds) - 130) * 1_000;
+    // As many as Redis keeps in a few nodes: it deletes whole ones.
+    for (let n = 0; n < 500; n += 1) await admin().xadd(requests, `${tooOld}-${n + 1}`, 'too', 'old');
+    await admin().xgroup('CREATE', requests, group, '$');
+    await replica();
+    await call(await client(), probe, { text: 'x' }, { requestId: 'r' });
+    expect(await admin().xlen(requests)).toBeLessThan(200);
   });
 });
 

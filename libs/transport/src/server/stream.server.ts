@@ -57,8 +57,8 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   }
 
   /**
-   * Takes requests from now on, or leaves them to other replicas, e.g. while something that its handlers need is unavailable:
-   * then it reads none and clients do not count on it. If it is the last one, their calls are `unavailable` immediately.
+   * Takes requests from now on, or leaves them to other replicas, e.g. while Postgres is unavailable: then it reads none
+   * and clients do not count on it. If it is the last one, their calls are `unavailable` immediately.
    */
   takeRequests(isTaking: boolean): void {
     this.isTaking = isTaking;

@@ -36,8 +36,8 @@ export interface Entry {
 }
 
 /**
- * A second deadline that 0.1.0 sent, a Redis time (ms). Nothing reads it any more, but a replica of 0.1.0 takes an entry
- * without it for no request; this one is later than any budget.
+ * The value of `until`, a second deadline of 0.1.0 (a Redis time in ms). A replica of 0.1.0 takes an entry without it for
+ * no request; later ones ignore it. This value is later than any budget.
  */
 const never = '9999999999999';
 
