@@ -178,7 +178,7 @@ async function play({ app, send, keyless, other, read, stands }: Case, fault: 'k
     second.wire.release();
     const redelivered = await written;
     expect(redelivered.status).toBe(200);
-    expect(second.replica.output).toContain('took over the request of a replica that is gone');
+    expect(second.replica.output).toContain('took over a request of a dead replica');
     expect(leaves(redelivered.body)).toEqual(expect.arrayContaining(leaves(answer ?? {})));
     expect(await read(phone, guid)).toBe(stands);
     await comeBackLate(first.replica, first.wire);

@@ -14,7 +14,6 @@ import { DeletionProcessor, WORKER_OPTIONS } from './queue/deletion.processor.js
 import { DeletionRelay, LOG } from './queue/deletion.relay.js';
 import { QueueConnections } from './queue/queue.connections.js';
 import { queueOptions, workerOptions } from './queue/queue.options.js';
-import { DeletionController } from './records/deletion.controller.js';
 import { DeletionService } from './records/deletion.service.js';
 import { PendingGauges } from './records/pending.gauges.js';
 
@@ -28,7 +27,8 @@ export class DeletionModule {
     const openQueue = () => new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
     return {
       module: DeletionModule,
-      controllers: [DeletionController],
+      // Also among the providers: the processor needs them, and Nest injects no controller. They have no state.
+      controllers: [DeletionService, ErasureService],
       providers: [
         { provide: QueueConnections, useValue: connections },
         { provide: Queue, useFactory: () => connections.watch(openQueue()) },

@@ -1,7 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { listActions, ReplyOf, RequestOf, uploadActions } from '#contracts';
+import { Controller, Inject } from '@nestjs/common';
+import { listActions, type ReplyOf, type RequestOf, uploadActions } from '#contracts';
 import { Database, readClock, tell, toldInSession, unlessRefused } from '#database';
-import type { CallContext } from '#transport';
+import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.list.js';
 import { acted } from './action.load.js';
 import { applyActions, judgeAction, movedFeeds } from './action.rule.js';
@@ -18,7 +18,7 @@ type Upload = RequestOf<typeof uploadActions>;
  * - an upload that changes nothing leaves nothing behind, and wakes nobody up;
  * - a page costs what it answers, not what the user has, and the rows of all pages are each in one.
  */
-@Injectable()
+@Controller()
 export class ActionService {
   constructor(
     private readonly database: Database,
@@ -26,6 +26,7 @@ export class ActionService {
   ) {}
 
   /** Uploads what was done with episodes (gpodder API, POST episodes). */
+  @Handle(uploadActions)
   async upload(request: Upload, context: CallContext): Promise<ReplyOf<typeof uploadActions>> {
     const { userId, sessionId, entries } = request;
     const told = toldInSession(this.database, userId, 'episodes', sessionId);
@@ -65,6 +66,7 @@ export class ActionService {
   }
 
   /** One page of the episodes whose state changed (gpodder API, GET episodes). */
+  @Handle(listActions)
   async list(request: RequestOf<typeof listActions>, context: CallContext): Promise<ReplyOf<typeof listActions>> {
     const { userId, reader, feedUrl, favorites = false, passing = false, further } = request;
     if (further) return this.page(request, { timestamp: Math.max(1, further.since), since: further.since });

@@ -1,16 +1,17 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import {
   defaultAnswerBytes,
   JsonText,
+  listEpisodes,
   type ListRequest,
-  type loadEpisodes,
+  loadEpisodes,
   type LoadVerdicts,
   type RequestOf,
   type Uploaded,
-  type uploadEpisodes,
+  uploadEpisodes,
 } from '#contracts';
 import { Database } from '#database';
-import type { CallContext } from '#transport';
+import { type CallContext, Handle } from '#transport';
 import { AnswerBudget } from './answer.budget.js';
 import { validateEntry } from './episode-entry.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
@@ -20,14 +21,14 @@ import { allTooLarge, applyLoads, judgeLoads, lookUps } from './load.rule.js';
 import { applyUploads } from './upload.rule.js';
 
 /**
- * The episode states of users. Invariants:
+ * The episode states of users: answers the contracts of this service. Invariants:
  * - a status only ever moves forward in its client's time, whatever the order of arrival;
  * - a row is stamped when what clients are shown of it changed, and only then;
  * - an upload of any size is a fixed number of statements, under the user's clock, one of them less where all of it is
  *   known; and reads no more than so many episodes ({@link meant});
  * - its answer has no more bytes than asked for: what it has no room for is not applied.
  */
-@Injectable()
+@Controller()
 export class EpisodeService {
   constructor(
     private readonly database: Database,
@@ -35,6 +36,7 @@ export class EpisodeService {
   ) {}
 
   /** Uploads episode states (POST /episodes). */
+  @Handle(uploadEpisodes)
   async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<JsonText<Uploaded>> {
     const { userId, maxBytes = defaultAnswerBytes } = request;
     const judged = request.entries.map(validateEntry);
@@ -69,6 +71,7 @@ export class EpisodeService {
    * yet: all that the entries could mean are one another. `distinct` ones are found by names alone: by what else they
    * share the system that they come from has told them apart. Of a chunk that changes nothing nothing is left.
    */
+  @Handle(loadEpisodes)
   async load(request: RequestOf<typeof loadEpisodes>, context: CallContext): Promise<LoadVerdicts> {
     const { userId, entries, distinct = false } = request;
     const loads = await judgeLoads(entries);
@@ -105,6 +108,7 @@ export class EpisodeService {
   }
 
   /** One page of what changed (GET /episodes). */
+  @Handle(listEpisodes)
   list(request: ListRequest) {
     return listChanged(this.database, request);
   }

@@ -1,7 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { changeFeeds, countFeeds, Feed, findFeeds, listFeeds, ReplyOf, RequestOf } from '#contracts';
+import { Controller, Inject } from '@nestjs/common';
+import { changeFeeds, countFeeds, type Feed, findFeeds, listFeeds, type ReplyOf, type RequestOf } from '#contracts';
 import { Database, readClock, tell, tellUploader, toldInSession, unlessRefused } from '#database';
-import type { CallContext } from '#transport';
+import { type CallContext, Handle } from '#transport';
 import { applyFeeds, findFeed, type MeantFeeds, toFeed } from './feeds.rule.js';
 import * as store from './feeds.store.js';
 import { KnownSubscriptions } from './known-subscriptions.js';
@@ -14,7 +14,7 @@ type Rows = readonly (SubscriptionRow | undefined)[];
 type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;
 
 /** Subscriptions as clients of the gpodder API know them: by feed URLs, and by what was added and removed since. */
-@Injectable()
+@Controller()
 export class FeedService {
   constructor(
     private readonly database: Database,
@@ -22,6 +22,7 @@ export class FeedService {
   ) {}
 
   /** One page of what was subscribed and unsubscribed. @throws Failure `unauthorized` for a refused user. */
+  @Handle(listFeeds)
   async list(request: RequestOf<typeof listFeeds>, context: CallContext): Promise<ReplyOf<typeof listFeeds>> {
     const { userId, reader, passing = false, further } = request;
     if (further) return { timestamp: Math.max(1, further.since), ...(await this.page(userId, further)) };
@@ -32,6 +33,7 @@ export class FeedService {
   }
 
   /** Subscribes and unsubscribes, in one write; where there is nothing to change there is none. */
+  @Handle(changeFeeds)
   async change(request: RequestOf<typeof changeFeeds>, context: CallContext): Promise<ReplyOf<typeof changeFeeds>> {
     const { userId, sessionId, add, remove, know, whole } = request;
     const urls = [...new Set([...add, ...remove, ...know])];
@@ -73,6 +75,7 @@ export class FeedService {
   }
 
   /** Finds the subscriptions that URLs mean. @throws Failure `unauthorized` for a refused user. */
+  @Handle(findFeeds)
   async find({ userId, feedUrls }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
     const query: store.Query = (...bound) => this.database.read(...bound);
     const bind = (urls: readonly string[]) => store.namedByUrl(userId, urls, 0, this.quotas);
@@ -89,6 +92,7 @@ export class FeedService {
   }
 
   /** How many are subscribed. @throws Failure `unauthorized` for a refused user. */
+  @Handle(countFeeds)
   async count({ userId }: RequestOf<typeof countFeeds>): Promise<ReplyOf<typeof countFeeds>> {
     type Counted = { refused: number | null; subscribed: number };
     const [counted] = await this.database.read<Counted>(store.countSubscribed, [userId]);

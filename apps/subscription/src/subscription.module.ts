@@ -1,7 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { FeedService } from './feeds.service.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
-import { SubscriptionController } from './subscription.controller.js';
 import { SubscriptionService } from './subscription.service.js';
 
 /** Subscriptions, their guids and URLs. */
@@ -10,8 +9,8 @@ export class SubscriptionModule {
   static forRoot(quotas: SubscriptionQuotas): DynamicModule {
     return {
       module: SubscriptionModule,
-      controllers: [SubscriptionController],
-      providers: [SubscriptionService, FeedService, { provide: QUOTAS, useValue: quotas }],
+      controllers: [SubscriptionService, FeedService],
+      providers: [{ provide: QUOTAS, useValue: quotas }],
     };
   }
 }

@@ -1,23 +1,24 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import {
   Failure,
   faultInHttpUrl,
-  type getSubscription,
+  getSubscription,
   JsonText,
   type ListRequest,
-  type loadSubscriptions,
+  listSubscriptions,
+  loadSubscriptions,
   type LoadVerdicts,
   parseTime,
   type RequestOf,
-  type subscribe,
+  subscribe,
   type Subscribed,
   type Subscription,
   type Updated,
-  type updateSubscription,
+  updateSubscription,
   podcastGuid,
 } from '#contracts';
 import { Database, raiseClock, type Transaction } from '#database';
-import type { CallContext } from '#transport';
+import { type CallContext, Handle } from '#transport';
 import { KnownSubscriptions } from './known-subscriptions.js';
 import { applyLoads, judgeLoad, type UsableLoad } from './load.rule.js';
 import { MergeBudget } from './merge.budget.js';
@@ -37,14 +38,14 @@ import { listChanged } from './subscription.list.js';
 import { applyPatch } from './update.rule.js';
 
 /**
- * The subscriptions of users. Invariants:
+ * The subscriptions of users: answers the contracts of this service. Invariants:
  * - one guid and one URL belong to at most one subscription of a user (primary keys of `guids` and `feed_urls`);
  * - a write of any size is a fixed number of statements, under the user's clock, and one for each merge;
  * - nobody gets more than their quotas allow;
  * - rules are pure functions over what one statement read; one statement writes what they changed, beside those that
  *   merge.
  */
-@Injectable()
+@Controller()
 export class SubscriptionService {
   constructor(
     private readonly database: Database,
@@ -52,6 +53,7 @@ export class SubscriptionService {
   ) {}
 
   /** Adds a batch (POST /subscriptions). */
+  @Handle(subscribe)
   async subscribe(request: RequestOf<typeof subscribe>, context: CallContext): Promise<JsonText<Subscribed>> {
     const { userId } = request;
     const entries = request.entries.map(judgeEntry);
@@ -73,6 +75,7 @@ export class SubscriptionService {
   }
 
   /** Writes a chunk of one user's subscriptions out of a file (docs/data.md). Of one that changes nothing nothing is left. */
+  @Handle(loadSubscriptions)
   async load(request: RequestOf<typeof loadSubscriptions>, context: CallContext): Promise<LoadVerdicts> {
     const { userId, clock, distinct = false } = request;
     // By itself, as the write's stamp is taken where it begins; without the entries it changes nothing of what lists say.
@@ -105,6 +108,7 @@ export class SubscriptionService {
    *
    * @throws Failure `invalid` for a bad URL, nothing to change or beyond a quota; `not_found` for no live subscription.
    */
+  @Handle(updateSubscription)
   async update(request: RequestOf<typeof updateSubscription>, context: CallContext): Promise<JsonText<Updated>> {
     const { userId, guid, ...patch } = request;
     const { newFeedUrl, newGuid, isSubscribed } = patch;
@@ -132,6 +136,7 @@ export class SubscriptionService {
    *
    * @throws Failure `not_found`, or `gone` for a tombstone.
    */
+  @Handle(getSubscription)
   async get(request: RequestOf<typeof getSubscription>): Promise<JsonText<Subscription>> {
     const row = await findByGuid(this.database, request.userId, request.guid);
     if (!row) throw new Failure('not_found');
@@ -148,6 +153,7 @@ export class SubscriptionService {
   }
 
   /** One page of what changed (GET /subscriptions). */
+  @Handle(listSubscriptions)
   list(request: ListRequest) {
     return listChanged(this.database, request);
   }

@@ -5,8 +5,8 @@ export const services = ['subscription', 'episode', 'deletion', 'account'] as co
 export type Service = (typeof services)[number];
 
 /**
- * One message between the gateway and a service, as a value: both ends import it, both validate with it, and a
- * wrong request or reply type does not compile. Fields are only ever added, and only as optional ones, so that
+ * One message between the gateway and a service, as a value: both ends import it, each validates what it receives, and
+ * a wrong request or reply type does not compile. Fields are only ever added, and only as optional ones, so that
  * yesterday's gateway talks to today's service.
  */
 export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {

@@ -1,6 +1,5 @@
 import { Controller, Inject, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Payload } from '@nestjs/microservices';
 import { checkCredential, checkSession, type ReplyOf, type RequestOf } from '#contracts';
 import { Revocations } from '../src/revocations.js';
 import { connectRedis, redisConfig } from '#redis';
@@ -26,7 +25,7 @@ class CredentialController {
   constructor(@Inject(bookToken) private readonly book: CredentialBook) {}
 
   @Handle(checkCredential)
-  async check(@Payload() { hash }: RequestOf<typeof checkCredential>): Promise<ReplyOf<typeof checkCredential>> {
+  async check({ hash }: RequestOf<typeof checkCredential>): Promise<ReplyOf<typeof checkCredential>> {
     this.book.asked.push(hash);
     const credential = this.book.credentials.get(hash) ?? null;
     await this.book.wait;
@@ -34,7 +33,7 @@ class CredentialController {
   }
 
   @Handle(checkSession)
-  async checkSession(@Payload() { sessionId, credentialId }: RequestOf<typeof checkSession>) {
+  async checkSession({ sessionId, credentialId }: RequestOf<typeof checkSession>) {
     this.book.asked.push(sessionId);
     await this.book.wait;
     return { credential: this.book.sessions.get(credentialId) ?? null };

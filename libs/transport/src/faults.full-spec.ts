@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { eventually } from '#testing';
 import { killOneOfThree, longestWaitMs, poison, stopOneOfTwo } from '../testing/fault.cases.js';
 import { ask, Load } from '../testing/load.js';
+import { connectTo } from '../testing/probe.replica.js';
 import { Stage } from '../testing/stage.js';
 
 /** How soon a call fails that fails at once, and how soon all is well after Redis is back: far above what it takes. */
@@ -111,7 +112,9 @@ describe('Redis', () => {
     Stage.play(async (stage) => {
       await stage.replica('a');
       const gateway = await stage.gateway();
-      await gateway.unwrap<[{ flushall(): Promise<unknown> }]>()[0].flushall();
+      const admin = connectTo({ REDIS_URL: stage.redis.url });
+      await eventually(() => admin.flushall());
+      admin.disconnect();
       await eventually(async () => expect((await ask(gateway, 'x')).end).toBe('answered'));
     }));
 });

@@ -3,6 +3,6 @@ export { StreamClient, type ClientCounters, type StreamClientOptions } from './c
 export { CallContext } from './server/call.context.js';
 export { Handle } from './server/handle.decorator.js';
 export type { ReplicaCounters } from './server/replica.options.js';
-export { redisStreams, StreamServer, type StreamServerOptions } from './server/stream.server.js';
+export { StreamServer, type StreamServerOptions } from './server/stream.server.js';
 export { handlerMetrics, watchClient, watchReplica } from './transport.metrics.js';
 export { traceCalls, traceHandlers } from './transport.tracing.js';

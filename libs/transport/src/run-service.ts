@@ -40,7 +40,7 @@ export type ServiceConfig = z.output<typeof serviceConfig>;
 /**
  * Runs a replica of a service as a process.
  * - It reads no request and sends no heartbeat before Postgres answers and has every migration.
- * - While it can't reach Postgres it leaves requests to other replicas, and resumes by itself.
+ * - While it can't reach Postgres it leaves requests to other replicas, and resumes automatically.
  * - When it stops, requests that have begun are answered before the connections to Postgres are closed.
  *
  * @param module makes the service's module.
@@ -68,14 +68,12 @@ export function runService<Schema extends z.ZodObject>(
     traceHandlers(strategy);
     watchReplica(() => strategy.counters);
     watchPool(() => database.connections);
-    let status = '';
-    strategy.status.subscribe((now) => (status = now));
     takeRequestsWhileAvailable(strategy, database.availability, log);
     await nest.listen();
     return {
       missing: async () => [
-        ...(status === 'connected' ? [] : [`Redis: ${status}`]),
-        // Without a free connection a check would have to wait: the pool is busy, not Postgres away.
+        ...(strategy.isUp ? [] : ['Redis: reconnecting']),
+        // Without a free connection a check would have to wait: the pool is busy, not Postgres unavailable.
         ...(database.connections.waiting > 0 ? database.availability.missing : await database.availability.check()),
       ],
       opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),
@@ -89,11 +87,11 @@ export function runService<Schema extends z.ZodObject>(
   });
 }
 
-/** Leaves requests to other replicas while Postgres is away from this one. */
+/** Leaves requests to other replicas while this one can't reach Postgres. */
 export function takeRequestsWhileAvailable(strategy: StreamServer, availability: Availability, log: Log): void {
   availability.onChange((isAvailable) => {
-    if (isAvailable) log.info('Postgres is there again: this replica takes requests');
-    else log.warn({ missing: availability.missing }, 'this replica leaves requests to others');
+    if (isAvailable) log.info('Postgres available again, taking requests');
+    else log.warn({ missing: availability.missing }, 'replica not ready, taking no requests');
     strategy.takeRequests(isAvailable);
   });
   strategy.takeRequests(availability.isAvailable);
@@ -123,7 +121,7 @@ export async function openDatabase(app: string, config: DatabaseConfig, log: Log
       const { message, code = '' } = error as Error & { code?: string };
       const reason = message || code;
       // Logged once for each reason, as the operator may correct one after the other.
-      if (trouble.becomes(reason)) log.error({ err: error }, 'Postgres is not to be had; trying on');
+      if (trouble.becomes(reason)) log.error({ err: error }, 'Postgres unavailable, retrying');
       await delay(retryMs);
     }
   }

@@ -30,15 +30,16 @@ async function answersOn(environment: RedisEnvironment): Promise<void> {
 /** A client that never gets in: its calls fail at once, and its log tells why, once per connection. */
 async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promise<void> {
   const { log, logged } = memoryLog();
-  const client = new StreamClient({ connect: () => connectTo(environment), log, services: ['episode'] });
+  let attempts = 0;
+  const connect = () => connectTo(environment).on('error', () => (attempts += 1));
+  const client = new StreamClient({ connect, log, services: ['episode'] });
   const connecting = client.connect().catch(() => {});
   const errors = () => logged.filter(({ level }) => level === error);
   await eventually(() => expect(errors()).toHaveLength(2));
   expect((await ask(client, 'hello')).end).toBe('unavailable');
   expect(client.counters.timedOut).toBe(0);
   // Long enough for more attempts to connect.
-  let attempts = 0;
-  client.on('error', () => (attempts += 1));
+  attempts = 0;
   await eventually(() => expect(attempts).toBeGreaterThan(6), { timeout: 50_000 });
   expect(errors().map(({ link }) => link)).toEqual(expect.arrayContaining(['writer', 'subscriber']));
   expect(errors()).toHaveLength(2);

@@ -4,7 +4,8 @@ import { CallContext } from '../src/server/call.context.js';
 /** A call as a handler sees it. @param fingerprint of one with a key of the client's. */
 export function call(requestId: string = randomUUID(), budgetMs = 10_000, fingerprint?: string): CallContext {
   const metadata = { requestId, ...(fingerprint !== undefined && { fingerprint }) };
-  const request = { pattern: 'test', data: '', budgetMs, until: budgetMs, metadata };
+  const reply = { channel: 'test', id: '1' };
+  const request = { pattern: 'test', data: '', budgetMs, metadata, reply };
   return new CallContext([
     { id: `${Date.now()}-0`, deadline: performance.now() + budgetMs, request },
     () => performance.now(),

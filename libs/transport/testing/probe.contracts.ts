@@ -10,7 +10,7 @@ export const probe = rpc({
     text: z.string(),
     /** How long the handler takes. */
     takesMs: z.number().optional(),
-    outcome: z.enum(['die', 'fail', 'throw', 'lie', 'hang']).optional(),
+    outcome: z.enum(['die', 'fail', 'throw', 'lie', 'hang', 'unspeakable']).optional(),
   }),
   reply: z.object({
     text: z.string(),

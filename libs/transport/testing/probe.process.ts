@@ -18,7 +18,6 @@ const journal = {
   replica: options.name,
   ran: (text: string) => appendFileSync(runsFile, `${options.name} ${text}\n`),
   ended: () => {},
-  received: () => {},
 };
 const { app, server } = await startReplica(environment, { ...options, journal });
 process.on('SIGTERM', () => void app.close().then(() => process.exit(0)));

@@ -21,7 +21,6 @@ export interface ProbeReplica {
   readonly runs: string[];
   /** When each run took place. */
   readonly spans: { text: string; from: number; to: number }[];
-  readonly events: unknown[];
   /** What the transport logged. */
   readonly logged: Record<string, unknown>[];
 }
@@ -30,7 +29,6 @@ export interface ProbeReplica {
 export async function startReplica(environment: RedisEnvironment, options: ProbeOptions = {}): Promise<ProbeReplica> {
   const { name = 'a', maxInFlight, maxReplyBytes, timings } = options;
   const runs: string[] = [];
-  const events: unknown[] = [];
   const spans: ProbeReplica['spans'] = [];
   const kept: Journal = {
     replica: name,
@@ -39,7 +37,6 @@ export async function startReplica(environment: RedisEnvironment, options: Probe
       spans.push({ text, from: performance.now(), to: Number.POSITIVE_INFINITY });
     },
     ended: (text) => spans.filter((span) => span.text === text).forEach((span) => (span.to = performance.now())),
-    received: (event) => events.push(event),
   };
   const { log, logged } = memoryLog();
   const server = new StreamServer({
@@ -57,7 +54,7 @@ export async function startReplica(environment: RedisEnvironment, options: Probe
   class ProbeModule {}
   const app = await NestFactory.createMicroservice(ProbeModule, { strategy: server, logger: false });
   await app.listen();
-  return { app, server, runs, spans, events, logged };
+  return { app, server, runs, spans, logged };
 }
 
 /** Variables of {@link redisConfig}. */

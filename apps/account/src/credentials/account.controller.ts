@@ -1,5 +1,4 @@
 import { Controller } from '@nestjs/common';
-import { Payload } from '@nestjs/microservices';
 import { beginLogin, checkCredential, Failure, type RequestOf, revokeCredential } from '#contracts';
 import { Handle } from '#transport';
 import { Refusal } from '../people/refusal.js';
@@ -15,18 +14,18 @@ export class AccountController {
   ) {}
 
   @Handle(checkCredential)
-  async checkCredential(@Payload() { hash }: RequestOf<typeof checkCredential>) {
+  async checkCredential({ hash }: RequestOf<typeof checkCredential>) {
     return { credential: await this.appPasswords.check(hash) };
   }
 
   @Handle(revokeCredential)
-  async revokeCredential(@Payload() named: RequestOf<typeof revokeCredential>) {
+  async revokeCredential(named: RequestOf<typeof revokeCredential>) {
     if (named.hash === undefined && named.credentialId === undefined) throw new Failure('invalid');
     return { revoked: await this.appPasswords.revokeNamed(named) };
   }
 
   @Handle(beginLogin)
-  async beginLogin(@Payload() request: RequestOf<typeof beginLogin>) {
+  async beginLogin(request: RequestOf<typeof beginLogin>) {
     try {
       return await this.flows.begin(request);
     } catch (error) {

@@ -1,5 +1,4 @@
 import { Controller } from '@nestjs/common';
-import { Payload } from '@nestjs/microservices';
 import {
   changeSettings,
   checkSession,
@@ -27,35 +26,35 @@ export class GpodderController {
   ) {}
 
   @Handle(checkSession)
-  async checkSession(@Payload() { sessionId, credentialId }: RequestOf<typeof checkSession>) {
+  async checkSession({ sessionId, credentialId }: RequestOf<typeof checkSession>) {
     return { credential: await this.sessions.check(sessionId, credentialId) };
   }
 
   @Handle(endSession)
-  async endSession(@Payload() { sessionId, credentialId }: RequestOf<typeof endSession>) {
+  async endSession({ sessionId, credentialId }: RequestOf<typeof endSession>) {
     await this.sessions.end(sessionId, credentialId);
     return {};
   }
 
   @Handle(listDevices)
-  async listDevices(@Payload() { userId }: RequestOf<typeof listDevices>) {
+  async listDevices({ userId }: RequestOf<typeof listDevices>) {
     const devices = await this.devices.list(userId);
     return { devices: devices.map(({ id, caption, type }) => ({ id, caption, type })) };
   }
 
   @Handle(saveDevices)
-  async saveDevices(@Payload() { userId, devices }: RequestOf<typeof saveDevices>) {
+  async saveDevices({ userId, devices }: RequestOf<typeof saveDevices>) {
     await this.devices.save(userId, devices);
     return {};
   }
 
   @Handle(changeSettings)
-  async changeSettings(@Payload() request: RequestOf<typeof changeSettings>): Promise<ReplyOf<typeof changeSettings>> {
+  async changeSettings(request: RequestOf<typeof changeSettings>): Promise<ReplyOf<typeof changeSettings>> {
     return { settings: await this.settings.change(request) };
   }
 
   @Handle(findAccount)
-  async findAccount(@Payload() { name }: RequestOf<typeof findAccount>) {
+  async findAccount({ name }: RequestOf<typeof findAccount>) {
     return { userId: (await this.accounts.findByName(name))?.id ?? null };
   }
 }

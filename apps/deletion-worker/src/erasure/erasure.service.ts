@@ -1,8 +1,8 @@
-import { Injectable } from '@nestjs/common';
-import { type ErasureJob, type eraseUser, type ReplyOf, type RequestOf, unavailable } from '#contracts';
+import { Controller } from '@nestjs/common';
+import { type ErasureJob, eraseUser, type ReplyOf, type RequestOf, unavailable } from '#contracts';
 import { countdown, Database, type Session } from '#database';
 import { traceHeaders } from '#runtime';
-import type { CallContext } from '#transport';
+import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
 import { countErasure } from '../queue/deletion.metrics.js';
 import { ErasureNotice } from './erasure.notice.js';
@@ -22,7 +22,7 @@ const stepLimitMs = 30_000;
  * - a record ends in SUCCESS in the commit that removes the last rows, and then refuses the user for ever. What fails
  *   for a passing reason is tried again for as long as it takes.
  */
-@Injectable()
+@Controller()
 export class ErasureService {
   constructor(
     private readonly database: Database,
@@ -31,6 +31,7 @@ export class ErasureService {
   ) {}
 
   /** Records that a user is to be erased (`deletion.erase_user`). Twice is once. */
+  @Handle(eraseUser)
   async request(
     { userId }: RequestOf<typeof eraseUser>,
     context: Pick<CallContext, 'correlationId' | 'remainingMs'>,

@@ -1,19 +1,19 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import {
   countedTime,
   type DeletionJob,
   Failure,
   isSuperseded,
-  type listDeletions,
+  listDeletions,
   parseTime,
   type ReplyOf,
   type RequestOf,
-  type readDeletion,
-  type requestDeletion,
+  readDeletion,
+  requestDeletion,
 } from '#contracts';
 import { Database, countdown, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
-import type { CallContext } from '#transport';
+import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
 import { type Ending, overtaken, stepFor, superseded } from './deletion.rule.js';
 import { beyondQuotas } from './quota.store.js';
@@ -45,7 +45,7 @@ export const cascadeLimitMs = 60_000;
  *   what it can't remove at once goes with the next deletion;
  * - a job only names a record to work on: a lost or doubled one changes nothing but the time it takes.
  */
-@Injectable()
+@Controller()
 export class DeletionService {
   constructor(
     private readonly database: Database,
@@ -59,6 +59,7 @@ export class DeletionService {
    *
    * @throws Failure `not_found` when the guid names no live subscription; `invalid` for a time that is none.
    */
+  @Handle(requestDeletion)
   async request(
     request: RequestOf<typeof requestDeletion>,
     context: CallContext,
@@ -126,6 +127,7 @@ export class DeletionService {
   }
 
   /** Reads a record (GET /deletions/{id}). @throws Failure `not_found`. */
+  @Handle(readDeletion)
   async read(request: RequestOf<typeof readDeletion>): Promise<ReplyOf<typeof readDeletion>> {
     const { userId, deletionId } = request;
     const status = await readStatus(this.database, userId, deletionId);
@@ -134,6 +136,7 @@ export class DeletionService {
   }
 
   /** A page of the user's records, for an export. @throws Failure `unauthorized` for a refused user. */
+  @Handle(listDeletions)
   list(request: RequestOf<typeof listDeletions>): Promise<ReplyOf<typeof listDeletions>> {
     return readPage(this.database, request);
   }

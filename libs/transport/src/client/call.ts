@@ -25,10 +25,7 @@ export async function call<C extends Rpc>(
     ...(fingerprint !== undefined && { fingerprint }),
     ...(correlationId !== undefined && { correlationId }),
   };
-  const sent = { budgetMs, metadata, secret: contract.secret };
-  const answer = await client.request(contract.pattern, request, sent).catch((error: unknown) => {
-    throw error instanceof Failure ? error : new Failure('internal', { cause: error });
-  });
+  const answer = await client.request(contract, request, { budgetMs, metadata });
   const reply = contract.reply.safeParse(answer);
   if (reply.success) return reply.data as ReplyOf<C>;
   const cause = new Error(`the reply of ${contract.pattern} is not what its contract says`, { cause: reply.error });

@@ -1,8 +1,9 @@
 import { performance } from 'node:perf_hooks';
+import { unavailable } from '#contracts';
+import { Batch } from '../wire/batch.js';
+import { retentionMs } from '../wire/format.js';
 import { group, serviceKeys, type ServiceKeys } from '../wire/keys.js';
-import { RedisClock } from '../wire/redis.clock.js';
 import type { RedisLink } from '../wire/redis.link.js';
-import { RequestSender } from './request.sender.js';
 
 /**
  * The share of its budget that a request may spend waiting in the stream; the rest is for its run. If it could wait
@@ -10,16 +11,26 @@ import { RequestSender } from './request.sender.js';
  */
 const waitingShare = 0.5;
 
-/** What a client knows of a service: whether a replica is alive, how long its backlog is, and its Redis' time. */
+/** Most bytes of requests that are added in one step: Redis serves no other command during that step. */
+const maxBytes = 4 * 2 ** 20;
+
+interface Addition {
+  readonly fields: readonly string[];
+  readonly done: (error?: Error) => void;
+}
+
+/**
+ * One service as a client sees it: whether a replica is alive, how long its backlog is, and its stream, which requests
+ * are added to in batches.
+ */
 export class ServiceView {
-  readonly clock = new RedisClock();
   /** Calls of this client that the service has not answered. */
   inFlight = 0;
   /** How long the oldest request that no replica has read yet had been waiting at the last poll. */
   backlogMs = 0;
   private readonly keys: ServiceKeys;
-  private readonly requestSender: RequestSender;
-  private aliveUntil = 0;
+  private readonly batch = new Batch<Addition>((additions) => this.add(additions), bytesOf, maxBytes);
+  private aliveUntil?: number;
   private polling?: Promise<void>;
 
   constructor(
@@ -28,7 +39,11 @@ export class ServiceView {
     private readonly link: RedisLink,
   ) {
     this.keys = serviceKeys(service);
-    this.requestSender = new RequestSender(link, this.keys.requests, () => this.clock.now());
+  }
+
+  /** Whether it was polled at all. */
+  get isKnown(): boolean {
+    return this.aliveUntil !== undefined;
   }
 
   /** Whether a poll is under way. */
@@ -36,13 +51,13 @@ export class ServiceView {
     return this.polling !== undefined;
   }
 
-  /** Reads all of it anew; a poll that is under way already is shared. */
+  /** Reads the heartbeat and the backlog; a poll that is under way already is shared. */
   poll(): Promise<void> {
     this.polling ??= this.read().finally(() => (this.polling = undefined));
     return this.polling;
   }
 
-  /** Believes no replica to be alive until the next poll, e.g. after Redis was away. */
+  /** Counts no replica as alive until the next poll, e.g. after a connection to Redis was lost. */
   forget(): void {
     this.aliveUntil = 0;
   }
@@ -54,7 +69,7 @@ export class ServiceView {
 
   /** Whether a replica was alive at the last poll and its heartbeat is still valid. */
   get isAlive(): boolean {
-    return performance.now() < this.aliveUntil;
+    return performance.now() < (this.aliveUntil ?? 0);
   }
 
   /** Why a call that waits for `budgetMs` can't be answered in time; `undefined` when it can. */
@@ -64,20 +79,34 @@ export class ServiceView {
     return undefined;
   }
 
-  /** Adds a request; rejects with the `unavailable` to throw when Redis did not take it. */
+  /** Resolves when Redis has the request, and rejects with the `unavailable` to throw otherwise. */
   send(fields: readonly string[]): Promise<void> {
-    return this.requestSender.send(fields);
+    return new Promise((resolve, reject) => {
+      this.batch.add({ fields, done: (error) => (error ? reject(error) : resolve()) });
+    });
+  }
+
+  private async add(additions: readonly Addition[]): Promise<void> {
+    const counted = additions.flatMap(({ fields }) => [fields.length, ...fields]);
+    try {
+      const ids = await this.link.redis.rpcAdd(this.keys.requests, retentionMs, ...counted);
+      for (const [index, { done }] of additions.entries())
+        done(ids[index] ? undefined : unavailable('the service has no stream'));
+    } catch (error) {
+      for (const { done } of additions) done(unavailable('Redis did not take the request', error));
+    }
   }
 
   private async read(): Promise<void> {
     const { requests, alive } = this.keys;
     const asked = performance.now();
-    const answer = await this.clock.learn(
-      () => this.link.redis.rpcPoll(requests, alive, group),
-      ([now]) => now,
-    );
+    const [aliveMs, waitedMs] = await this.link.redis.rpcPoll(requests, alive, group);
     // Counted from before the question: a slow answer must not make the heartbeat look valid for longer than it is.
-    this.aliveUntil = asked + answer[1];
-    this.backlogMs = answer[2];
+    this.aliveUntil = asked + aliveMs;
+    this.backlogMs = waitedMs;
   }
+}
+
+function bytesOf({ fields }: Addition): number {
+  return fields.reduce((bytes, field) => bytes + Buffer.byteLength(field), 0);
 }

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { ClientProxy, type ReadPacket, type WritePacket } from '@nestjs/microservices';
+import { ClientProxy } from '@nestjs/microservices';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { throwError, type Observable } from 'rxjs';
-import { defaultDeadlineMs, Failure, failureSchema, unavailable } from '#contracts';
+import { Failure, failureSchema, type Rpc, unavailable } from '#contracts';
 import { warnOfEviction } from '#redis';
-import { decodeReplies, encodeRequest, longestBudgetMs, type Result } from '../wire/format.js';
-import { replyChannel, serviceOf } from '../wire/keys.js';
-import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
-import { ClientLinks } from './links.js';
+import { decodeReplies, encodeRequest, longestBudgetMs, type Request, type Result } from '../wire/format.js';
+import { replyChannel } from '../wire/keys.js';
+import { ClientLinks } from './client.links.js';
 import { PendingCalls } from './pending.calls.js';
 import type { ServiceView } from './service.view.js';
 
@@ -18,7 +16,7 @@ export interface StreamClientOptions {
   readonly log: Logger;
   /** Services to watch from the start; others are from their first call on. */
   readonly services?: readonly string[];
-  /** Most calls of this process to one service that wait at the same time; more fail at once. Default 1,000. */
+  /** Most calls of this process to one service that wait at the same time; more fail immediately. Default 1,000. */
   readonly maxInFlight?: number;
   /** How often services are polled. Default 500 ms. */
   readonly pollMs?: number;
@@ -28,7 +26,7 @@ export interface StreamClientOptions {
 export interface ClientCounters {
   readonly inFlight: number;
   readonly sent: number;
-  /** Failed at once: the service was missing or overloaded, or Redis away. */
+  /** Failed immediately: the service was missing or overloaded, or Redis disconnected. */
   readonly refused: number;
   readonly timedOut: number;
   /** Replies that nobody waited for any more. */
@@ -42,13 +40,8 @@ export interface ClientCounters {
 export interface RequestOptions {
   /** How long to wait for the answer, at most a minute. */
   readonly budgetMs: number;
-  readonly metadata?: Readonly<Record<string, string>>;
-  /** Whether no dead letter may keep its data. */
-  readonly secret?: boolean;
+  readonly metadata: Readonly<Record<string, string>>;
 }
-
-/** A packet of Nest, and whether its data is a secret. */
-type Packet = ReadPacket & { secret?: boolean | undefined };
 
 const tooMany = 'too many calls are in flight';
 const notConnected = 'the client is not connected';
@@ -59,15 +52,14 @@ const timedOut: Result = { error: unavailable('no reply within the deadline') };
  *
  * Invariants:
  * - Every call is settled by its deadline, whatever became of Redis, the service or the reply.
- * - A call that can't be answered is refused at once: no replica alive, too many in flight, a backlog that
- *   leaves too little of the deadline, Redis away.
+ * - A call that can't be answered is refused immediately: no replica alive, too many in flight, a backlog that
+ *   leaves too little of the deadline, Redis disconnected.
  * - It receives only its own replies, on a channel of its own; each is matched by the id of a call that still waits.
  * - Nothing is sent twice.
  */
-export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
+export class StreamClient extends ClientProxy {
   private readonly channel = replyChannel(randomUUID());
   private readonly pending = new PendingCalls(timedOut);
-  private readonly listeners: [event: string, listener: LinkEvents[string]][] = [];
   private readonly counts = { sent: 0, refused: 0, timedOut: 0, late: 0 };
   private links?: ClientLinks;
   private opening?: Promise<void>;
@@ -76,7 +68,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     super();
   }
 
-  /** What this client did so far. */
+  /** Returns the counts of what this client did since it was made. */
   get counters(): ClientCounters {
     const views = [...(this.links?.views ?? [])];
     return {
@@ -87,7 +79,7 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     };
   }
 
-  /** Whether calls can be sent: Redis is there and replies are received. */
+  /** Whether calls can be sent: both connections are up and the subscription to replies is confirmed. */
   get isUp(): boolean {
     return this.links?.isUp ?? false;
   }
@@ -98,64 +90,54 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     return this.opening;
   }
 
-  /** Lets go of Redis; calls that wait fail as `unavailable`. */
+  /** Closes the connections; calls that wait fail as `unavailable`. */
   override async close(): Promise<void> {
     const links = this.links;
     this.links = undefined;
     this.opening = undefined;
     this.pending.settleAll({ error: unavailable('the client is closed') });
     await links?.close();
-    this._status$.next('disconnected');
-  }
-
-  override on<Event extends keyof LinkEvents>(event: Event, listener: LinkEvents[Event]): void {
-    this.listeners.push([String(event), listener]);
-    for (const link of this.links?.all ?? []) link.on(String(event), listener);
-  }
-
-  /** The two connections: the one that writes and the one that is subscribed to replies. */
-  override unwrap<T>(): T {
-    if (!this.links) throw new Error('The client is not connected yet.');
-    return this.links.all.map((link) => link.redis) as T;
-  }
-
-  override send<TResult = any, TInput = any>(pattern: any, data: TInput): Observable<TResult> {
-    // Nest's `send` connects first, and would wait for Redis for ever.
-    if (this.opening && !this.isUp) return throwError(() => unavailable('Redis is away'));
-    return super.send<TResult, TInput>(pattern, data);
-  }
-
-  override emit<TResult = any, TInput = any>(pattern: any, data: TInput): Observable<TResult> {
-    if (this.opening && !this.isUp) return throwError(() => unavailable('Redis is away'));
-    return super.emit<TResult, TInput>(pattern, data);
   }
 
   /**
-   * Calls a pattern and resolves to what its handler returned; `call` does this with a contract.
+   * Calls the handler of a contract and resolves to what it returned, unvalidated; `call` validates it.
    *
-   * @throws Failure of the handler or `unavailable`; what an ordinary handler of Nest threw, as Nest made it.
+   * @throws Failure only: the handler's, `unavailable`, or `internal` for anything else.
    */
-  async request(pattern: string, data: unknown, options: RequestOptions): Promise<unknown> {
-    const packet: Packet = this.createPacket(pattern, data);
-    packet.secret = options.secret;
-    packet.metadata = { ...packet.metadata, ...options.metadata };
-    const result = await new Promise<Result>((resolve) => this.ask(packet, options.budgetMs, resolve));
-    if ('error' in result) throw thrown(result.error);
+  async request(contract: Rpc, data: unknown, options: RequestOptions): Promise<unknown> {
+    const { pattern, service, secret } = contract;
+    const packet = this.createPacket(pattern, data);
+    const metadata = { ...packet.metadata, ...options.metadata };
+    const budgetMs = Math.min(options.budgetMs, longestBudgetMs);
+    const view = this.links?.view(service);
+    if (!view || view.isFull) throw this.refusal(view ? tooMany : notConnected);
+    view.inFlight += 1;
+    const result = await new Promise<Result>((resolve) => {
+      const id = this.pending.add(budgetMs, (settled) => {
+        view.inFlight -= 1;
+        if (settled === timedOut) this.counts.timedOut += 1;
+        resolve(settled);
+      });
+      const request = { pattern, budgetMs, metadata, secret, reply: { channel: this.channel, id } };
+      this.transmit(view, request, data).catch((error: unknown) => this.pending.settle(id, () => ({ error })));
+    });
+    if ('error' in result) throw failureOf(result.error);
     return result.value;
   }
 
-  protected override publish(packet: ReadPacket, callback: (packet: WritePacket) => void): () => void {
-    return this.ask(packet, defaultDeadlineMs, (result) => {
-      if ('error' in result) callback({ err: thrown(result.error), isDisposed: true });
-      else callback({ response: result.value, isDisposed: true });
-    });
+  /** Of Nest's `send()`. @throws Error always: a call has a contract, by which its reply is validated. */
+  protected override publish(): never {
+    throw new Error('the transport carries calls by contract only: use call()');
   }
 
-  protected override async dispatchEvent(packet: ReadPacket): Promise<any> {
-    const view = this.viewFor(packet);
-    if (!view || view.isFull) throw this.refusal(view ? tooMany : notConnected);
-    view.inFlight += 1;
-    await this.transmit(view, packet, defaultDeadlineMs).finally(() => (view.inFlight -= 1));
+  /** Of Nest's `emit()`. @throws Error always: there are no events. */
+  protected override dispatchEvent(): never {
+    return this.publish();
+  }
+
+  /** @throws Error always: nothing outside the transport uses its connections. */
+  override unwrap(): never {
+    return this.publish();
   }
 
   private async open(): Promise<void> {
@@ -170,17 +152,8 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
       onLost: () => this.pending.settleAll({ error: unavailable('the connection to Redis was lost') }),
     });
     this.links = links;
-    for (const [event, listener] of this.listeners) for (const link of links.all) link.on(event, listener);
-    for (const event of linkEvents) for (const link of links.all) link.on(event, () => this.publishStatus());
     await links.open();
-    this.publishStatus();
     void warnOfEviction(links.writer.redis, this.options.log, 'the requests');
-  }
-
-  private publishStatus(): void {
-    // The connections that it closes itself are not connected again.
-    if (!this.links) return;
-    this._status$.next(this.links.all.every((link) => link.isUp) ? 'connected' : 'reconnecting');
   }
 
   private onMessage(message: Buffer): void {
@@ -189,41 +162,14 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     });
   }
 
-  /** Sends a request; `settle` is called exactly once. @returns what gives the call up. */
-  private ask(packet: Packet, wantedMs: number, settle: (result: Result) => void): () => void {
-    const budgetMs = Math.min(wantedMs, longestBudgetMs);
-    const view = this.viewFor(packet);
-    if (!view || view.isFull) {
-      settle({ error: this.refusal(view ? tooMany : notConnected) });
-      return () => {};
-    }
-    view.inFlight += 1;
-    const id = this.pending.add(budgetMs, (result) => {
-      view.inFlight -= 1;
-      if (result === timedOut) this.counts.timedOut += 1;
-      settle(result);
-    });
-    const end = (error: unknown) => void this.pending.settle(id, () => ({ error }));
-    this.transmit(view, packet, budgetMs, id).catch(end);
-    return () => end(unavailable('given up by the caller'));
-  }
-
-  /** Adds a request to its service's stream, or throws why it can't be. Without an id it is an event. */
-  private async transmit(view: ServiceView, packet: Packet, budgetMs: number, id?: string): Promise<void> {
-    // If this process itself was held up, the last poll is too old to say that the service is away: it polls once more.
+  /** Adds a request to its service's stream, or throws why it can't be. */
+  private async transmit(view: ServiceView, request: Omit<Request, 'data'>, data: unknown): Promise<void> {
+    // If this process itself was held up, the last poll is too old to say that no replica is alive: it polls once more.
     // A poll that is under way already is not waited for, as it may hang during a failover.
-    if (!view.clock.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
-    const reason = this.isUp ? view.refusal(budgetMs) : 'Redis is away';
+    if (!view.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
+    const reason = this.isUp ? view.refusal(request.budgetMs) : 'Redis is disconnected';
     if (reason) throw this.refusal(reason);
-    const fields = encodeRequest({
-      pattern: this.normalizePattern(packet.pattern),
-      data: JSON.stringify(packet.data),
-      budgetMs,
-      until: view.clock.now() + budgetMs,
-      metadata: packet.metadata ?? {},
-      secret: packet.secret ?? false,
-      reply: id === undefined ? undefined : { channel: this.channel, id },
-    });
+    const fields = encodeRequest({ ...request, data: JSON.stringify(data) });
     this.counts.sent += 1;
     await view.send(fields);
   }
@@ -232,15 +178,11 @@ export class StreamClient extends ClientProxy<LinkEvents, LinkStatus> {
     this.counts.refused += 1;
     return unavailable(reason);
   }
-
-  private viewFor(packet: ReadPacket): ServiceView | undefined {
-    return this.links?.view(serviceOf(this.normalizePattern(packet.pattern)));
-  }
 }
 
-/** An error of a result as it is thrown here. */
-function thrown(error: unknown): unknown {
-  if (error instanceof Error) return error;
-  const failure = failureSchema.safeParse(error);
-  return failure.success ? new Failure(failure.data.code) : error;
+/** The failure to throw for a result's error. */
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const sent = failureSchema.safeParse(error);
+  return sent.success ? new Failure(sent.data.code) : new Failure('internal', { cause: error });
 }

@@ -2,7 +2,7 @@ import { BaseRpcContext } from '@nestjs/microservices';
 import type { CallMetadata } from '#contracts';
 import { type Entry, timeOf } from '../wire/format.js';
 
-/** What a handler can know about a call besides its payload; injected by `@Ctx()`. */
+/** What a handler can know about a call besides its payload; the second parameter of a method with `@Handle`. */
 export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number]> implements CallMetadata {
   /** Identifies the caller's request, however often it is delivered. */
   get requestId(): string {

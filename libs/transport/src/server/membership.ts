@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { group, type ServiceKeys } from '../wire/keys.js';
-import type { RedisClock } from '../wire/redis.clock.js';
+import type { RedisClock } from './redis.clock.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
 /** A consumer that has been silent for this long and owns nothing is deleted. */

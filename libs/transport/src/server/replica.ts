@@ -4,11 +4,11 @@ import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { decodeEntry, type Entry } from '../wire/format.js';
 import { group, serviceKeys } from '../wire/keys.js';
 import { ManualResetEvent } from '../wire/manual-reset.event.js';
-import { RedisClock } from '../wire/redis.clock.js';
 import { RedisLink } from '../wire/redis.link.js';
 import { RepeatingTask } from '../wire/repeating.task.js';
 import { Membership } from './membership.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
+import { RedisClock } from './redis.clock.js';
 import { ReplySender } from './reply.sender.js';
 import { Takeover } from './takeover.js';
 
@@ -88,7 +88,7 @@ export class Replica {
     this.logFault = writer.logFault;
     const heartbeat = () => Promise.all([this.membership.heartbeat(), this.pollAbandoned()]);
     this.tasks = [
-      // Both in one task, so that an idle process wakes up for both at once.
+      // Both in one task, so that an idle process wakes up once for both.
       new RepeatingTask(timings.heartbeatMs, heartbeat, this.logFault),
       new RepeatingTask(timings.heartbeatMs, () => this.renew(), this.logFault),
       new RepeatingTask(cleanUpMs, () => this.membership.removeDeadConsumers(), this.logFault),
@@ -191,7 +191,7 @@ export class Replica {
     }
   }
 
-  /** Runs requests side by side. After a large one the event loop goes round once, so that all else gets its turn. */
+  /** Runs requests concurrently. After a large one it yields to the event loop once, so that nothing else starves. */
   private async begin(entries: readonly Entry[]): Promise<void> {
     for (const entry of entries) {
       void this.run(entry);
@@ -229,7 +229,7 @@ export class Replica {
       }
       if (!(await this.takeover.begin(entry))) continue;
       void this.run(entry);
-      // Until it has ended or is overdue: one that hangs must not keep this replica from reading for ever.
+      // Until it has ended or is overdue: one that hangs must not keep this replica from reading permanently.
       await this.idle.wait();
     }
     this.takeoverIsDue = false;

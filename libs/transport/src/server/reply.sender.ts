@@ -4,7 +4,7 @@ import { encodeReply, joinReplies, type Entry } from '../wire/format.js';
 import { group } from '../wire/keys.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
-/** How long to wait before an answer is offered again, in milliseconds. */
+/** How long to wait before a retry, in milliseconds. */
 const retryMs = 250;
 
 interface Answer {
@@ -18,8 +18,8 @@ interface Answer {
  *
  * Invariants:
  * - A request is acknowledged, deleted and replied to in one step, together with those that were answered in the same
- *   tick of the event loop or while Redis worked on the step before, up to `maxBytes` of replies.
- * - After a fault of Redis an answer is offered again, for as long as its caller waits.
+ *   event loop iteration or while Redis worked on the step before, up to `maxBytes` of replies.
+ * - After a fault of Redis sending an answer is retried, for as long as its caller waits.
  */
 export class ReplySender {
   private readonly batch: Batch<Answer>;
@@ -49,10 +49,10 @@ export class ReplySender {
     if (await this.isSent(ids, replies)) return end();
     // Not awaited: later answers do not wait for those that Redis did not take.
     const until = Math.max(...answers.map(({ entry }) => entry.deadline));
-    void this.offerAgain(ids, replies, until).then(end);
+    void this.retry(ids, replies, until).then(end);
   }
 
-  private async offerAgain(ids: readonly string[], replies: readonly string[], until: number): Promise<void> {
+  private async retry(ids: readonly string[], replies: readonly string[], until: number): Promise<void> {
     while (this.now() < until) {
       await delay(retryMs);
       if (await this.isSent(ids, replies)) return;
@@ -73,8 +73,8 @@ export class ReplySender {
 function byChannel(answers: readonly Answer[]): [channel: string, replies: string[]][] {
   const replies = new Map<string, string[]>();
   for (const { entry, result } of answers) {
+    if (result === undefined) continue;
     const to = entry.request.reply;
-    if (!to || !result) continue;
     const others = replies.get(to.channel);
     if (others) others.push(encodeReply(to.id, result));
     else replies.set(to.channel, [encodeReply(to.id, result)]);

@@ -1,17 +1,12 @@
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { lastValueFrom } from 'rxjs';
 import { Failure, type FailureData, type Rpc } from '#contracts';
 import { warnOfCutReplies, warnOfEviction } from '#redis';
 import { encodeResult, type Entry } from '../wire/format.js';
-import { linkEvents, type LinkEvents, type LinkStatus } from '../wire/redis.link.js';
 import { CallContext } from './call.context.js';
 import { Replica } from './replica.js';
 import { defaultMaxReplyBytes, defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
-
-/** Nest's id of this transport. */
-export const redisStreams = Symbol('redis-streams');
 
 export interface StreamServerOptions {
   /** The service that this process is a replica of: the part of its patterns before the first dot. */
@@ -24,7 +19,7 @@ export interface StreamServerOptions {
   /** Most bytes of one reply; a larger one becomes an error, `internal`, to its caller. Default 8 MiB. */
   readonly maxReplyBytes?: number;
   readonly timings?: Partial<ReplicaTimings>;
-  /** Called after each request that a handler ran for, e.g. for metrics: `ok`, a failure's code, or `error`. */
+  /** Called after each request that a handler ran for, e.g. for metrics: `ok` or a failure's code. */
   readonly onHandled?: (pattern: string, outcome: string, tookMs: number) => void;
 }
 
@@ -33,18 +28,16 @@ export interface StreamServerOptions {
  * guaranteed; here a request meets its handler.
  *
  * Invariants:
- * - A handler sees only payloads that its contract accepts, a caller only such replies.
+ * - Every handler has a contract, and sees only payloads that it accepts. Its replies are validated where they are
+ *   received, by the caller.
  * - A thrown `Failure` crosses as data. Anything else is logged here, once, with its cause, and crosses as `internal`.
  * - A reply that is too large crosses as `internal`, too: Redis would cut the caller's connection, and with it every
  *   call that waits there.
  */
-export class StreamServer extends Server<LinkEvents, LinkStatus> implements CustomTransportStrategy {
-  override readonly transportId = redisStreams;
+export class StreamServer extends Server implements CustomTransportStrategy {
   private readonly log: Logger;
-  private readonly listeners: Parameters<StreamServer['on']>[] = [];
   private replica?: Replica;
   private isTaking = true;
-  private isDraining = false;
   private readonly maxReplyBytes: number;
 
   constructor(private readonly options: StreamServerOptions) {
@@ -53,14 +46,19 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     this.maxReplyBytes = options.maxReplyBytes ?? defaultMaxReplyBytes;
   }
 
-  /** What this replica did so far. */
+  /** Returns the counts of what this replica did since it started; undefined before that. */
   get counters(): ReplicaCounters | undefined {
     return this.replica?.counters;
   }
 
+  /** Whether it is connected to Redis. */
+  get isUp(): boolean {
+    return this.replica?.links.every((link) => link.isUp) ?? false;
+  }
+
   /**
-   * Takes requests from now on, or leaves them to other replicas, e.g. while something that its handlers need is away:
-   * then it reads none and clients do not count on it. If it is the last one, their calls are `unavailable` at once.
+   * Takes requests from now on, or leaves them to other replicas, e.g. while Postgres is unavailable: then it reads none
+   * and clients do not count on it. If it is the last one, their calls are `unavailable` immediately.
    */
   takeRequests(isTaking: boolean): void {
     this.isTaking = isTaking;
@@ -77,26 +75,24 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
   }
 
   override async close(): Promise<void> {
-    this.isDraining = true;
-    this._status$.next('draining');
     await this.replica?.stop();
-    this._status$.next('disconnected');
   }
 
-  override on<Event extends keyof LinkEvents>(event: Event, listener: LinkEvents[Event]): void {
-    this.listeners.push([event, listener]);
-    this.listenToLinks(event, listener);
+  /** Registers a handler, as Nest does at the start. @throws Error for one without a contract. */
+  override addHandler(...handler: Parameters<Server['addHandler']>): void {
+    const [pattern, , , extras] = handler;
+    if (!extras?.['contract']) throw new Error(`the handler of ${pattern} has no contract: use @Handle()`);
+    super.addHandler(...handler);
   }
 
-  /** The two connections: the one that reads and the one that writes. */
-  override unwrap<T>(): T {
-    if (!this.replica) throw new Error('The server does not listen yet.');
-    return this.replica.links.map((link) => link.redis) as T;
+  /** @throws Error always: the status of the connections is {@link isUp}. */
+  override on(): never {
+    throw new Error('the transport has no events');
   }
 
-  /** Nest's own method parses each pattern first, in case it is an object; a contract's never is. */
-  override getHandlerByPattern(pattern: string): MessageHandler | null {
-    return this.messageHandlers.get(pattern) ?? super.getHandlerByPattern(pattern);
+  /** @throws Error always: nothing outside the transport uses its connections. */
+  override unwrap(): never {
+    throw new Error('the connections are internal to the transport');
   }
 
   private async start(): Promise<void> {
@@ -106,49 +102,30 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
       { ...this.options, maxInFlight, maxReplyBytes, timings: { ...defaultTimings, ...timings } },
       (entry, now) => this.answer(entry, now),
     );
-    for (const [event, listener] of this.listeners) this.listenToLinks(event, listener);
-    for (const event of linkEvents) this.listenToLinks(event, () => this.publishStatus());
     await this.replica.start();
     await this.replica.takeRequests(this.isTaking);
-    this.publishStatus();
     const [, { redis }] = this.replica.links;
     void warnOfEviction(redis, this.log, 'the requests');
     void warnOfCutReplies(redis, this.log, this.maxReplyBytes);
   }
 
-  private listenToLinks(event: keyof LinkEvents, listener: LinkEvents[string]): void {
-    for (const link of this.replica?.links ?? []) link.on(String(event), listener);
-  }
-
-  private publishStatus(): void {
-    // The connections that it closes itself are not connected again.
-    if (this.isDraining) return;
-    this._status$.next(this.replica?.links.every((link) => link.isUp) ? 'connected' : 'reconnecting');
-  }
-
   /** The encoded answer to a request; never rejects. */
   private async answer(entry: Entry, now: () => number): Promise<string> {
-    const { pattern, metadata, reply } = entry.request;
+    const { pattern, data } = entry.request;
     const context = new CallContext([entry, now]);
-    const handler = this.getHandlerByPattern(pattern);
+    const handler = this.messageHandlers.get(pattern);
     const start = performance.now();
     let outcome = 'ok';
     try {
       // The caller is newer than this replica, while a release rolls out, and may try again.
       if (!handler) throw new Failure('unavailable', { cause: `nothing handles ${pattern}` });
-      const data = validPayload(handler, entry.request.data);
-      if (reply) {
-        const result = encodeResult({ value: validReply(handler, await this.invoke(handler, data, context)) });
-        this.refuseTooLarge(result);
-        return result;
-      }
-      await this.handleEvent(pattern, { pattern, data, metadata }, context);
-      return encodeResult({});
+      const payload = contractOf(handler).request.safeParse(JSON.parse(data));
+      if (!payload.success) throw new Failure('invalid');
+      const result = encodeResult({ value: await this.invoke(handler, payload.data, context) });
+      this.refuseTooLarge(result);
+      return result;
     } catch (error) {
-      outcome = 'error';
-      // An error of an ordinary handler, which Nest's own filter has logged and made plain data.
-      if (handler && !contractOf(handler) && isPlain(error)) return encodeResult({ error });
-      const failure = this.toFailure(error, context);
+      const failure = this.toFailure(error, context, handler && contractOf(handler).secret);
       outcome = failure.code;
       return encodeResult({ error: failure });
     } finally {
@@ -162,45 +139,28 @@ export class StreamServer extends Server<LinkEvents, LinkStatus> implements Cust
     if (bytes > this.maxReplyBytes) throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);
   }
 
-  /** Runs a handler between Nest's processing hooks. Of an `Observable` that it returns the last value counts. */
-  private invoke(handler: MessageHandler, data: unknown, context: CallContext): Promise<unknown> {
+  /** Runs a handler between Nest's processing hooks, which tracing uses. */
+  private invoke(handler: MessageHandler, payload: unknown, context: CallContext): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const run = async (end: () => void) => {
-        try {
-          const answer$ = this.transformToObservable(await handler(data, context));
-          resolve(await lastValueFrom(answer$, { defaultValue: undefined }));
-        } catch (error) {
-          reject(error);
-        } finally {
-          end();
-        }
-      };
-      this.runWithProcessingHooks(context, run);
+      this.runWithProcessingHooks(context, async (end) => {
+        await handler(payload, context).then(resolve, reject);
+        end();
+      });
     });
   }
 
   /** What the caller gets for an error; logs what only operators are to see. */
-  private toFailure(error: unknown, context: CallContext): FailureData {
+  private toFailure(error: unknown, context: CallContext, secret = false): FailureData {
     const { pattern } = context;
     const requestId = context.correlationId ?? context.requestId;
-    const handler = this.getHandlerByPattern(pattern);
-    const told = (thrown: unknown) => (handler && contractOf(handler)?.secret ? withoutValues(thrown) : thrown);
+    const logged = (thrown: unknown) => (secret ? withoutValues(thrown) : thrown);
     if (error instanceof Failure) {
       if (error.cause !== undefined)
-        this.log.warn({ err: told(error.cause), pattern, requestId }, `failed: ${error.code}`);
+        this.log.warn({ err: logged(error.cause), pattern, requestId }, `failed: ${error.code}`);
       return { code: error.code };
     }
-    this.log.error({ err: told(error), pattern, requestId }, 'a handler failed');
+    this.log.error({ err: logged(error), pattern, requestId }, 'handler failed');
     return { code: 'internal' };
-  }
-}
-
-/** Whether JSON has it and it is no `Error`. */
-function isPlain(error: unknown): boolean {
-  try {
-    return !(error instanceof Error) && JSON.stringify(error) !== undefined;
-  } catch {
-    return false;
   }
 }
 
@@ -221,24 +181,6 @@ function withoutValues(thrown: unknown): unknown {
   };
 }
 
-function contractOf(handler: MessageHandler): Rpc | undefined {
-  return handler.extras?.contract as Rpc | undefined;
-}
-
-function validPayload(handler: MessageHandler, json: string): unknown {
-  const data: unknown = JSON.parse(json);
-  const contract = contractOf(handler);
-  if (!contract) return data;
-  const result = contract.request.safeParse(data);
-  if (!result.success) throw new Failure('invalid');
-  return result.data;
-}
-
-function validReply(handler: MessageHandler, reply: unknown): unknown {
-  const contract = contractOf(handler);
-  if (!contract) return reply;
-  const result = contract.reply.safeParse(reply);
-  if (!result.success)
-    throw new Error(`the reply of ${contract.pattern} is not what its contract says`, { cause: result.error });
-  return result.data;
+function contractOf(handler: MessageHandler): Rpc {
+  return handler.extras?.contract as Rpc;
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { ask } from '../../testing/load.js';
 import { useTransport } from '../../testing/use.transport.js';
+import { encodeRequest } from '../wire/format.js';
 import { group, serviceKeys } from '../wire/keys.js';
 
 const { admin, replica, client } = useTransport();
@@ -82,8 +83,9 @@ describe('a replica that takes no requests', () => {
       const lists = await Promise.all(Array.from({ length: 5 }, () => admin().client('LIST')));
       expect(lists.join('')).not.toMatch(/ flags=b /);
     });
-    const fields = ['pattern', 'episode.probe', 'data', '{"text":"left"}', 'budget', '60000', 'until', '9999999999999'];
-    await admin().xadd(requests, '*', ...fields, 'meta', '{"requestId":"left"}');
+    const request = { pattern: 'episode.probe', data: '{"text":"left"}', budgetMs: 60_000, metadata: {} };
+    const reply = { channel: 'nobody', id: '1' };
+    await admin().xadd(requests, '*', ...encodeRequest({ ...request, reply }));
     await admin().xreadgroup('GROUP', group, 'gone', 'COUNT', 1, 'STREAMS', requests, '>');
     // Twice as long as it takes to count as abandoned.
     await eventually(async () => {

@@ -44,13 +44,12 @@ async function leave(
   await admin()
     .xgroup('CREATE', requests, group, '0', 'MKSTREAM')
     .catch(() => {});
-  const until = Date.now() + budgetMs;
   const fields = encodeRequest({
     pattern: probe.pattern,
     data: JSON.stringify({ text, ...request }),
     budgetMs,
-    until,
     metadata: {},
+    reply: { channel: 'nobody', id: '1' },
   });
   // In one step, so that no replica that reads is faster.
   const add = `local id = redis.call('XADD', KEYS[1], '*', unpack(ARGV, 3))
@@ -237,13 +236,10 @@ describe('the group', () => {
   });
 
   it('serves a request that was added before', async () => {
-    const now = Date.now();
-    await admin().xadd(
-      requests,
-      '*',
-      ...encodeRequest({ pattern: 'episode.seen', data: '1', budgetMs: 5_000, until: now + 5_000, metadata: {} }),
-    );
-    const { events } = await replica();
-    await eventually(() => expect(events).toEqual([1]));
+    const request = { pattern: probe.pattern, data: '{"text":"before"}', budgetMs: 5_000, metadata: {} };
+    const reply = { channel: 'nobody', id: '1' };
+    await admin().xadd(requests, '*', ...encodeRequest({ ...request, reply }));
+    const { runs } = await replica();
+    await eventually(() => expect(runs).toEqual(['before']));
   });
 });

@@ -83,10 +83,7 @@ export class Takeover {
     this.reserved = undefined;
     if (!isOurs) return false;
     this.taken += 1;
-    this.log.warn(
-      { entry: entry.id, pattern: entry.request.pattern },
-      'took over the request of a replica that is gone',
-    );
+    this.log.warn({ entry: entry.id, pattern: entry.request.pattern }, 'took over a request of a dead replica');
     return true;
   }
 
@@ -108,7 +105,7 @@ export class Takeover {
     const { requests, dead } = this.options.keys;
     await this.link.redis.rpcDeadLetter(requests, dead, group, replica, entryId, reason, deliveries, givenUp);
     this.deadLettered += 1;
-    this.log.error({ entry: entryId, reason, deliveries, stream: dead }, 'gave up a request');
+    this.log.error({ entry: entryId, reason, deliveries, stream: dead }, 'request given up: kept as a dead letter');
   }
 
   private async abandoned(): Promise<Pending[]> {

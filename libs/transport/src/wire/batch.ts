@@ -3,7 +3,7 @@ const maxItems = 1_000;
 
 /**
  * Collects items and sends them together, since a command with ten items costs about as much as one with a single item.
- * A batch is what was added in one tick of the event loop, or while Redis had not yet answered the batch before:
+ * A batch is what was added in one event loop iteration, or while Redis had not yet answered the batch before:
  * nothing waits for a Redis that is idle, and a busy one gets fewer commands. An item beyond `maxBytes` goes alone.
  */
 export class Batch<Item> {

@@ -1,7 +1,7 @@
 import { JsonText } from '#contracts';
 
 /**
- * What requests and replies look like on the wire. Yesterday's processes read it, too: add fields, never change one.
+ * The format of requests and replies. Processes of the release before read it, too: add fields, never change one.
  */
 
 /**
@@ -18,14 +18,12 @@ export interface Request {
   readonly data: string;
   /** How long its caller waits, counted from when it was added to the stream. */
   readonly budgetMs: number;
-  /** The same end as a Redis time (ms), as the caller saw it; the earlier of both holds. */
-  readonly until: number;
   /** Out-of-band facts: request id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;
   /** Whether no dead letter may keep its data. Only what makes dead letters reads it, so it is not decoded. */
   readonly secret?: boolean;
-  /** Where the reply goes; absent on an event, which has none. */
-  readonly reply?: { readonly channel: string; readonly id: string };
+  /** Where the reply goes, and what names it there. */
+  readonly reply: { readonly channel: string; readonly id: string };
 }
 
 /** A request as it was read from the stream. */
@@ -37,13 +35,19 @@ export interface Entry {
   readonly request: Request;
 }
 
+/**
+ * The value of `until`, a second deadline of 0.1.0 (a Redis time in ms). A replica of 0.1.0 takes an entry without it for
+ * no request; later ones ignore it. This value is later than any budget.
+ */
+const never = '9999999999999';
+
 /** The fields of a stream entry, names and values in turn. */
 export function encodeRequest(request: Request): string[] {
   const fields = ['pattern', request.pattern, 'data', request.data];
-  fields.push('budget', String(request.budgetMs), 'until', String(Math.round(request.until)));
+  fields.push('budget', String(request.budgetMs), 'until', never);
   fields.push('meta', JSON.stringify(request.metadata));
   if (request.secret) fields.push('secret', '1');
-  if (request.reply) fields.push('channel', request.reply.channel, 'id', request.reply.id);
+  fields.push('channel', request.reply.channel, 'id', request.reply.id);
   return fields;
 }
 
@@ -51,13 +55,12 @@ export function encodeRequest(request: Request): string[] {
 export function decodeEntry(id: string, fields: readonly string[]): Entry | undefined {
   const field: Record<string, string | undefined> = {};
   for (let at = 0; at + 1 < fields.length; at += 2) field[fields[at]!] = fields[at + 1];
+  const { pattern, data, channel, id: replyId } = field;
   const budgetMs = Number(field.budget);
-  const until = Number(field.until);
   const metadata = parseObject(field.meta);
-  if (!field.pattern || field.data === undefined || !(budgetMs > 0) || !(until > 0) || !metadata) return undefined;
-  const reply = field.channel && field.id ? { channel: field.channel, id: field.id } : undefined;
-  const request = { pattern: field.pattern, data: field.data, budgetMs, until, metadata, reply };
-  return { id, deadline: Math.min(timeOf(id) + budgetMs, until), request };
+  if (!pattern || data === undefined || !(budgetMs > 0) || !metadata || !channel || !replyId) return undefined;
+  const request = { pattern, data, budgetMs, metadata, reply: { channel, id: replyId } };
+  return { id, deadline: timeOf(id) + budgetMs, request };
 }
 
 /** The Redis time (ms) at which an entry was added. */
@@ -100,7 +103,7 @@ export function joinReplies(replies: readonly string[]): string {
   return replies.join('\n');
 }
 
-/** Hands on the replies of a message; the result is parsed only when it is asked for. */
+/** Passes on the replies of a message; the result is parsed only when it is asked for. */
 export function decodeReplies(message: Buffer, onReply: (id: string, result: () => Result) => void): void {
   for (let start = 0; start < message.length;) {
     const middle = message.indexOf(lineFeed, start);

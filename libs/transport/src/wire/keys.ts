@@ -1,4 +1,4 @@
-/** How keys and channels are named. Yesterday's processes use the same names: never change one. */
+/** The names of keys and channels. Processes of the release before use the same names: never change one. */
 
 /** The one consumer group of every request stream; its consumers are the replicas. */
 export const group = 'replicas';
@@ -21,10 +21,4 @@ export function serviceKeys(service: string): ServiceKeys {
 /** The channel that one client process receives its replies on. */
 export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
-}
-
-/** The service is the part of a pattern before the first dot. */
-export function serviceOf(pattern: string): string {
-  const dot = pattern.indexOf('.');
-  return dot < 0 ? pattern : pattern.slice(0, dot);
 }

@@ -22,7 +22,7 @@ export class ManualResetEvent {
     else this.reset();
   }
 
-  /** Resolves as soon as it is set, at once if it is. */
+  /** Resolves as soon as it is set, immediately if it is. */
   wait(): Promise<void> {
     return this.isNowSet ? Promise.resolve() : new Promise((resolve) => this.waiters.push(resolve));
   }

@@ -6,18 +6,6 @@ import { Condition, withTimeLimit } from '#runtime';
 import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
-/** What can be listened to by `on()` of server and client; `link` says which of the two connections it was. */
-export interface LinkEvents extends Record<string, (link: string, ...rest: any[]) => void> {
-  ready: (link: string) => void;
-  close: (link: string) => void;
-  reconnecting: (link: string) => void;
-  error: (link: string, error: Error) => void;
-}
-export const linkEvents = ['ready', 'close', 'reconnecting', 'error'] as const;
-
-/** What `status` of server and client says. */
-export type LinkStatus = 'connected' | 'reconnecting' | 'draining' | 'disconnected';
-
 /** How long Redis may take to answer that a connection is closed, in milliseconds. */
 const quitLimitMs = 1_000;
 
@@ -39,7 +27,7 @@ export class RedisLink {
   losses = 0;
   private readonly up = new ManualResetEvent();
   private closing = false;
-  private readonly condition = new Condition<'there' | 'away' | 'denied'>('there');
+  private readonly condition = new Condition<'connected' | 'disconnected' | 'denied'>('connected');
   private lastError?: Error;
   private lastFault = { message: '', at: Number.NEGATIVE_INFINITY };
 
@@ -67,21 +55,17 @@ export class RedisLink {
     return this.up.wait();
   }
 
-  on(event: string, listener: (link: string, ...rest: any[]) => void): void {
-    this.redis.on(event, (...rest: unknown[]) => listener(this.name, ...rest));
-  }
-
-  /** Logs that a command failed, unless it did because the connection is away, which is logged already. */
+  /** Logs that a command failed, unless the connection is down, which is logged already. */
   readonly logFault = (error: unknown): void => {
     const message = String(error);
     const now = performance.now();
     const repeated = message === this.lastFault.message && now - this.lastFault.at < repeatedMs;
     if (!this.isUp || this.closing || repeated) return;
     this.lastFault = { message, at: now };
-    this.log.warn({ link: this.name, err: error }, 'Redis did not carry out a command');
+    this.log.warn({ link: this.name, err: error }, 'Redis command failed');
   };
 
-  /** Tells Redis if it is there, and disconnects either way. */
+  /** Sends QUIT where it is connected, and disconnects either way. */
   async close(): Promise<void> {
     this.closing = true;
     if (this.isUp) await withTimeLimit(this.redis.quit(), quitLimitMs).catch(() => {});
@@ -91,13 +75,13 @@ export class RedisLink {
 
   private onReady(): void {
     this.up.set();
-    if (this.condition.becomes('there')) this.log.info({ link: this.name }, 'Redis is there again');
+    if (this.condition.becomes('connected')) this.log.info({ link: this.name }, 'Redis connected again');
   }
 
   private onClose(): void {
     if (this.isUp && !this.closing) this.losses += 1;
     this.up.reset();
-    this.logAway();
+    this.logOutage();
   }
 
   private onError(error: Error): void {
@@ -105,7 +89,7 @@ export class RedisLink {
     // While it is up, an error that ends the connection is followed by `close`.
     if (this.isUp) return;
     if (isAccessDenied(error)) this.logDenied(error);
-    else this.logAway();
+    else this.logOutage();
   }
 
   private logDenied({ message }: Error): void {
@@ -113,13 +97,13 @@ export class RedisLink {
     // Not the error itself: it carries the command, and with it the password.
     this.log.error(
       { link: this.name, reason: message },
-      'Redis refuses this app, or is not trusted by it: check user, password and certificates',
+      'Redis connection refused: check user, password and certificates',
     );
   }
 
-  private logAway(): void {
+  private logOutage(): void {
     // After a denial the connection is closed, too: that is no news.
-    if (this.closing || this.condition.state === 'denied' || !this.condition.becomes('away')) return;
-    this.log.warn({ link: this.name, err: this.lastError }, 'Redis is away, connecting again');
+    if (this.closing || this.condition.state === 'denied' || !this.condition.becomes('disconnected')) return;
+    this.log.warn({ link: this.name, err: this.lastError }, 'Redis disconnected, reconnecting');
   }
 }

@@ -11,15 +11,15 @@ export interface Scripts {
     ttlMs: number,
   ): Promise<[now: number, alive: number]>;
   /**
-   * Returns Redis' time (ms), for how long (ms) the latest heartbeat is still valid, and how long (ms) the oldest
-   * unread request has been waiting.
+   * Returns for how long (ms) the latest heartbeat is still valid, and how long (ms) the oldest unread request has been
+   * waiting.
    */
-  rpcPoll(requests: string, alive: string, group: string): Promise<[now: number, aliveMs: number, waitedMs: number]>;
+  rpcPoll(requests: string, alive: string, group: string): Promise<[aliveMs: number, waitedMs: number]>;
   /**
-   * Adds requests, each as the number of its fields and values and then these; what is older than `oldest` goes.
+   * Adds requests, each as the number of its fields and values and then these; deletes those older than `retentionMs`.
    * Returns their ids, null where there is no stream. All in one step, so that a waiting replica gets them in one read.
    */
-  rpcAdd(requests: string, oldest: number, ...countsAndFields: (string | number)[]): Promise<(string | null)[]>;
+  rpcAdd(requests: string, retentionMs: number, ...countsAndFields: (string | number)[]): Promise<(string | null)[]>;
   /** Ends `count` requests and publishes replies: their ids come first, then channel and message of each reply. */
   rpcFinish(requests: string, group: string, count: number, ...idsAndReplies: string[]): Promise<void>;
   /**
@@ -99,16 +99,17 @@ for _, info in ipairs(groups) do
     if next then waited = now - tonumber(string.match(next[1], '^%d+')) end
   end
 end
-return {now, alive, waited}`,
+return {alive, waited}`,
   },
   rpcAdd: {
     numberOfKeys: 1,
-    lua: `
+    lua: `${now}
+local oldest = string.format('%.0f', now - ARGV[1])
 local ids = {}
 local at = 2
 while at <= #ARGV do
   local last = at + ARGV[at]
-  ids[#ids + 1] = redis.call('XADD', KEYS[1], 'NOMKSTREAM', 'MINID', '~', ARGV[1], '*', unpack(ARGV, at + 1, last))
+  ids[#ids + 1] = redis.call('XADD', KEYS[1], 'NOMKSTREAM', 'MINID', '~', oldest, '*', unpack(ARGV, at + 1, last))
   at = last + 1
 end
 return ids`,

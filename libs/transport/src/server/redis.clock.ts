@@ -7,24 +7,19 @@ const driftPerMs = 0.001;
 const longestMs = 10_000;
 
 /**
- * Redis' own time, known without asking.
+ * Estimates Redis' own time between two answers of Redis.
  *
  * Invariants:
  * - No wall clock of this machine is read; setting one changes nothing here.
  * - A sample is as uncertain as half its round trip is long: an answer that took 3 s replaces no better one.
- * - A step of Redis' time is seen by the first sample that contradicts what is held, and followed at once.
+ * - A step of Redis' time is detected by the first sample that contradicts the held one, and followed immediately.
  */
 export class RedisClock {
   private held?: { offset: number; uncertainty: number; at: number };
 
   constructor(private readonly monotonic: () => number = () => performance.now()) {}
 
-  /** Whether the time is known at all. */
-  get isKnown(): boolean {
-    return this.held !== undefined;
-  }
-
-  /** Redis' time in milliseconds. */
+  /** Redis' time in milliseconds; NaN before the first answer. */
   now(): number {
     return this.monotonic() + (this.held?.offset ?? Number.NaN);
   }
@@ -37,7 +32,7 @@ export class RedisClock {
     return answer;
   }
 
-  /** Redis said `redisMs` somewhen between `asked` and `answered`. */
+  /** Redis said `redisMs` at some time between `asked` and `answered`. */
   sample(redisMs: number, asked: number, answered: number): void {
     const offset = redisMs - (asked + answered) / 2;
     // And 1, as Redis' time is cut to whole milliseconds.

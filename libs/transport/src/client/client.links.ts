@@ -27,8 +27,8 @@ const faultPauseMs = 250;
  * A client's connections to Redis, one that writes and one that receives its replies, and its view of each service.
  *
  * Invariants:
- * - It is up only while Redis has confirmed its subscription; after each loss it subscribes anew.
- * - What it knows of a service it forgets when a connection is lost.
+ * - It is up only while Redis has confirmed its subscription; after each loss it subscribes again.
+ * - When a connection is lost, no service counts as alive until the next poll.
  */
 export class ClientLinks {
   readonly writer: RedisLink;
@@ -42,8 +42,8 @@ export class ClientLinks {
     const { connect, log, services, pollMs, channel, onMessage } = options;
     this.writer = new RedisLink('writer', connect(), log);
     this.subscriber = new RedisLink('subscriber', connect(), log);
-    for (const link of this.all) link.on('close', () => this.lost());
-    this.subscriber.on('ready', () => void this.subscribe());
+    for (const { redis } of this.all) redis.on('close', () => this.lost());
+    this.subscriber.redis.on('ready', () => void this.subscribe());
     // As bytes and not as a string: most of a reply is handed on unparsed.
     this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
       if (from.toString() === channel) onMessage(message);
@@ -79,7 +79,7 @@ export class ClientLinks {
     await Promise.all([...this.all.map((link) => link.close()), this.polling.stop()]);
   }
 
-  /** What is known of a service; one that is asked for the first time is polled from then on. */
+  /** Returns the view of a service; from the first call on the service is polled. */
   view(service: string): ServiceView {
     const known = this.views.get(service);
     if (known) return known;
@@ -88,13 +88,13 @@ export class ClientLinks {
     return view;
   }
 
-  /** Polls one service now, e.g. because nothing is known of it yet. */
+  /** Polls one service now, e.g. because it was never polled. */
   async refresh(view: ServiceView): Promise<void> {
     if (this.isUp) await view.poll().catch(this.writer.logFault);
   }
 
   private async subscribe(): Promise<void> {
-    // Not left to ioredis, which does not say when a subscription made anew is in force.
+    // Not left to ioredis, which does not say when a renewed subscription is in force.
     await this.subscriber.redis
       .subscribe(this.options.channel)
       .then(() => (this.subscribed = !this.closed.isSet && this.subscriber.isUp), this.subscriber.logFault);
