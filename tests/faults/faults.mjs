@@ -264,8 +264,8 @@ const access = [
     // A token that was verified once is accepted after it has expired.
     id: 'remembered-beyond-expiry',
     file: `${gateway}/auth/authenticator.ts`,
-    find: 'known && known.expires > Date.now() && known.version',
-    replace: 'known && known.version',
+    find: 'expiresAt: ({ expires }) => expires + clockToleranceSeconds * 1_000,',
+    replace: 'expiresAt: () => undefined,',
     near: ['apps/gateway'],
   },
   {
@@ -288,8 +288,8 @@ const access = [
     // A session that another replica ended is accepted for up to a minute.
     id: 'ended-session-lives-on',
     file: `${gpodder}/auth/sessions.ts`,
-    find: 'refuses({ userId, credentialId, gid: sessionId, askedAt })',
-    replace: 'refuses({ userId, credentialId, gid: `gid:${sessionId}`, askedAt })',
+    find: 'refuses({ userId, credentialId, gid, askedAt })',
+    replace: 'refuses({ userId, credentialId, gid: `gid:${gid}`, askedAt })',
     near: ['apps/gpodder'],
   },
 ];
