@@ -1,6 +1,14 @@
 import { services } from '#contracts';
 import { watchPool } from '#database';
-import { type BegunApp, type Connections, createHttpAdapter, type HttpApp, openConnections, serveHttp } from '#http';
+import {
+  type BegunApp,
+  type Connections,
+  createHttpAdapter,
+  type HttpApp,
+  openConnections,
+  RouteTable,
+  serveHttp,
+} from '#http';
 import { RevocationWriter, watchRevocations } from '#identity';
 import { connectRedis } from '#redis';
 import type { Log, Running, WaitFor } from '#runtime';
@@ -14,7 +22,6 @@ import { serveConsole } from './console/console.files.js';
 import { serverOptions } from './http/server.options.js';
 import { Issuer } from './issuer/issuer.js';
 import { PageFailures } from './pages/page.failure.js';
-import { PageRoutes } from './pages/page.routes.js';
 import { Passwords } from './people/passwords.js';
 import { SignIn } from './people/sign-in.js';
 
@@ -49,7 +56,7 @@ export async function compose(
   // There before the first request is.
   let issuer: Issuer | undefined;
   const adapter = await createHttpAdapter(serverOptions(own, log, limits, (request) => issuer?.listener(request)));
-  const routes = new PageRoutes(adapter.getInstance());
+  const routes = new RouteTable(adapter.getInstance());
   await serveConsole(adapter.getInstance());
   const begin = async (nest: NestFastifyApplication): Promise<BegunApp> => {
     nest.useGlobalFilters(new PageFailures(log, routes));

@@ -10,6 +10,7 @@ import {
   type HttpApp,
   linkBase,
   openConnections,
+  RouteTable,
   serveHttp,
   waitingPerUser,
   watchHeldBytes,
@@ -59,6 +60,7 @@ export async function compose(
   const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
   const admission = new Admission(config, authenticator, limits, held, log);
   const adapter = await createHttpAdapter(serverOptions(config, admission, log));
+  admission.routes = new RouteTable(adapter.getInstance());
   const ear = new ClockListener(
     connectRedis(config),
     connectRedis(config),

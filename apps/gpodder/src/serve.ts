@@ -6,6 +6,7 @@ import {
   HeldBytes,
   type HttpApp,
   openConnections,
+  RouteTable,
   serveHttp,
   waitingPerUser,
   watchHeldBytes,
@@ -17,7 +18,6 @@ import { Sessions } from './auth/sessions.js';
 import type { GpodderConfig } from './gpodder.config.js';
 import { GpodderModule } from './gpodder.module.js';
 import { Admission, type Checks } from './http/admission.js';
-import { Routes } from './http/routes.js';
 import { serverOptions } from './http/server.options.js';
 
 /** How many requests of one user may run and wait, downloads and uploads together. */
@@ -43,7 +43,7 @@ export async function compose(config: GpodderConfig, log: Log, connections: Conn
   const authenticator = new Authenticator(appPasswords, sessions, new FailedLogins(), config.SESSION_KEY);
   const checks: Checks = { authenticator, limits, held };
   const adapter = await createHttpAdapter(serverOptions(config, new Admission(config, checks, log), log));
-  checks.routes = new Routes(adapter.getInstance());
+  checks.routes = new RouteTable(adapter.getInstance());
   const begin = async (): Promise<BegunApp> => {
     watchHeldBytes(() => held.held);
     return { missing, close: async () => {} };

@@ -26,5 +26,6 @@ export { dropBody, parsingSlot, readJson, tooLarge, waitToParse } from './json.b
 export { authenticationFailureMetrics, rateLimitMetrics, watchHeldBytes } from './http.metrics.js';
 export { linkBase } from './link.base.js';
 export { RateLimits } from './rate.limits.js';
+export { RouteTable } from './route.table.js';
 export { RequestEnd } from './request.end.js';
 export { type CallLimits, type LimitedCall, UserLimiter, waitingPerUser } from './user.limiter.js';

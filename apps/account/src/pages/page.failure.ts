@@ -2,13 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, NotFoundException } from '@nestjs/common';
 import { Failure } from '#contracts';
 import { faultKind } from '#database';
-import { type ErrorAnswer, send } from '#http';
+import { type ErrorAnswer, type RouteTable, send } from '#http';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
 import { Refusal } from '../people/refusal.js';
 import { documentOf, visitOf } from './page.js';
-import type { PageRoutes } from './page.routes.js';
 import { sendPage, visitFor } from './pages.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import { type Failed, type FailureKind, failurePage, failures } from './views/failure.view.js';
@@ -76,7 +75,7 @@ export function answerFailure(reply: FastifyReply, answer: ErrorAnswer): Fastify
 export class PageFailures implements ExceptionFilter {
   constructor(
     private readonly log: Log,
-    private readonly routes: PageRoutes,
+    private readonly routes: RouteTable,
   ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -89,7 +88,7 @@ export class PageFailures implements ExceptionFilter {
     if (error instanceof Refusal && error.code === 'link') return this.page(reply, linkGonePage);
     if (error instanceof Refusal && error.code === 'registration') return this.page(reply, registrationClosedPage);
     if (error instanceof NotFoundException) {
-      const methods = this.routes.of(reply.request.url.split('?', 1)[0] as string);
+      const methods = this.routes.methodsOf(reply.request.url.split('?', 1)[0] as string);
       if (methods.length > 0) {
         return void sendFailure(reply.header('allow', methods.join(', ')), { kind: 'methodNotAllowed' });
       }

@@ -5,6 +5,7 @@ import {
   type HeldBytes,
   httpAnswers,
   type RateLimits,
+  type RouteTable,
   send,
 } from '#http';
 import type { Log } from '#runtime';
@@ -13,7 +14,7 @@ import { AuthenticationFailure, type Authenticator } from '../auth/authenticator
 import type { GatewayConfig } from '../gateway.config.js';
 import { challenge } from './challenge.js';
 import { failureAnswers } from './errors.js';
-import { isOpen, methodsOf } from './routes.js';
+import { isOpen } from './routes.js';
 
 /**
  * Admission control, before routing and before the body is read. Checks, in this order: the Host, the rate limit of the
@@ -21,6 +22,8 @@ import { isOpen, methodsOf } from './routes.js';
  * exists.
  */
 export class Admission {
+  /** Set once the server is there. */
+  routes: RouteTable | undefined;
   private readonly refused = authenticationFailureMetrics();
 
   constructor(
@@ -41,8 +44,8 @@ export class Admission {
     if (error) return send(reply, error);
     const path = pathOf(request);
     if (isOpen(request.method, path) || (!request.is404 && request.method !== 'OPTIONS')) return undefined;
-    const methods = methodsOf(path);
-    if (methods) return send(reply.header('allow', methods.join(', ')), failureAnswers.invalid);
+    const methods = this.routes?.methodsOf(path) ?? [];
+    if (methods.length > 0) return send(reply.header('allow', methods.join(', ')), failureAnswers.invalid);
     return send(reply, failureAnswers.not_found);
   }
 

@@ -6,6 +6,7 @@ import {
   httpAnswers,
   linkBase,
   type RateLimits,
+  type RouteTable,
 } from '#http';
 import { networkOf } from '#identity';
 import type { Log } from '#runtime';
@@ -15,7 +16,7 @@ import { AuthenticationFailure, type Authenticator, type Caller, isNamed } from 
 import { makeSession, sessionCookie } from '../auth/session.cookie.js';
 import type { GpodderConfig } from '../gpodder.config.js';
 import { answerTo, failureAnswers, forbidden, refuse, Refused, wrongMethod } from './errors.js';
-import { accessOf, type Routes } from './routes.js';
+import { accessOf } from './routes.js';
 
 /** What admission asks. */
 export interface Checks {
@@ -23,7 +24,7 @@ export interface Checks {
   readonly limits: RateLimits;
   readonly held: HeldBytes;
   /** There once the server is. */
-  routes?: Routes;
+  routes?: RouteTable;
 }
 
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];

@@ -1,9 +1,9 @@
 import { fastify } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { Routes } from './routes.js';
+import { RouteTable } from './route.table.js';
 
 const server = fastify({ exposeHeadRoutes: false });
-const routes = new Routes(server);
+const routes = new RouteTable(server);
 server.get('/toplist/:number.:format', () => '');
 server.post('/api/2/devices/:user/:device.json', () => '');
 
