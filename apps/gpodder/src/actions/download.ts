@@ -1,5 +1,6 @@
 import { Readable, pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
+import negotiate from '@fastify/accept-negotiator';
 import { Inject, Injectable } from '@nestjs/common';
 import { findFeeds, listActions, type ReplyOf, type RequestOf } from '#contracts';
 import { RequestEnd, UserLimiter, waitingPerUser } from '#http';
@@ -120,7 +121,7 @@ export class Downloads {
   private stream(request: FastifyRequest, reply: FastifyReply, texts: AsyncGenerator<string>): void {
     const plain = Readable.from(texts, { highWaterMark: 1 });
     // By this header a client declines compression: the edge would take a level that is for small answers.
-    const isAsked = acceptsGzip(request.headers['accept-encoding']);
+    const isAsked = acceptsGzip(request.headers['accept-encoding'] as string | undefined);
     request.headers['x-no-compression'] = 'streamed';
     void reply.header('vary', 'Accept-Encoding');
     if (!isAsked) return void reply.send(plain);
@@ -138,13 +139,7 @@ function textOf({ episodes }: Page, showing: Showing): string {
     .join(',');
 }
 
-/** Whether a request takes gzip (RFC 9110, 12.5.3). */
-export function acceptsGzip(header: string | string[] | undefined): boolean {
-  const codings = String(header ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((coding) => coding.split(';').map((part) => part.trim()));
-  const asked =
-    codings.find(([name]) => name === 'gzip' || name === 'x-gzip') ?? codings.find(([name]) => name === '*');
-  return asked !== undefined && !asked.slice(1).some((weight) => /^q=0(?:\.0{0,3})?$/.test(weight));
+/** Whether a request prefers gzip (RFC 9110, 12.5.3). */
+export function acceptsGzip(header: string | undefined): boolean {
+  return negotiate(header?.toLowerCase() ?? '', ['gzip', 'identity']) === 'gzip';
 }
