@@ -145,7 +145,9 @@ describe('any input gets success or the body of an error, never 5xx', { timeout:
       text.map((name) => encodeURIComponent(name.replace(/\p{Surrogate}/gu, ''))).map((name) => name.slice(0, 3_000)),
     );
     const method = fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS');
-    const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map((segments) => `/${segments.join('/')}`);
+    // The root is a page's where people's accounts are on the same address.
+    const paths = fc.array(segment, { minLength: 1, maxLength: 4 }).map((segments) => `/${segments.join('/')}`);
+    const path = paths.filter((where) => /[^/]/.test(where));
     await fc.assert(
       fc.asyncProperty(method, path, async (verb, where) => {
         const answer = await ann.send(verb, where);

@@ -25,7 +25,9 @@ export class RouteTable {
   methodsOf(path: string): readonly string[] {
     const text = decoded(path);
     if (text.length > longestPath) return [];
-    const found = [...this.paths.values()].filter(({ form }) => form.test(text));
+    // A path that is named is none of those that a parameter stands for.
+    const named = this.paths.get(text);
+    const found = named ? [named] : [...this.paths.values()].filter(({ form }) => form.test(text));
     return [...new Set(found.flatMap(({ methods }) => methods))].toSorted();
   }
 }

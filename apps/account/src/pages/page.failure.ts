@@ -89,7 +89,7 @@ export class PageFailures implements ExceptionFilter {
     if (error instanceof Refusal && error.code === 'registration') return this.page(reply, registrationClosedPage);
     if (error instanceof NotFoundException) {
       const methods = this.routes.methodsOf(reply.request.url.split('?', 1)[0] as string);
-      if (methods.length > 0) {
+      if (methods.length > 0 && !methods.includes(reply.request.method)) {
         return void sendFailure(reply.header('allow', methods.join(', ')), { kind: 'methodNotAllowed' });
       }
     }

@@ -172,7 +172,7 @@ describe('a client that never comes to an end', () => {
 it('connections beyond the limit are closed', async () => {
   const at = await gateway({ MAX_CONNECTIONS: '1', MAX_STREAMS: '0' });
   const first = connect(Number(at.facts['port']), '127.0.0.1').setEncoding('utf8');
-  first.write('GET / HTTP/1.1\r\n');
+  first.write('GET /nothing HTTP/1.1\r\n');
   await eventually(() => expect(ask(at)).rejects.toThrow('fetch failed'));
   first.write('Host: a.example\r\nConnection: close\r\n\r\n');
   expect((await first.toArray()).join('')).toMatch(/^HTTP\/1\.1 401 /);
