@@ -108,7 +108,7 @@ describe('the images', () => {
 
   it('have what operators do with deletions beside the worker', async () => {
     const [worker = ''] = await containersOf('deletion-worker');
-    const list = ['node', 'dist/programs/deletions.js', 'list', '--json'];
+    const list = ['node', 'dist/programs/podcast-sync.js', 'deletions', 'list', '--json'];
     expect(JSON.parse(await docker('exec', worker, ...list))).toBeInstanceOf(Array);
   });
 

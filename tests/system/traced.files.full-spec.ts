@@ -78,7 +78,7 @@ describe('the files of an image are all that it needs, of', () => {
     const board = await fetch(`http://127.0.0.1:${String(worker!.facts['opsPort'])}/queues`, { headers });
     expect([board.status, await board.text()]).toEqual([200, expect.stringContaining('<script')]);
     const env = { PATH: process.env['PATH'], DATABASE_URL: stack.postgres.urls.deletion };
-    const command = ['dist/programs/deletions.js', 'list', '--json'];
+    const command = ['dist/programs/podcast-sync.js', 'deletions', 'list', '--json'];
     expect(JSON.parse(execFileSync('node', command, { cwd: files, env, encoding: 'utf8' }))).toEqual([]);
   });
 });

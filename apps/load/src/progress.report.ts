@@ -1,4 +1,4 @@
-import type { ProgramIo } from '#runtime';
+import { count, duration, type ProgramIo, ProgressLine } from '#runtime';
 import type { Position } from './line.reader.js';
 import type { Sent } from './part.sender.js';
 
@@ -12,16 +12,9 @@ interface State extends Sent {
   size?: number | undefined;
 }
 
-/** How often a terminal is told, and anything else, in milliseconds. */
-const [terminalMs, logMs] = [500, 10_000];
-
-const number = (value: number) => value.toLocaleString('en-GB');
-
 /** Says how a load goes. */
 export class ProgressReport {
-  private readonly begun = performance.now();
-  private readonly timer: NodeJS.Timeout;
-  private readonly isTerminal: boolean;
+  private readonly line: ProgressLine;
 
   constructor(
     private readonly stream: ProgramIo['stderr'],
@@ -29,42 +22,36 @@ export class ProgressReport {
     from: Position,
     private readonly state: () => State,
   ) {
-    this.isTerminal = stream.isTTY ?? false;
     if (from.line > 0) this.stream.write(`load: ${file}: going on behind line ${from.line}\n`);
-    this.timer = setInterval(() => this.say(), this.isTerminal ? terminalMs : logMs);
+    this.line = new ProgressLine(stream, `load: ${file}`, () => this.facts());
   }
 
   /** Says the end. */
   end(): void {
-    clearInterval(this.timer);
+    this.line.end();
     const { users, subscriptions, episodes, dropped, refused, clamped } = this.state();
-    const seconds = (performance.now() - this.begun) / 1_000;
+    const { seconds } = this.line;
     const facts = [
-      `${number(users)} users with ${number(subscriptions)} subscriptions and ${number(episodes)} episodes`,
-      `in ${seconds.toFixed(1)} s (${number(Math.round(episodes / seconds))} episodes/s)`,
-      `${number(dropped)} users left out, ${number(refused)} lines refused, ${number(clamped)} times ahead of the clock`,
+      `${count(users)} users with ${count(subscriptions)} subscriptions and ${count(episodes)} episodes`,
+      `in ${seconds.toFixed(1)} s (${count(Math.round(episodes / seconds))} episodes/s)`,
+      `${count(dropped)} users left out, ${count(refused)} lines refused, ${count(clamped)} times ahead of the clock`,
     ];
-    this.stream.write(`${this.isTerminal ? '\r\x1b[K' : ''}load: ${this.file}: ${facts.join('; ')}\n`);
+    this.stream.write(`load: ${this.file}: ${facts.join('; ')}\n`);
   }
 
-  private say(): void {
+  private facts(): string {
     const { users, episodes, refused, dropped, read, size, waitingSince } = this.state();
-    const seconds = (performance.now() - this.begun) / 1_000;
+    const { seconds } = this.line;
     const share = read !== undefined && size ? read / size : undefined;
     const facts = [
       share === undefined ? undefined : `${(share * 100).toFixed(1)} %`,
-      `${number(users)} users, ${number(episodes)} episodes (${number(Math.round(episodes / seconds))}/s)`,
-      refused + dropped > 0 ? `${number(dropped)} users left out, ${number(refused)} lines refused` : undefined,
+      `${count(users)} users, ${count(episodes)} episodes (${count(Math.round(episodes / seconds))}/s)`,
+      refused + dropped > 0 ? `${count(dropped)} users left out, ${count(refused)} lines refused` : undefined,
       waitingSince === undefined
         ? undefined
         : `waiting for the services since ${Math.round((performance.now() - waitingSince) / 1_000)} s`,
-      share ? `${left((seconds * (1 - share)) / share)} left` : undefined,
+      share ? `${duration((seconds * (1 - share)) / share)} left` : undefined,
     ];
-    const text = facts.filter((fact) => fact !== undefined).join('; ');
-    this.stream.write(this.isTerminal ? `\r\x1b[K${text}` : `load: ${this.file}: ${text}\n`);
+    return facts.filter((fact) => fact !== undefined).join('; ');
   }
-}
-
-function left(seconds: number): string {
-  return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
 }

@@ -59,10 +59,13 @@ export class LaunchedSystem {
     environment,
     root = repository,
   }: LaunchOptions): LaunchedSystem {
-    const main = join(root, 'dist', 'programs', 'standalone.js');
-    if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
+    const programs = join(root, 'dist', 'programs');
+    if (!existsSync(programs)) throw new Error('The tests run the built apps: "npm run build" first.');
+    // An earlier release has a program of its own for it, and not all of these options.
+    const earlier = join(programs, 'standalone.js');
+    const main = existsSync(earlier) ? earlier : join(programs, 'podcast-sync.js');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
-    // A release of before has neither.
+    if (main !== earlier) args.unshift('start');
     if (root === repository) args.push('--account-port', '0', '--gpodder-port', '0');
     shareFetchedPrograms(data, account);
     return new LaunchedSystem(

@@ -1,15 +1,10 @@
+import { count, ProgressLine } from '#runtime';
 import type { Written } from './account.writer.js';
 import { type Place, start } from './import.progress.js';
 
-/** How often a terminal is told, and anything else, in milliseconds. */
-const [terminalMs, logMs] = [500, 10_000];
-
-const number = (value: number) => value.toLocaleString('en-GB');
-
 /** Says on the standard error how an import goes. */
 export class ImportReport {
-  private readonly timer: NodeJS.Timeout;
-  private readonly isTerminal = process.stderr.isTTY;
+  private readonly line = new ProgressLine(process.stderr, 'import', () => this.facts());
 
   constructor(
     protocol: string,
@@ -17,24 +12,18 @@ export class ImportReport {
     private readonly written: Written,
   ) {
     process.stderr.write(`import: the other server speaks ${protocol}\n`);
-    if (from !== start) process.stderr.write(`import: going on behind ${number(from.actions)} actions\n`);
-    this.timer = setInterval(() => this.say(), this.isTerminal ? terminalMs : logMs);
+    if (from !== start) process.stderr.write(`import: going on behind ${count(from.actions)} actions\n`);
   }
 
   /** Says the end. */
   end(): void {
-    clearInterval(this.timer);
-    if (this.isTerminal) process.stderr.write('\r\x1b[K');
+    this.line.end();
     process.stderr.write(`import: ${this.facts()}\n`);
-  }
-
-  private say(): void {
-    process.stderr.write(this.isTerminal ? `\r\x1b[K${this.facts()}` : `import: ${this.facts()}\n`);
   }
 
   private facts(): string {
     const { subscriptions, actions, favorites, skipped } = this.written;
-    const read = `${number(subscriptions)} subscriptions, ${number(actions)} actions, ${number(favorites)} favourites`;
-    return `${read}; ${number(skipped)} skipped`;
+    const read = `${count(subscriptions)} subscriptions, ${count(actions)} actions, ${count(favorites)} favourites`;
+    return `${read}; ${count(skipped)} skipped`;
   }
 }

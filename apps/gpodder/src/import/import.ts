@@ -16,8 +16,8 @@ import { readPassword } from './password.js';
  *
  * @throws Error with what a person needs to know; ConfigurationError.
  */
-export async function importAccount(options: ImportOptions): Promise<void> {
-  const config = loadConfig(importConfig);
+export async function importAccount(options: ImportOptions, environment: NodeJS.ProcessEnv): Promise<void> {
+  const config = loadConfig(importConfig, environment);
   const password = await readPassword(options.passwordFile, `Password of ${options.login} at ${options.from.host}: `);
   const log = createLog('import', 'error');
   const services = ['subscription', 'episode', 'account'] as const;
