@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const project = 'podcast-sync-test';
 const programs = ['gateway', 'subscription', 'episode', 'deletion-worker'];
-const images = [...programs, 'migrate', 'secrets', 'token', 'e2e'].map((name) => `podcast-sync/${name}:local`);
+const images = [...programs, 'podcast-sync', 'e2e'].map((name) => `podcast-sync/${name}:local`);
 
 /** Why there is nothing to run here, if so. */
 function missing(): string | undefined {
