@@ -88,6 +88,7 @@ describe('a command line is refused with exit code 2, so that nothing is done by
     ['start --port 65536', '--port'],
     ['start --port http', '--port'],
     ['start --host=', '--host'],
+    ['start --data=', '--data'],
     ['start more', 'too many arguments'],
     ['token', 'USER'],
     ['token ann ben', 'too many arguments'],

@@ -101,7 +101,7 @@ describe('--data', () => {
     expect([code, stderr]).toEqual([
       78,
       'dump: no system has run on /nowhere, as there is no /nowhere/dump-database-url: ' +
-        'say --data DIR, or set DATABASE_URL\n',
+        'say --data DIR, or set DATABASE_URL\nSee: podcast-sync dump --help\n',
     ]);
     expect(dataEnvironment({}, { X: 'x' }, { ...named(true), isOptional: true })).toEqual({});
   });

@@ -3,6 +3,7 @@ import type { ProgramIo } from '#runtime';
 import { type CommandDefinition, type CommandGroup, UsageError } from './command.js';
 import { commands } from './commands.js';
 import { dataEnvironment, NoSystemError } from './data.environment.js';
+import { notEmpty } from './operands.js';
 
 /** A command line that was understood: the command, its name as it was typed, and what it is given. */
 export interface ReadCommand {
@@ -34,8 +35,9 @@ export async function podcastSync(args: readonly string[], io: ProgramIo): Promi
     const { message, name: kind } = error as Error;
     io.stderr.write(`${name}: ${message}\n`);
     // By its name: its class comes with libraries that help does not need.
-    const isConfiguration = kind === 'ConfigurationError' || error instanceof NoSystemError;
-    return isConfiguration ? exitCode.configuration : exitCode.failed;
+    if (kind !== 'ConfigurationError' && !(error instanceof NoSystemError)) return exitCode.failed;
+    io.stderr.write(`See: podcast-sync ${name} --help\n`);
+    return exitCode.configuration;
   }
 }
 
@@ -63,12 +65,13 @@ function add(parent: Command, one: CommandDefinition | CommandGroup, done: (read
   reportErrors(command);
   if ('commands' in one) {
     const [example] = one.commands.flatMap(({ examples }) => examples);
-    command.description(`${sentence(one.summary)}`).addHelpText('after', `\nExample:\n  podcast-sync ${example}`);
+    command.description(sentence(one.summary)).addHelpText('after', `\nExample:\n  podcast-sync ${example}`);
     for (const inner of one.commands) add(command, inner, done);
     return;
   }
   one.declare?.(command);
-  if (one.data) command.option('--data <DIR>', `where podcast-sync start keeps everything (default: ${defaultData})`);
+  if (one.data)
+    command.option('--data <DIR>', `where podcast-sync start keeps everything (default: ${defaultData})`, notEmpty);
   command.description([sentence(one.summary), one.details].filter(Boolean).join('\n'));
   command.addHelpText('after', afterOptions(one));
   command.action(async () => {
