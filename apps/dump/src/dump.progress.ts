@@ -1,43 +1,20 @@
-import { count, duration, type ProgramIo, ProgressLine } from '#runtime';
+import { count, duration } from '#runtime';
 import type { DumpCounts } from './dump.reader.js';
 
-/** Says how far a dump is. */
-export class DumpProgress {
-  private readonly line: ProgressLine;
+/** How far a dump is. @param share how much of all has come, from 0 to 1. */
+export function describeProgress(counts: Readonly<DumpCounts>, share: number, seconds: number): string {
+  const left = share > 0 ? `, ${duration((seconds / share) * (1 - share))} left` : '';
+  const so = `${count(counts.users)} users, ${count(counts.episodes)} states, ${rate(counts, seconds)} states/s`;
+  return `${Math.floor(share * 100)} %: ${so}${left}`;
+}
 
-  /**
-   * @param stream where to.
-   * @param share how much of all has come, from 0 to 1.
-   */
-  constructor(
-    stream: ProgramIo['stderr'],
-    private readonly counts: Readonly<DumpCounts>,
-    private readonly share: () => number,
-  ) {
-    this.line = new ProgressLine(stream, 'dump', () => this.facts());
-  }
+/** What was written, in how much time. */
+export function describeResult(counts: Readonly<DumpCounts>, seconds: number): string {
+  const { users, subscriptions, episodes } = counts;
+  const all = `${count(users)} users, ${count(subscriptions)} subscriptions and ${count(episodes)} states`;
+  return `${all} in ${duration(seconds)} (${rate(counts, seconds)} states/s)`;
+}
 
-  /** Says nothing more. */
-  stop(): void {
-    this.line.end();
-  }
-
-  /** What was written, in how much time. */
-  summary(): string {
-    const { users, subscriptions, episodes } = this.counts;
-    const all = `${count(users)} users, ${count(subscriptions)} subscriptions and ${count(episodes)} states`;
-    return `${all} in ${duration(this.line.seconds)} (${this.rate} states/s)`;
-  }
-
-  private facts(): string {
-    const share = this.share();
-    const left = share > 0 ? `, ${duration((this.line.seconds / share) * (1 - share))} left` : '';
-    const { users, episodes } = this.counts;
-    const so = `${count(users)} users, ${count(episodes)} states, ${this.rate} states/s`;
-    return `${Math.floor(share * 100)} %: ${so}${left}`;
-  }
-
-  private get rate(): string {
-    return count(Math.round(this.counts.episodes / Math.max(this.line.seconds, 0.001)));
-  }
+function rate({ episodes }: Readonly<DumpCounts>, seconds: number): string {
+  return count(Math.round(episodes / Math.max(seconds, 0.001)));
 }

@@ -3,11 +3,11 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
 import { dataFormat } from '#contracts';
-import { loadConfig, type ProgramIo } from '#runtime';
+import { loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import pg from 'pg';
 import { type DumpConfig, dumpConfig } from './dump.config.js';
 import type { DumpOptions } from './dump.options.js';
-import { DumpProgress } from './dump.progress.js';
+import { describeProgress, describeResult } from './dump.progress.js';
 import { DumpReader } from './dump.reader.js';
 import { type DumpedUser, everyUser, namedUsers } from './dumped.users.js';
 
@@ -45,7 +45,7 @@ async function writeAll(client: pg.Client, options: DumpOptions, config: DumpCon
   const reader = new DumpReader(client);
   const { users, share } =
     options.users === undefined ? await everyUser(client, options.shard) : namedUsers(options.users, config);
-  const progress = new DumpProgress(io.stderr, reader.counts, share);
+  const progress = new ProgressLine(io.stderr, 'dump', (seconds) => describeProgress(reader.counts, share(), seconds));
   try {
     const text = Readable.from(lines(reader, users), { objectMode: false, highWaterMark: 1 });
     const [out, isOwn] = opened(options.out, io);
@@ -55,11 +55,11 @@ async function writeAll(client: pg.Client, options: DumpOptions, config: DumpCon
       await pipeline(text, gzip, out, end);
     } else await pipeline(text, out, end);
   } finally {
-    progress.stop();
+    progress.end();
   }
   const { unknown, erased, pending } = reader.counts;
   return [
-    `Complete: ${progress.summary()}.`,
+    `Complete: ${describeResult(reader.counts, progress.seconds)}.`,
     ...(unknown > 0 ? [`${unknown} of the users have nothing here.`] : []),
     ...(erased > 0 ? [`${erased} of the users are being erased, or have been: they are left out.`] : []),
     ...(pending > 0

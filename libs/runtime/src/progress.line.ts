@@ -1,29 +1,32 @@
 import type { ProgramIo } from './program.io.js';
 
-/** How often a terminal is told, and anything else, in milliseconds. */
+/** How often progress is written to a terminal, and to anything else, in milliseconds. */
 const [terminalMs, logMs] = [500, 10_000];
 
-/** Says how far a command is: on a terminal in one line, which changes, elsewhere in a line every ten seconds. */
+/** Shows the progress of a command: on a terminal in one line, which changes, elsewhere in a line every ten seconds. */
 export class ProgressLine {
   private readonly started = performance.now();
   private readonly timer: NodeJS.Timeout;
 
-  /** @param name what lines begin with that are not on a terminal. */
+  /** @param name the prefix of lines where there is no terminal. */
   constructor(
     private readonly stream: ProgramIo['stderr'],
     name: string,
-    text: () => string,
+    text: (seconds: number) => string,
   ) {
-    const say = () => stream.write(stream.isTTY ? `\r\x1b[K${text()}` : `${name}: ${text()}\n`);
+    const say = () => {
+      const now = text(this.seconds);
+      stream.write(stream.isTTY ? `\r\x1b[K${now}` : `${name}: ${now}\n`);
+    };
     this.timer = setInterval(say, stream.isTTY ? terminalMs : logMs).unref();
   }
 
-  /** Since it began. */
+  /** Seconds since its start. */
   get seconds(): number {
     return (performance.now() - this.started) / 1_000;
   }
 
-  /** Says nothing more; the next text begins a line. */
+  /** Stops; the next text begins a line. */
   end(): void {
     clearInterval(this.timer);
     if (this.stream.isTTY) this.stream.write('\r\x1b[K');
