@@ -116,7 +116,7 @@ function sentence(summary: string): string {
 
 function afterOptions({ examples, environment, exitCodes = '0 done, 1 not done', data }: CommandDefinition): string {
   const [server] = Object.keys(data?.files ?? {});
-  const found = server && `The system is that of --data; where ${server} is set, it is that of the variables.`;
+  const found = server && `Where ${server} is not set, the system that podcast-sync start runs on --data is meant.`;
   return [
     '',
     `Example${examples.length > 1 ? 's' : ''}:`,

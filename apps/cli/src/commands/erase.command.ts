@@ -7,8 +7,9 @@ type Typed = Partial<Record<'issuer' | 'subject' | 'user' | 'users', string>>;
 export const erase: CommandDefinition<EraseCommand> = {
   name: 'erase',
   summary: 'erases everything that is kept of users, permanently, and refuses them from then on',
-  details: `It follows what the deletion worker does until all of it is done. When it is interrupted the worker goes on, and
-the same command follows it again.`,
+  details:
+    'It follows what the deletion worker does until all of it is done. When it is interrupted the worker goes on, ' +
+    'and the same command follows it again.',
   examples: ['erase --issuer https://id.example --subject 1234', 'erase --users group.ndjson'],
   environment:
     'DATABASE_URL, AUTH_OWN_ISSUER and AUTH_ISSUER_ALIASES, as the deletion worker and the gateway have them.',

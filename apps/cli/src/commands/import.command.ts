@@ -8,8 +8,9 @@ type Typed = Omit<ImportOptions, 'login'> & { readonly login?: string; readonly 
 export const importCommand: CommandDefinition<ImportOptions> = {
   name: 'import',
   summary: 'copies an account of another server into an account here',
-  details: `Copies subscriptions, episode actions and favourites from a server of the gpodder API or a Nextcloud with
-gpoddersync. What is newer here stays: twice is the same as once, and what was unsubscribed here stays so.`,
+  details:
+    'The other server speaks the gpodder API or is a Nextcloud with gpoddersync. Subscriptions, episode actions and ' +
+    'favourites are copied. What is newer here stays: twice is the same as once, and what was unsubscribed stays so.',
   examples: ['import --from https://cloud.example --user ann'],
   environment: 'REDIS_URL or the like, as all apps have it.',
   exitCodes: '0 all imported, 1 not done',

@@ -7,8 +7,9 @@ import type { TokenOptions } from '../../../account/src/operator/token.command.j
 export const token: CommandDefinition<Omit<TokenOptions, 'data'>> = {
   name: 'token',
   summary: 'prints a bearer token of a user, and nothing else',
-  details: `Where people have accounts it is an app password of USER's account, which is made where there is none;
-elsewhere a token of the built-in issuer, whose keys are in the data directory.`,
+  details:
+    "Where people have accounts it is an app password of USER's account, which is made where there is none; " +
+    'elsewhere a token of the built-in issuer, whose keys are in the data directory.',
   examples: ['token ann', 'token ann --scope read:subscriptions --expires 12h'],
   environment: ofAccounts.environment,
   data: { ...ofAccounts.data, isOptional: true },
