@@ -11,23 +11,12 @@ const folder = 'dist/programs';
 const programs = {
   gateway: 'gateway/src/main',
   gpodder: 'gpodder/src/main',
-  import: 'gpodder/src/import/main',
   subscription: 'subscription/src/main',
   episode: 'episode/src/main',
   'deletion-worker': 'deletion-worker/src/main',
-  deletions: 'deletion-worker/src/operator/command.line',
-  erase: 'deletion-worker/src/operator/erase',
   account: 'account/src/main',
   edge: 'edge/src/main',
-  accounts: 'account/src/operator/main',
-  load: 'load/src/main',
-  login: 'login/src/main',
-  migrate: 'migrate/src/main',
-  dump: 'dump/src/main',
-  standalone: 'standalone/src/main',
-  token: 'account/src/operator/token',
-  keys: 'standalone/src/keys',
-  secrets: 'standalone/src/secrets',
+  'podcast-sync': 'cli/src/main',
 };
 
 /** Packages that find files of theirs on disk, and so stay there. */

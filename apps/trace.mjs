@@ -1,5 +1,5 @@
 // Copies what a built program loads, and nothing else, into a folder: the files of its image (apps/Dockerfile).
-//   node apps/trace.mjs PROGRAM FOLDER   a program of dist/programs, such as gateway or token
+//   node apps/trace.mjs PROGRAM FOLDER   a program of dist/programs, such as gateway or podcast-sync
 // Adds sbom.cdx.json: which packages those are files of, as CycloneDX.
 // Prints what they weigh, and fails where that is more than an image may add to its base.
 import { execFileSync } from 'node:child_process';
@@ -8,7 +8,6 @@ import { dirname, join } from 'node:path';
 import { nodeFileTrace } from '@vercel/nft';
 
 const [program = '', folder = ''] = process.argv.slice(2);
-const entry = `dist/programs/${program}.js`;
 
 /** MB (1,000,000 bytes) that an image may add to its base. */
 const budget = 20;
@@ -35,16 +34,19 @@ const unseen = {
   'deletion-worker': () => ['node_modules/@bull-board/ui/package.json', ...filesIn('node_modules/@bull-board/ui/dist')],
 };
 
-/** Programs of operators beside an app, in its container. */
-const tools = { 'deletion-worker': ['deletions', 'erase'], account: ['accounts'] }[program] ?? [];
+/** Every image has the commands of operators. */
+const programs = [...new Set([program, 'podcast-sync'])];
 
-const { fileList } = await nodeFileTrace([entry, ...tools.map((tool) => `dist/programs/${tool}.js`)], {
-  ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path),
-});
+const { fileList } = await nodeFileTrace(
+  programs.map((name) => `dist/programs/${name}.js`),
+  {
+    ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path),
+  },
+);
 const files = [...fileList, 'package.json', ...(unseen[program]?.() ?? [])];
 const weights = new Map();
 const bundled = JSON.parse(readFileSync('dist/programs/packages.json', 'utf8'));
-const packages = new Set([program, ...tools].flatMap((name) => bundled[name]));
+const packages = new Set(programs.flatMap((name) => bundled[name]));
 if (program === 'account')
   for (const root of JSON.parse(readFileSync('dist/console.packages.json', 'utf8'))) packages.add(root);
 for (const file of new Set(files)) {
@@ -56,7 +58,7 @@ for (const file of new Set(files)) {
   if (root !== undefined) packages.add(root);
 }
 // An image starts with no shell that could put the name of its program into a command.
-writeFileSync(join(folder, 'main.js'), `import './${entry}';\n`);
+writeFileSync(join(folder, 'main.js'), `import './dist/programs/${program}.js';\n`);
 
 writeFileSync(join(folder, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials([...packages]), undefined, 2)}\n`);
 

@@ -15,10 +15,10 @@ const thisCheckout = fileURLToPath(new URL('..', import.meta.url));
  * is gone after `stop`. `environment` has variables for its apps.
  */
 export async function startSystem(say, { replicas = 1, checkout = thisCheckout, environment = {} } = {}) {
-  // Where it is since programs are bundles, and where it was before.
-  const standalone = ['dist/programs/standalone.js', 'dist/apps/standalone/src/main.js']
-    .map((path) => join(checkout, path))
-    .find((path) => existsSync(path));
+  // Where it is, and where earlier releases have it.
+  const [standalone] = [['dist/programs/podcast-sync.js', 'start'], ['dist/programs/standalone.js']]
+    .map(([path, ...command]) => [join(checkout, path), ...command])
+    .filter(([path]) => existsSync(path));
   if (!standalone) throw new Error(`${checkout} is not built`);
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-bench-'));
   chmodSync(root, 0o711);
@@ -68,11 +68,12 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
 }
 
 /** Redis and all apps, as children of one process. */
-async function startApps(standalone, data, postgresUrl, replicas, environment) {
+async function startApps([program, ...command], data, postgresUrl, replicas, environment) {
   // A checkout of before has fewer apps.
-  const has = (app) => existsSync(join(dirname(standalone), `${app}.js`));
+  const has = (app) => existsSync(join(dirname(program), `${app}.js`));
   const others = ['account', 'gpodder'].flatMap((app) => (has(app) ? [`--${app}-port`, '0'] : []));
-  const child = fork(standalone, ['--data', data, '--port', '0', '--replicas', String(replicas), ...others], {
+  const options = ['--data', data, '--port', '0', '--replicas', String(replicas), ...others];
+  const child = fork(program, [...command, ...options], {
     env: { ...process.env, ...environment, POSTGRES_URL: postgresUrl, LOG_LEVEL: 'warn' },
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -162,6 +162,13 @@ describe('the chart', () => {
     }
   });
 
+  it('migrates by a command of podcast-sync, in the image that has the commands alone', () => {
+    const [job] = ofKind<WorkloadSpec>(renderChart('smallest'), 'Job');
+    expect(job?.spec.template.spec.containers).toMatchObject([
+      { image: expect.stringContaining('/podcast-sync:'), args: ['migrate'] },
+    ]);
+  });
+
   it('is refused by a Kubernetes on which pods could not sleep before they stop', () => {
     expect(() => renderChart('smallest', { kubeVersion: '1.29.0' })).toThrow(/requires kubeVersion: >=1.30.0/);
   });

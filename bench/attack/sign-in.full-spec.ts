@@ -1,6 +1,6 @@
-import { AppStack } from '#testing';
+import { AppStack, callProgram } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runAccounts } from '../../apps/account/src/operator/operator.js';
+import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
 import { Person } from '../../tests/system/testing/person.js';
 
 const [name, password] = ['ann', 'a sentence that nobody guesses'];
@@ -18,7 +18,7 @@ beforeAll(async () => {
   const [account] = await stack.start(['account'], { TRUSTED_PROXIES: '127.0.0.1', REGISTRATION: 'open' });
   origin = `http://127.0.0.1:${String(account?.facts['port'])}`;
   const environment = { DATABASE_URL: stack.postgres.urls.account, REDIS_URL: stack.redis.url, PUBLIC_URL: origin };
-  const { stdout } = await runAccounts(['create', name], environment);
+  const { stdout } = await callProgram(podcastSync, ['accounts', 'create', name], environment);
   ann = new Person(origin);
   await ann.submit(new URL(stdout.trim()).pathname, { password });
   await ann.submit('/sign-in', { name, password });

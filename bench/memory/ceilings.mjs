@@ -1,6 +1,7 @@
 /** The most memory that each process of `npm start` may have when nobody uses it, in MB. */
 export const ceilings = {
-  standalone: 60,
+  // The supervisor.
+  'podcast-sync': 60,
   postgres: 110,
   'redis-server': 20,
   subscription: 80,

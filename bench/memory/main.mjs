@@ -15,7 +15,7 @@ import { machine, say, table } from '../report.mjs';
 import { ceilings, mostOfAll } from './ceilings.mjs';
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' }, json: { type: 'boolean' } } });
-const standalone = fileURLToPath(new URL('../../dist/programs/standalone.js', import.meta.url));
+const program = fileURLToPath(new URL('../../dist/programs/podcast-sync.js', import.meta.url));
 
 /** Every process below one, itself among them, with what it is. */
 function processesBelow(root) {
@@ -55,7 +55,7 @@ async function idleMemory(seconds) {
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-memory-'));
   chmodSync(root, 0o711);
   const data = join(root, 'data');
-  const child = fork(standalone, ['--data', data, '--port', '0'], {
+  const child = fork(program, ['start', '--data', data, '--port', '0'], {
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });

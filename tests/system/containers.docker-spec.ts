@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const project = 'podcast-sync-test';
 const programs = ['gateway', 'subscription', 'episode', 'deletion-worker'];
-const images = [...programs, 'migrate', 'secrets', 'token', 'e2e'].map((name) => `podcast-sync/${name}:local`);
+const images = [...programs, 'podcast-sync', 'e2e'].map((name) => `podcast-sync/${name}:local`);
 
 /** Why there is nothing to run here, if so. */
 function missing(): string | undefined {
@@ -108,7 +108,7 @@ describe('the images', () => {
 
   it('have what operators do with deletions beside the worker', async () => {
     const [worker = ''] = await containersOf('deletion-worker');
-    const list = ['node', 'dist/programs/deletions.js', 'list', '--json'];
+    const list = ['node', 'dist/programs/podcast-sync.js', 'deletions', 'list', '--json'];
     expect(JSON.parse(await docker('exec', worker, ...list))).toBeInstanceOf(Array);
   });
 

@@ -9,7 +9,7 @@ it('npm start needs no more memory than each process may have, and all together,
   const { stdout, status } = spawnSync(process.execPath, command, { cwd: repository, encoding: 'utf8', stdio });
   expect(status).toBe(0);
   const processes = [
-    'standalone',
+    'podcast-sync',
     'postgres',
     'redis-server',
     'gateway',

@@ -44,8 +44,8 @@ async function accounts(...args: string[]): Promise<string> {
     REDIS_URL: stack.redis.url,
     PUBLIC_URL: origin,
   };
-  const script = join(repository, 'dist', 'programs', 'accounts.js');
-  return (await promisify(execFile)(process.execPath, [script, ...args], { env })).stdout.trim();
+  const script = join(repository, 'dist', 'programs', 'podcast-sync.js');
+  return (await promisify(execFile)(process.execPath, [script, 'accounts', ...args], { env })).stdout.trim();
 }
 
 /** Somebody with an account, signed in. */

@@ -9,13 +9,13 @@ import { promisify } from 'node:util';
 import { beginLogin } from '#contracts';
 import { call, StreamClient } from '#transport';
 import { createLog } from '#runtime';
-import { eventually, LaunchedSystem, repository } from '#testing';
+import { callProgram, eventually, LaunchedSystem, repository } from '#testing';
 import { Redis } from 'ioredis';
 import * as client from 'openid-client';
 import { Secret, TOTP } from 'otpauth';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runAccounts } from '../../apps/account/src/operator/operator.js';
+import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
 import { authorization, redirectUri } from '../../apps/account/testing/app.client.js';
 import { Person, shownSecret } from './testing/person.js';
 
@@ -153,16 +153,11 @@ async function useApp(person: Person): Promise<void> {
   secrets['tokens of an app'] = [tokens.access_token, tokens.refresh_token ?? ''];
 }
 
-/** Links that an operator makes, for an invitation and a new password; and what `npm run token` prints. */
+/** Links that an operator makes, for an invitation and a new password; and what `podcast-sync token` prints. */
 async function useOperatorsLinks(): Promise<void> {
-  const data = (file: string) => join(root, 'data', file);
-  const environment = {
-    DATABASE_URL_FILE: data('account-database-url'),
-    REDIS_URL_FILE: data('redis-url'),
-    PUBLIC_URL_FILE: data('account-url'),
-  };
+  const data = join(root, 'data');
   const made = async (...args: string[]) => {
-    const { stdout, stderr } = await runAccounts(args, environment);
+    const { stdout, stderr } = await callProgram(podcastSync, ['accounts', ...args, '--data', data], {});
     expect(stderr).toBe('');
     return new URL(stdout.trim()).pathname;
   };
@@ -173,10 +168,10 @@ async function useOperatorsLinks(): Promise<void> {
   await person.submit(reset, { password: `${password} of ben, a new one` });
   secrets['links'] = [invitation, reset].map((path) => path.split('/').at(-1) ?? '');
   secrets['passwords of ben'] = [`${password} of ben`, `${password} of ben, a new one`];
-  const program = join(repository, 'dist', 'programs', 'token.js');
-  const printed = await promisify(execFile)(process.execPath, [program, 'ann', '--data', join(root, 'data')]);
+  const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
+  const printed = await promisify(execFile)(process.execPath, [program, 'token', 'ann', '--data', data]);
   expect(await status(printed.stdout.trim())).toBe(200);
-  secrets['npm run token'] = [printed.stdout.trim()];
+  secrets['podcast-sync token'] = [printed.stdout.trim()];
 }
 
 it('no secret of people or apps crosses Redis in clear', async () => {

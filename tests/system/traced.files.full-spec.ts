@@ -78,8 +78,15 @@ describe('the files of an image are all that it needs, of', () => {
     const board = await fetch(`http://127.0.0.1:${String(worker!.facts['opsPort'])}/queues`, { headers });
     expect([board.status, await board.text()]).toEqual([200, expect.stringContaining('<script')]);
     const env = { PATH: process.env['PATH'], DATABASE_URL: stack.postgres.urls.deletion };
-    const command = ['dist/programs/deletions.js', 'list', '--json'];
+    const command = ['dist/programs/podcast-sync.js', 'deletions', 'list', '--json'];
     expect(JSON.parse(execFileSync('node', command, { cwd: files, env, encoding: 'utf8' }))).toEqual([]);
+  });
+});
+
+describe('an image', () => {
+  it('of the commands of operators answers for help', () => {
+    const help = execFileSync('node', ['main.js', '--help'], { cwd: trace('podcast-sync'), encoding: 'utf8' });
+    expect(help).toContain('Usage: podcast-sync');
   });
 });
 
@@ -93,7 +100,7 @@ describe("the bill of an image's materials", () => {
     expect(names).toEqual(expect.arrayContaining(['fastify', 'jose', 'ioredis', '@nestjs/common']));
     for (const { name, hashes } of sbom.components) expect([name, hashes[0]?.alg]).toEqual([name, 'SHA-512']);
     expect(names).toEqual(expect.arrayContaining(packagesIn(join(image, 'node_modules'))));
-    for (const absent of ['pg', 'typeorm', 'bullmq', 'vitest']) expect(names).not.toContain(absent);
+    for (const absent of ['@bull-board/ui', 'bullmq', 'rolldown', 'vitest']) expect(names).not.toContain(absent);
   });
 
   it('says what each part needs of the others, and nothing else', () => {

@@ -7,9 +7,9 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { userId } from '#identity';
 import { callProgram, Fixture, type FixtureDatabase, startProgram } from '#testing';
+import { podcastSync } from '../../cli/src/podcast-sync.js';
 import { linesIn, partOf, StoredUser } from '../testing/dumped.user.js';
 import { namesInLine, urlsInLine } from './dump.lines.js';
-import { runDump } from './dump.program.js';
 import { DumpReader, pageUrls } from './dump.reader.js';
 
 const fixture = new Fixture();
@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 const dump = (args: readonly string[] = [], url = database.urls.dump) =>
-  callProgram(runDump, args, { DATABASE_URL: url });
+  callProgram(podcastSync, ['dump', ...args], { DATABASE_URL: url });
 
 const [a, b, c] = Array.from({ length: 3 }, () => randomUUID()).sort() as [string, string, string];
 const clock = '2026-01-01T00:00:00.000Z';
@@ -44,7 +44,7 @@ describe('a dump', () => {
     const subscription = await user.subscribe({ guid: a });
     await user.upload(subscription, 2);
     // The one start of the built program.
-    const { code, stdout } = await startProgram('dump', [], { DATABASE_URL: database.urls.dump });
+    const { code, stdout } = await startProgram('podcast-sync', ['dump'], { DATABASE_URL: database.urls.dump });
     expect(code).toBe(0);
     const lines = linesIn(stdout);
     expect(lines[0]).toEqual({ podcast_sync: { format: 1 } });
@@ -325,14 +325,14 @@ describe('a dump that can not be made', () => {
     expect(stderr).not.toContain('secret');
   });
 
-  it('is answered with the usage and exit code 2 when it makes no sense, and 78 when Postgres is not configured', async () => {
+  it('is answered with the way to the help and exit code 2 when it makes no sense, and 78 when Postgres can not be used', async () => {
     expect(await dump(['--all'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('Usage: npm run -s dump') as string,
+      stderr: expect.stringContaining('See: podcast-sync dump --help') as string,
     });
-    expect(await dump([], '')).toMatchObject({
+    expect(await dump([], 'mysql://x')).toMatchObject({
       code: 78,
-      stderr: expect.stringContaining('DATABASE_URL: is required') as string,
+      stderr: expect.stringContaining('DATABASE_URL: must be a URL like') as string,
     });
   });
 });

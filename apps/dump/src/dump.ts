@@ -3,11 +3,11 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
 import { dataFormat } from '#contracts';
-import type { ProgramIo } from '#runtime';
+import { loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import pg from 'pg';
-import type { DumpConfig } from './dump.config.js';
+import { type DumpConfig, dumpConfig } from './dump.config.js';
 import type { DumpOptions } from './dump.options.js';
-import { DumpProgress } from './dump.progress.js';
+import { describeProgress, describeResult } from './dump.progress.js';
 import { DumpReader } from './dump.reader.js';
 import { type DumpedUser, everyUser, namedUsers } from './dumped.users.js';
 
@@ -15,10 +15,10 @@ import { type DumpedUser, everyUser, namedUsers } from './dumped.users.js';
  * Writes what users have (docs/data.md). Memory does not grow with what there is: pages are read as fast as they are
  * written.
  *
- * @returns what to tell the operator at the end.
- * @throws UnknownUserLine, and errors of Postgres and of files; what was written then lacks its last line.
+ * @throws ConfigurationError, and Error with why it is not complete; what was written then lacks its last line.
  */
-export async function dump(options: DumpOptions, config: DumpConfig, io: ProgramIo): Promise<string> {
+export async function dump(options: DumpOptions, io: ProgramIo): Promise<void> {
+  const config = loadConfig(dumpConfig, io.env);
   const client = new pg.Client({
     connectionString: config.DATABASE_URL,
     application_name: 'dump',
@@ -29,19 +29,23 @@ export async function dump(options: DumpOptions, config: DumpConfig, io: Program
   });
   // Of a connection that is lost: the statement that runs fails as well.
   client.on('error', () => undefined);
-  await client.connect();
   try {
-    return await writeAll(client, options, config, io);
+    await client.connect();
+    io.stderr.write(`${await writeAll(client, options, config, io)}\n`);
+  } catch (error) {
+    const { message, code } = error as { code?: string; message?: string };
+    throw new Error(`not complete: ${message || code || String(error)}`, { cause: error });
   } finally {
     await client.end();
   }
 }
 
+/** @returns what to tell the operator at the end. */
 async function writeAll(client: pg.Client, options: DumpOptions, config: DumpConfig, io: ProgramIo): Promise<string> {
   const reader = new DumpReader(client);
   const { users, share } =
     options.users === undefined ? await everyUser(client, options.shard) : namedUsers(options.users, config);
-  const progress = new DumpProgress(io.stderr, reader.counts, share);
+  const progress = new ProgressLine(io.stderr, 'dump', (seconds) => describeProgress(reader.counts, share(), seconds));
   try {
     const text = Readable.from(lines(reader, users), { objectMode: false, highWaterMark: 1 });
     const [out, isOwn] = opened(options.out, io);
@@ -51,11 +55,11 @@ async function writeAll(client: pg.Client, options: DumpOptions, config: DumpCon
       await pipeline(text, gzip, out, end);
     } else await pipeline(text, out, end);
   } finally {
-    progress.stop();
+    progress.end();
   }
   const { unknown, erased, pending } = reader.counts;
   return [
-    `Complete: ${progress.summary()}.`,
+    `Complete: ${describeResult(reader.counts, progress.seconds)}.`,
     ...(unknown > 0 ? [`${unknown} of the users have nothing here.`] : []),
     ...(erased > 0 ? [`${erased} of the users are being erased, or have been: they are left out.`] : []),
     ...(pending > 0

@@ -2,14 +2,14 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { DataUser } from '#contracts';
-import type { ProgramIo } from '#runtime';
+import { type ProgramIo, ProgressLine } from '#runtime';
 import type { StreamClient } from '#transport';
 import { type Position, start, unpacked } from './line.reader.js';
 import type { LoadOptions } from './load.options.js';
 import { PartReader } from './part.reader.js';
 import { PartSender } from './part.sender.js';
 import { ProgressFile } from './progress.file.js';
-import { ProgressReport } from './progress.report.js';
+import { describeProgress, describeResult } from './load.progress.js';
 import type { CompletePart, Refusal } from './user.part.js';
 
 /** How a file's load ended: `refused` is loaded but for some lines, `broken` a file that can't be read to its end. */
@@ -47,11 +47,10 @@ export class FileLoad {
     const source: Readable = isFile ? createReadStream(this.path) : this.io.stdin;
     const done = () =>
       isFile ? { read: (source as ReturnType<typeof createReadStream>).bytesRead, size: progress?.size } : {};
-    const report = new ProgressReport(this.io.stderr, this.path, from, () => ({
-      ...this.sender.sent,
-      ...this.counts,
-      ...done(),
-    }));
+    const state = () => ({ ...this.sender.sent, ...this.counts, ...done() });
+    const { stderr } = this.io;
+    if (from.line > 0) stderr.write(`load: ${this.path}: going on behind line ${from.line}\n`);
+    const line = new ProgressLine(stderr, `load: ${this.path}`, (seconds) => describeProgress(state(), seconds));
     try {
       await this.sendAll(skipped(await unpacked(source), from.offset), from, progress);
     } catch (error) {
@@ -60,7 +59,8 @@ export class FileLoad {
       source.destroy();
       await Promise.allSettled(this.running);
       await progress?.save();
-      report.end();
+      line.end();
+      stderr.write(`load: ${this.path}: ${describeResult(state(), line.seconds)}\n`);
       await (await this.refusals)?.close();
     }
     return this.outcome(progress);

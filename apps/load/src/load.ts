@@ -13,7 +13,7 @@ const patienceMs = 2_000;
 /**
  * Loads files, one after the other, until the end or SIGINT or SIGTERM.
  *
- * @returns the exit code.
+ * @returns the exit code: 3 where lines were refused, 1 where it did not come to the end.
  * @throws Error for a file that can't be read, ConfigurationError.
  */
 export async function load(options: LoadOptions, io: ProgramIo): Promise<number> {

@@ -6,8 +6,8 @@ import { startProgram } from '#testing';
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** What `npm run login` says, and how it ends. */
-const run = (...args: string[]) => startProgram('login', args, {});
+/** What `podcast-sync login` says, and how it ends. */
+const run = (...args: string[]) => startProgram('podcast-sync', ['login', ...args], {});
 
 /** An API whose metadata are these. */
 async function api(metadata: unknown): Promise<string> {
@@ -31,5 +31,5 @@ it('says so where the API has no accounts', async () => {
 it('explains itself where it is misused', async () => {
   const { code, stderr } = await run('--what');
   expect(code).toBe(2);
-  expect(stderr).toContain('Usage: npm run -s login');
+  expect(stderr).toContain('See: podcast-sync login --help');
 });

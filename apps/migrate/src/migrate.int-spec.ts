@@ -78,12 +78,12 @@ describe('migrate', () => {
   });
 
   it('as a process exits with 0 once the database is ready', async () => {
-    expect(await startProgram('migrate', [], { DATABASE_URL: url })).toMatchObject({ code: 0 });
+    expect(await startProgram('podcast-sync', ['migrate'], { DATABASE_URL: url })).toMatchObject({ code: 0 });
     expect(await query(url, 'SELECT * FROM sync.user_clock')).toEqual([]);
   });
 
   it('as a process names what is wrong with its configuration, and fails', async () => {
-    const { code, stdout, stderr } = await startProgram('migrate', [], { MIGRATE_GROUPS: 'maybe' });
+    const { code, stdout, stderr } = await startProgram('podcast-sync', ['migrate'], { MIGRATE_GROUPS: 'maybe' });
     expect(code).not.toBe(0);
     for (const variable of ['DATABASE_URL', 'MIGRATE_GROUPS']) expect(stdout + stderr).toContain(`${variable}: `);
   });

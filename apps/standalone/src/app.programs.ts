@@ -51,31 +51,35 @@ export function appPrograms(
   folder: string,
 ): { migrate: AppProgram; services: AppProgram[]; firstLink: AppProgram; edge: AppProgram } {
   const { data, postgresUrl, redisUrl, replicas } = options;
-  const program = (app: string, name: string, environment: Record<string, string>): AppProgram => ({
+  const program = (app: string, name: string, environment: Record<string, string>, args?: string[]): AppProgram => ({
     name,
     script: join(folder, `${app}.js`),
+    ...(args && { args }),
     environment: { LOG_LEVEL: options.logLevel, ...environment },
     log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say),
   });
   const urls = services.map(({ role }) => roleUrl(postgresUrl, role, data));
   const dumpUrl = roleUrl(postgresUrl, 'dump', data);
-  // Where `npm run deletions` and `npm run dump` find the database of this run.
+  // By what the commands of operators find this run (`--data`).
   writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(postgresUrl, 'deletion', data)}\n`);
   writePrivateFile(join(data, 'dump-database-url'), `${dumpUrl}\n`);
-  // Where `npm run load` finds the services of this run.
   writePrivateFile(join(data, 'redis-url'), `${redisUrl}\n`);
   const account = accountEnvironment(options);
   const accountUrl = roleUrl(postgresUrl, 'account', data);
-  // Where `npm run accounts` and `npm run token` find what they need.
   writePrivateFile(join(data, 'account-database-url'), `${accountUrl}\n`);
   writePrivateFile(join(data, 'account-url'), `${options.baseUrl}\n`);
   return {
-    migrate: program('migrate', 'migrate', {
-      DATABASE_URL: postgresUrl,
-      ...Object.fromEntries(services.map(({ role }, i) => [`${role.toUpperCase()}_DATABASE_URL`, urls[i] ?? ''])),
-      DUMP_DATABASE_URL: dumpUrl,
-      ACCOUNT_DATABASE_URL: accountUrl,
-    }),
+    migrate: program(
+      'podcast-sync',
+      'migrate',
+      {
+        DATABASE_URL: postgresUrl,
+        ...Object.fromEntries(services.map(({ role }, i) => [`${role.toUpperCase()}_DATABASE_URL`, urls[i] ?? ''])),
+        DUMP_DATABASE_URL: dumpUrl,
+        ACCOUNT_DATABASE_URL: accountUrl,
+      },
+      ['migrate'],
+    ),
     services: services.flatMap(({ app }, i) =>
       Array.from({ length: replicas }, (_, replica) =>
         program(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
@@ -84,7 +88,7 @@ export function appPrograms(
         }),
       ),
     ),
-    firstLink: { ...program('accounts', 'accounts', account), args: ['first-link'] },
+    firstLink: program('podcast-sync', 'accounts', account, ['accounts', 'first-link']),
     edge: program('edge', 'edge', { ...account, ...edgeEnvironment(options) }),
   };
 }

@@ -36,7 +36,7 @@ const signals = [
   ['SIGTERM to npm alone', 'SIGTERM', 1],
 ] as const;
 /** The end of the script `start`: what runs once the programs are built. */
-const startsProgram = 'exec node dist/programs/standalone.js';
+const startsProgram = 'exec node dist/programs/podcast-sync.js start';
 /** A user without rights who is on every machine. */
 const ordinary = {
   uid: Number(execFileSync('id', ['-u', 'nobody'])),

@@ -54,6 +54,8 @@ function prepare(): void {
   for (const app of ['edge', 'subscription', 'episode', 'deletion-worker']) replace(app, standIn);
   replace('migrate', standIn.replace(/process\.send.*/, 'process.exit(0)'));
   replace('accounts', standIn.replace(/process\.send.*/, "console.log('the link'); process.exit(0)"));
+  // Each command is a file of its own.
+  writeFileSync(join(root, 'programs', 'podcast-sync.js'), 'import(`./${process.argv[2]}.js`);');
 }
 
 async function remove(): Promise<void> {

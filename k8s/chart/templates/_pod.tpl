@@ -1,7 +1,7 @@
 {{/*
 The pod of an app, a server or a task: what a Deployment or a Job has below `template`.
 Given: root, name, component (`server` or `task`), app (as in `podcast-sync.app`), secretKeys (keys of its Secret that
-are variables).
+are variables), command (of `podcast-sync`, for a task).
 */}}
 {{- define "podcast-sync.pod" -}}
 {{- $server := eq .component "server" -}}
@@ -42,7 +42,10 @@ spec:
   {{- include "podcast-sync.podSecurity" (dict "user" 1000) | nindent 2 }}
   containers:
     - name: {{ .name }}
-      image: {{ .root.Values.image.repository }}/{{ .name }}:{{ include "podcast-sync.tag" . }}
+      image: {{ .root.Values.image.repository }}/{{ $server | ternary .name "podcast-sync" }}:{{ include "podcast-sync.tag" . }}
+      {{- with .command }}
+      args: [{{ . }}]
+      {{- end }}
       {{- if $server }}
       ports:
         {{- with .app.http }}

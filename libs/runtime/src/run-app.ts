@@ -106,23 +106,6 @@ async function openOps(app: string, config: Partial<OpsConfig>, missing: () => P
   return { server, port: await server.open(config as OpsConfig) };
 }
 
-/** Runs a task as a process: configuration, work, end. Exit codes as for {@link runApp}. */
-export async function runOnce<Schema extends z.ZodObject>(
-  app: string,
-  schema: Schema,
-  task: (config: z.output<Schema>, log: Log) => Promise<void>,
-): Promise<void> {
-  const config = configured(app, schema);
-  const log = createLog(app, (config as z.output<typeof commonConfig>).LOG_LEVEL);
-  try {
-    await task(config, log);
-    log.info('done');
-  } catch (error) {
-    log.fatal({ err: error }, 'failed');
-    process.exitCode = 1;
-  }
-}
-
 function configured<Schema extends z.ZodObject>(app: string, schema: Schema): z.output<Schema> {
   try {
     return loadConfig(schema);

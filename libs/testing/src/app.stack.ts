@@ -86,13 +86,13 @@ abstract class Stack {
 
   /** An app password of somebody new, made by the operators' command. */
   async appPassword(name = `ann-${freshUser()}`): Promise<{ name: string; password: string }> {
-    const accounts = async (...args: string[]) => {
+    const run = async (...args: string[]) => {
       const env = { PATH: process.env.PATH, ...appEnvironment('account', this.servers) };
-      const program = join(repository, 'dist', 'programs', 'accounts.js');
+      const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
       return (await promisify(execFile)(process.execPath, [program, ...args], { env })).stdout.trim();
     };
-    await accounts('create', name);
-    return { name, password: await accounts('app-password', name) };
+    await run('accounts', 'create', name);
+    return { name, password: await run('app-password', name) };
   }
 
   /** Ends the processes that this stack started. */

@@ -55,9 +55,13 @@ export class LaunchedSystem {
     environment,
     root = repository,
   }: LaunchOptions): LaunchedSystem {
-    const main = join(root, 'dist', 'programs', 'standalone.js');
-    if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
+    const programs = join(root, 'dist', 'programs');
+    if (!existsSync(programs)) throw new Error('The tests run the built apps: "npm run build" first.');
+    // An earlier release has a program of its own for it, and not all of these options.
+    const earlier = join(programs, 'standalone.js');
+    const main = existsSync(earlier) ? earlier : join(programs, 'podcast-sync.js');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
+    if (main !== earlier) args.unshift('start');
     shareFetchedPrograms(data, account);
     return new LaunchedSystem(
       fork(main, args, {

@@ -23,10 +23,10 @@ export function roleUrls(ownerUrl: string): RoleUrls {
  * Brings a database to the current schema, and its roles into being, by running the built app that does so.
  */
 export async function migrate(ownerUrl: string): Promise<void> {
-  const app = fileURLToPath(new URL('../../../dist/programs/migrate.js', import.meta.url));
+  const app = fileURLToPath(new URL('../../../dist/programs/podcast-sync.js', import.meta.url));
   if (!existsSync(app)) throw new Error('The tests run the built apps: "npm run build" first.');
   const urls = roleUrls(ownerUrl);
-  await promisify(execFile)(process.execPath, [app], {
+  await promisify(execFile)(process.execPath, [app, 'migrate'], {
     env: {
       PATH: process.env.PATH,
       LOG_LEVEL: 'warn',

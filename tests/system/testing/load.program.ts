@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TokenIssuer } from '#embedded';
 import { callProgram, repository } from '#testing';
-import { runLoad } from '../../../apps/load/src/load.program.js';
+import { podcastSync } from '../../../apps/cli/src/podcast-sync.js';
 
 /** A line that was refused, as its file has it. */
 export interface RefusedLine {
@@ -63,14 +63,14 @@ export class LoadProgram {
 
   /** Loads a file that is there in this process. */
   async run(path: string, ...options: string[]): Promise<Ended> {
-    const { code, stderr } = await callProgram(runLoad, [...options, path], { REDIS_URL: this.redisUrl });
+    const { code, stderr } = await callProgram(podcastSync, ['load', ...options, path], { REDIS_URL: this.redisUrl });
     return { code, said: stderr, refused: refusedLines(`${path}.refused`) };
   }
 
   /** Starts the built program on a file, or with `-` on this input; `kill` ends it as a crash would. */
   begin(path: string, options: readonly string[] = [], input?: Buffer) {
-    const program = join(repository, 'dist', 'programs', 'load.js');
-    const child = spawn(process.execPath, [program, ...options, path], {
+    const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
+    const child = spawn(process.execPath, [program, 'load', ...options, path], {
       cwd: this.folder,
       env: { PATH: process.env.PATH, REDIS_URL: this.redisUrl },
       stdio: ['pipe', 'ignore', 'pipe'],

@@ -1,7 +1,7 @@
-import { eventually, freshUser, SharedStack } from '#testing';
+import { callProgram, eventually, freshUser, SharedStack } from '#testing';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runAccounts } from './operator.js';
+import { podcastSync } from '../../../cli/src/podcast-sync.js';
 
 let stack: SharedStack;
 let owner: pg.Client;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => owner.end());
 
-const accounts = (...args: string[]) => runAccounts(args, stack.variables('account'));
+const accounts = (...args: string[]) => callProgram(podcastSync, ['accounts', ...args], stack.variables('account'));
 
 it('accounts erase: nothing of the account is left, and nobody gets its data by its name again', async () => {
   const name = `ann-${freshUser()}`;

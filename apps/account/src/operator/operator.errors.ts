@@ -17,11 +17,14 @@ const reasons: Partial<Record<RefusalCode, string>> = {
   too_many: 'the account has as many app passwords as it may have',
 };
 
-/** What a person needs to know about why something was not done. */
-export function explained(error: unknown): string {
-  if (error instanceof CommandFailed) return error.message;
+/** The error whose message is what a person needs to know about why something was not done. */
+export function explained(error: unknown): Error {
+  if (error instanceof CommandFailed || error instanceof ConfigurationError) return error;
+  return new CommandFailed(reasonOf(error), { cause: error });
+}
+
+function reasonOf(error: unknown): string {
   if (error instanceof Refusal) return reasons[error.code] ?? error.code;
-  if (error instanceof ConfigurationError) return error.message;
   if (error instanceof Failure)
     return `the deletion worker could not be reached (${rootCauseOf(error)}); nothing has changed`;
   return `Postgres could not do it (${rootCauseOf(error)}); does the system run?`;

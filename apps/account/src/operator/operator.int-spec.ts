@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { appPasswordHash } from '#identity';
-import { repository, startProgram } from '#testing';
+import { callProgram, startProgram } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { podcastSync } from '../../../cli/src/podcast-sync.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
@@ -12,8 +13,6 @@ import { Links } from '../people/links.js';
 import { commandLineId, Registration } from '../people/registration.js';
 import { Sessions } from '../people/sessions.js';
 import { SignIn } from '../people/sign-in.js';
-import { runAccounts } from './operator.js';
-import { runToken } from './token.command.js';
 
 let world: PeopleWorld;
 let data: string;
@@ -40,10 +39,11 @@ const environment = (url: string) => ({
   PUBLIC_URL: 'https://accounts.example',
 });
 
-/** Runs the program as its script of package.json does. */
-const runProgram = (...args: string[]) => startProgram('accounts', args, environment(world.url));
+/** Runs the built program. */
+const runProgram = (...args: string[]) => startProgram('podcast-sync', ['accounts', ...args], environment(world.url));
 /** Does what the program does, without the seconds in which a process starts. */
-const accounts = (...args: string[]) => runAccounts(args, environment(world.url));
+const call = (args: string[], url = world.url) => callProgram(podcastSync, args, environment(url));
+const accounts = (...args: string[]) => call(['accounts', ...args]);
 const find = (of = name) => world.app.get(Accounts).findByName(of);
 const link = /^https:\/\/accounts\.example\/links\/([\w-]{43})\n$/;
 const secretOf = (stdout: string) => link.exec(stdout)?.[1] ?? '';
@@ -82,12 +82,12 @@ describe('accounts', () => {
   it('prints a link for the first account until there is one, and nothing then', async () => {
     const empty = await openPeople();
     try {
-      const { stdout } = await runAccounts(['first-link'], environment(empty.url));
+      const { stdout } = await call(['accounts', 'first-link'], empty.url);
       await empty.app
         .get(Registration)
         .byLink(secretOf(stdout), { name, password: 'an unusual sentence' }, '192.0.2.1');
       expect((await empty.app.get(Accounts).findByName(name))?.id).toBe(commandLineId(name));
-      expect(await runAccounts(['first-link'], environment(empty.url))).toMatchObject({ code: 0, stdout: '' });
+      expect(await call(['accounts', 'first-link'], empty.url)).toMatchObject({ code: 0, stdout: '' });
     } finally {
       await empty.close();
     }
@@ -133,19 +133,24 @@ describe('accounts', () => {
   });
 
   it('says so with exit code 1 when Postgres can not be reached, and shows no password', async () => {
-    const { code, stderr } = await runAccounts(['list'], environment('postgres://u:secret@127.0.0.1:1/d'));
+    const { code, stderr } = await call(['accounts', 'list'], 'postgres://u:secret@127.0.0.1:1/d');
     expect([code, stderr]).toEqual([1, expect.stringContaining('Postgres could not do it')]);
     expect(stderr).not.toContain('secret');
   });
 
-  it('names the variable with exit code 78 when Postgres is not configured', async () => {
-    const { code, stderr } = await runAccounts(['list'], environment(''));
-    expect([code, stderr]).toEqual([78, expect.stringContaining('DATABASE_URL: is required')]);
+  it('names the variable with exit code 78 when it can not be used', async () => {
+    const { code, stderr } = await call(['accounts', 'list'], 'mysql://x');
+    expect([code, stderr]).toEqual([78, expect.stringContaining('DATABASE_URL: must be a URL like')]);
+  });
+
+  it('works on the system of --data', async () => {
+    const { stdout } = await callProgram(podcastSync, ['accounts', 'create', name, '--data', data], {});
+    expect([stdout, await find()]).toEqual([expect.stringMatching(link), expect.objectContaining({ name })]);
   });
 });
 
-describe('npm run -s app-password', () => {
-  const appPassword = (...args: string[]) => accounts('app-password', ...args);
+describe('podcast-sync app-password', () => {
+  const appPassword = (...args: string[]) => call(['app-password', ...args]);
 
   it('prints an app password of the account and nothing else, which reads and writes and does not expire', async () => {
     const { id } = await world.app.get(Accounts).create({ name });
@@ -164,7 +169,7 @@ describe('npm run -s app-password', () => {
     await appPassword(name);
     await appPassword(name, '--label', 'My phone');
     const labels = (await world.app.get(AppPasswords).list(id)).map(({ label }) => label);
-    expect(labels).toEqual(['My phone', 'npm run app-password']);
+    expect(labels).toEqual(['My phone', 'podcast-sync app-password']);
   });
 
   it('makes no account, none of a disabled one, and none with a bad label', async () => {
@@ -173,24 +178,17 @@ describe('npm run -s app-password', () => {
       expect([code, stdout]).toEqual([1, '']);
       return stderr;
     };
-    expect(await refused()).toBe(`accounts: there is no account ${name}\n`);
+    expect(await refused()).toBe(`app-password: there is no account ${name}\n`);
     const { id } = await world.app.get(Accounts).create({ name });
     expect(await refused('--label', 'x'.repeat(65))).toContain('the label has more than 64 characters');
     await world.app.get(Accounts).disable(id);
     expect(await refused()).toContain('is disabled');
     expect(await world.app.get(AppPasswords).list(id)).toEqual([]);
   });
-
-  it('is a script of package.json', () => {
-    const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
-      scripts: Record<string, string>;
-    };
-    expect(scripts['app-password']).toBe(`${scripts['accounts']} app-password`);
-  });
 });
 
-describe('npm run -s token, where accounts run', () => {
-  const token = (...args: string[]) => runToken([...args, '--data', data]);
+describe('podcast-sync token, where accounts run', () => {
+  const token = (...args: string[]) => callProgram(podcastSync, ['token', ...args, '--data', data], {});
   const check = (printed: string) => world.app.get(AppPasswords).check(appPasswordHash(printed.trim()) as string);
 
   it("prints an app password and nothing else, of the command line user's account, which it makes", async () => {

@@ -15,6 +15,7 @@ import { Passwords } from '../people/passwords.js';
 import { Registration, RegistrationGate } from '../people/registration.js';
 import { RevocationNotice } from '../people/revocation.notice.js';
 import { SignOut } from '../people/sign-out.js';
+import { explained } from './operator.errors.js';
 
 /** What the operator's programs need of the configuration of the account app. */
 const operatorConfig = z.object({
@@ -41,11 +42,11 @@ export interface Surroundings {
 /**
  * Runs an operator's task beside the account app, on the same Postgres and Redis.
  *
- * @param environment default: that of the process.
+ * @throws CommandFailed where it can't be done, ConfigurationError.
  */
 export async function withSurroundings<Result>(
   task: (surroundings: Surroundings) => Promise<Result>,
-  environment?: NodeJS.ProcessEnv,
+  environment: NodeJS.ProcessEnv,
 ): Promise<Result> {
   const config = loadConfig(operatorConfig, environment);
   const log = createLog('accounts', 'silent');
@@ -72,6 +73,8 @@ export async function withSurroundings<Result>(
       appPasswords: new AppPasswords(source.getRepository(CredentialEntity), notice),
       erasure: new Erasure(client, signOut),
     });
+  } catch (error) {
+    throw explained(error);
   } finally {
     await client.close();
     redis.disconnect();

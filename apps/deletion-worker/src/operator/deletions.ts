@@ -1,43 +1,33 @@
 import { userInfo } from 'node:os';
 import { Failure } from '#contracts';
 import { createDataSource, Database, databaseConfig } from '#database';
-import { ConfigurationError, loadConfig } from '#runtime';
-import { type OperatorCommand, readCommand, usage, UsageError } from './operator.command.js';
+import { loadConfig, type ProgramIo } from '#runtime';
 import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.store.js';
 import { tableOf } from './operator.text.js';
 
-/** What the program prints, and the code with which it ends. */
-export interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+/** What an operator wants done with deletion records. */
+export type DeletionsCommand =
+  | { readonly verb: 'list'; readonly status: 'PENDING' | 'FAILURE'; readonly limit: number; readonly json: boolean }
+  | { readonly verb: 'retry'; readonly deletionId: number }
+  | { readonly verb: 'fail'; readonly deletionId: number; readonly operator: string | undefined };
 
-/**
- * The operators' command line: lists deletions, sends a stuck one again or ends it.
- *
- * @param environment default: that of the process.
- */
-export async function runDeletions(args: readonly string[], environment?: NodeJS.ProcessEnv): Promise<Outcome> {
+/** Lists deletions, sends a stuck one again or ends it. @throws Error with what a person needs to know. */
+export async function runDeletions(command: DeletionsCommand, io: ProgramIo): Promise<void> {
+  const config = loadConfig(databaseConfig, io.env);
+  const dataSource = createDataSource({ url: config.DATABASE_URL, poolSize: 1, applicationName: 'deletions' });
   try {
-    const command = readCommand(args);
-    const config = loadConfig(databaseConfig, environment);
-    const dataSource = createDataSource({ url: config.DATABASE_URL, poolSize: 1, applicationName: 'deletions' });
     await dataSource.initialize();
     const database = new Database(dataSource, config.DATABASE_PREPARED === 'on', undefined, config.EVENTS === 'on');
-    try {
-      return { code: 0, stdout: await carryOut(database, command), stderr: '' };
-    } finally {
-      await database.close();
-    }
+    io.stdout.write(await carryOut(database, command));
   } catch (error) {
-    const [code, text] = explained(error);
-    return { code, stdout: '', stderr: `${text}\n` };
+    throw explained(error);
+  } finally {
+    if (dataSource.isInitialized) await dataSource.destroy();
   }
 }
 
 /** @returns what to print. */
-async function carryOut(database: Database, command: OperatorCommand): Promise<string> {
+async function carryOut(database: Database, command: DeletionsCommand): Promise<string> {
   switch (command.verb) {
     case 'list': {
       const records = await listDeletions(database, command.status, command.limit);
@@ -79,16 +69,12 @@ function accountName(): string {
 /** SQLSTATEs of a statement that waited for a lock until its time was up. */
 const waited = /^(55P03|57014)$/;
 
-const whereItLooks =
-  'Type it where the system runs, or say where its Postgres is: npm run -s deletions -- --help tells how.';
-
-/** The exit code, and what a person needs to know. */
-function explained(error: unknown): [number, string] {
-  if (error instanceof UsageError) return [2, error.message ? `deletions: ${error.message}\n\n${usage}` : usage];
-  if (error instanceof ConfigurationError) return [78, `deletions: ${error.message}\n${whereItLooks}`];
-  if (error instanceof CommandFailed) return [1, `deletions: ${error.message}`];
+/** The error whose message is what a person needs to know. */
+function explained(error: unknown): Error {
+  if (error instanceof CommandFailed) return error;
   const cause = (error instanceof Failure ? error.cause : error) as { code?: string; message?: string } | undefined;
-  if (waited.test(cause?.code ?? '')) return [1, 'deletions: it is being carried out just now; look again in a minute'];
-  const why = cause?.message || cause?.code || String(error);
-  return [1, `deletions: Postgres could not do it (${why}); does the system run?`];
+  const why = waited.test(cause?.code ?? '')
+    ? 'it is being carried out just now; look again in a minute'
+    : `Postgres could not do it (${cause?.message || cause?.code || String(error)}); does the system run?`;
+  return new CommandFailed(why, { cause: error });
 }

@@ -1,12 +1,11 @@
 import { createReadStream } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
+import type { DataUser } from '#contracts';
 import { countdown, createDataSource, Database, databaseConfig } from '#database';
 import { identityConfig, idOf, type NamedUser, UnknownUserLine, usersIn } from '#identity';
-import { ConfigurationError, loadConfig, type ProgramIo } from '#runtime';
+import { loadConfig, type ProgramIo } from '#runtime';
 import { z } from 'zod';
 import { readErasure, recordErasure } from '../erasure/erasure.store.js';
-import { type EraseCommand, eraseUsage, readEraseCommand } from './erase.command.js';
-import { UsageError } from './operator.command.js';
 
 /** How long a record may wait for a write of its user, or for a large deletion, in milliseconds. */
 const recordLimitMs = 90_000;
@@ -16,25 +15,21 @@ const pollMs = 500;
 const config = z.object({ ...databaseConfig.shape, ...identityConfig.shape });
 type Config = z.output<typeof config>;
 
-/** Runs the operators' command that erases users. @returns the exit code. */
-export async function runErase(args: readonly string[], io: ProgramIo): Promise<number> {
-  try {
-    return await erase(args, io);
-  } catch (error) {
-    const [exitCode, text] = explained(error);
-    io.stderr.write(`${text}\n`);
-    return exitCode;
-  }
-}
+/** Whom an operator wants erased: one user, or those that a file names. */
+export type EraseCommand = { readonly user: DataUser } | { readonly file: string };
 
-/** Records erasures, and follows them until they have ended. */
-async function erase(args: readonly string[], io: ProgramIo): Promise<number> {
-  const command = readEraseCommand(args);
+/**
+ * Records erasures, and follows them until they have ended.
+ *
+ * @returns the exit code.
+ * @throws Error with what a person needs to know, ConfigurationError.
+ */
+export async function runErase(command: EraseCommand, io: ProgramIo): Promise<number> {
   const loaded = loadConfig(config, io.env);
   const dataSource = createDataSource({ url: loaded.DATABASE_URL, poolSize: 1, applicationName: 'erase' });
-  await dataSource.initialize();
-  const database = new Database(dataSource, loaded.DATABASE_PREPARED === 'on');
   try {
+    await dataSource.initialize();
+    const database = new Database(dataSource, loaded.DATABASE_PREPARED === 'on');
     const recorded: NamedUser[] = [];
     // All are refused before the first is waited for.
     for await (const user of usersOf(command, loaded)) {
@@ -45,8 +40,10 @@ async function erase(args: readonly string[], io: ProgramIo): Promise<number> {
     for (const user of recorded) if (!(await follow(database, user, io))) failed += 1;
     io.stdout.write(`${recorded.length - failed} of ${recorded.length} users are erased.\n`);
     return failed === 0 ? 0 : 1;
+  } catch (error) {
+    throw new Error(explanationOf(error), { cause: error });
   } finally {
-    await database.close();
+    if (dataSource.isInitialized) await dataSource.destroy();
   }
 }
 
@@ -70,11 +67,8 @@ async function follow(database: Database, { id, name }: NamedUser, io: ProgramIo
   }
 }
 
-/** The exit code, and what a person needs to know. */
-function explained(error: unknown): [number, string] {
-  if (error instanceof UsageError) return [2, error.message ? `erase: ${error.message}\n\n${eraseUsage}` : eraseUsage];
-  if (error instanceof ConfigurationError) return [78, `erase: ${error.message}`];
-  if (error instanceof UnknownUserLine) return [1, `erase: ${error.message}; the users before it will be erased`];
+function explanationOf(error: unknown): string {
+  if (error instanceof UnknownUserLine) return `${error.message}; the users before it will be erased`;
   const { message, code, cause } = error as Error & { code?: string; cause?: Error };
-  return [1, `erase: it could not be done (${cause?.message || message || code}); does the system run?`];
+  return `it could not be done (${cause?.message || message || code}); does the system run?`;
 }

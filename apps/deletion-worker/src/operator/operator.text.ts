@@ -1,15 +1,11 @@
+import { alignedTable } from '#runtime';
 import type { ListedDeletion } from './operator.store.js';
 
 const headings = ['ID', 'REQUESTED', 'SENT', 'JOBS', 'ATTEMPTS', 'USER', 'SUBSCRIPTION', 'CAUSE'] as const;
 
 /** Records as an aligned table, one a line. */
 export function tableOf(records: readonly ListedDeletion[]): string {
-  const rows: (readonly string[])[] = [headings, ...records.map(cells)];
-  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join('');
+  return alignedTable([headings, ...records.map(cells)]);
 }
 
 function cells({ id, requested, sentAt, send, attempts, userId, subscriptionId, cause }: ListedDeletion): string[] {

@@ -26,7 +26,7 @@ async function run(from: string, to: Person, login: string, password: string, pr
   writeFileSync(file, `${password}\n`, { mode: 0o600 });
   const names = ['--from', from, '--user', to.name, '--login', login, '--password-file', file, '--progress', progress];
   const env = { REDIS_URL: world.stack.redis.url };
-  const { code, stdout, stderr } = await startProgram('import', [...names, '--insecure'], env);
+  const { code, stdout, stderr } = await startProgram('podcast-sync', ['import', ...names, '--insecure'], env);
   const output = stdout + stderr;
   expect(output).not.toContain(password);
   return { code, output, progress };

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { mostActions } from '#contracts';
 import { connectRedis } from '#redis';
-import { createLog, loadConfig } from '#runtime';
+import { count, createLog, loadConfig, ProgressLine } from '#runtime';
 import { StreamClient } from '#transport';
-import { AccountWriter } from './account.writer.js';
+import { AccountWriter, type Written } from './account.writer.js';
 import { importConfig } from './import.config.js';
 import type { ImportOptions } from './import.options.js';
-import { ImportProgress, type Place } from './import.progress.js';
-import { ImportReport } from './import.report.js';
+import { ImportProgress, type Place, start } from './import.progress.js';
 import { meet, type OtherServer } from './other.server.js';
 import { readPassword } from './password.js';
 
@@ -16,8 +15,8 @@ import { readPassword } from './password.js';
  *
  * @throws Error with what a person needs to know; ConfigurationError.
  */
-export async function importAccount(options: ImportOptions): Promise<void> {
-  const config = loadConfig(importConfig);
+export async function importAccount(options: ImportOptions, environment: NodeJS.ProcessEnv): Promise<void> {
+  const config = loadConfig(importConfig, environment);
   const password = await readPassword(options.passwordFile, `Password of ${options.login} at ${options.from.host}: `);
   const log = createLog('import', 'error');
   const services = ['subscription', 'episode', 'account'] as const;
@@ -30,16 +29,25 @@ export async function importAccount(options: ImportOptions): Promise<void> {
     const server = await meet(options.from, { login: options.login, password }, stopped.signal);
     const writer = await AccountWriter.of(client, options.user, stopped.signal);
     const progress = await ImportProgress.open(options);
-    const report = new ImportReport(server.protocol, progress.place, writer.written);
+    const { stderr } = process;
+    stderr.write(`import: the other server speaks ${server.protocol}\n`);
+    if (progress.place !== start) stderr.write(`import: going on behind ${count(progress.place.actions)} actions\n`);
+    const line = new ProgressLine(stderr, 'import', () => describeWritten(writer.written));
     try {
       await new Import(server, writer, progress, stopped.signal).run();
     } finally {
-      report.end();
+      line.end();
+      stderr.write(`import: ${describeWritten(writer.written)}\n`);
     }
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop);
     await client.close();
   }
+}
+
+function describeWritten({ subscriptions, actions, favorites, skipped }: Written): string {
+  const read = `${count(subscriptions)} subscriptions, ${count(actions)} actions, ${count(favorites)} favourites`;
+  return `${read}; ${count(skipped)} skipped`;
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

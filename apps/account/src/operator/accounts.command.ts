@@ -1,37 +1,28 @@
 import { scopes } from '#contracts';
-import { ConfigurationError } from '#runtime';
+import { alignedTable, type ProgramIo } from '#runtime';
 import type { Account } from '../people/accounts.js';
 import { commandLineId } from '../people/registration.js';
-import { type OperatorCommand, readCommand, usage, UsageError } from './operator.command.js';
-import { CommandFailed, explained } from './operator.errors.js';
+import { CommandFailed } from './operator.errors.js';
 import { type Surroundings, withSurroundings } from './operator.surroundings.js';
+
+/** What an operator wants done with accounts. */
+export type AccountsCommand =
+  | { readonly verb: 'list'; readonly json?: boolean }
+  | { readonly verb: 'create'; readonly name: string; readonly adopt?: boolean }
+  | { readonly verb: 'reset' | 'disable' | 'enable' | 'erase'; readonly name: string }
+  | { readonly verb: 'app-password'; readonly name: string; readonly label: string }
+  | { readonly verb: 'invite' | 'first-link' };
 
 /** How long the person of a new account has for choosing a password, in minutes. */
 const weekMinutes = 7 * 24 * 60;
 
-/** What a program prints, and the code with which it ends. */
-export interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Reads a command line and carries it out. @param environment default: that of the process. */
-export async function runAccounts(args: readonly string[], environment?: NodeJS.ProcessEnv): Promise<Outcome> {
-  try {
-    const command = readCommand(args);
-    const stdout = await withSurroundings((surroundings) => carryOut(command, surroundings), environment);
-    return { code: 0, stdout, stderr: '' };
-  } catch (error) {
-    if (error instanceof UsageError)
-      return { code: 2, stdout: '', stderr: error.message ? `accounts: ${error.message}\n\n${usage}\n` : `${usage}\n` };
-    const code = error instanceof ConfigurationError ? 78 : 1;
-    return { code, stdout: '', stderr: `accounts: ${explained(error)}\n` };
-  }
+/** Carries a command out. @throws CommandFailed, ConfigurationError. */
+export async function runAccounts(command: AccountsCommand, io: ProgramIo): Promise<void> {
+  io.stdout.write(await withSurroundings((surroundings) => carryOut(command, surroundings), io.env));
 }
 
 /** Carries a command out. @returns what to print. */
-async function carryOut(command: OperatorCommand, surroundings: Surroundings): Promise<string> {
+async function carryOut(command: AccountsCommand, surroundings: Surroundings): Promise<string> {
   const { accounts, links, registration } = surroundings;
   switch (command.verb) {
     case 'list':
@@ -64,7 +55,7 @@ async function carryOut(command: OperatorCommand, surroundings: Surroundings): P
   }
 }
 
-async function create(name: string, adopt: boolean, { accounts, links }: Surroundings): Promise<string> {
+async function create(name: string, adopt = false, { accounts, links }: Surroundings): Promise<string> {
   const account = await accounts.create({ name, ...(adopt && { id: commandLineId(name) }) });
   // No password yet, so the link of a reset is how the person gets one.
   const { url } = await links.make('reset', { accountId: account.id }, weekMinutes);
@@ -72,7 +63,7 @@ async function create(name: string, adopt: boolean, { accounts, links }: Surroun
 }
 
 async function appPassword(
-  { name, label = 'npm run app-password' }: OperatorCommand & { verb: 'app-password' },
+  { name, label }: AccountsCommand & { verb: 'app-password' },
   surroundings: Surroundings,
 ): Promise<string> {
   const { id, disabled } = await named(name, surroundings);
@@ -100,14 +91,9 @@ async function everybody({ accounts }: Surroundings): Promise<Account[]> {
 const headings = ['NAME', 'USER', 'SINCE', 'STATE', 'SECOND FACTOR'] as const;
 
 /** Accounts as an aligned table, one a line, or as JSON. */
-function listed(all: readonly Account[], json: boolean): string {
+function listed(all: readonly Account[], json = false): string {
   if (json) return `${JSON.stringify(all, undefined, 2)}\n`;
-  const rows: (readonly string[])[] = [headings, ...all.map(cells)];
-  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join('');
+  return alignedTable([headings, ...all.map(cells)]);
 }
 
 function cells({ name, id, createdAt, disabled, hasPassword, hasTotp, issuer }: Account): string[] {

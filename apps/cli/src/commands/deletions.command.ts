@@ -1,0 +1,61 @@
+import { Option } from 'commander';
+import type { CommandDefinition, CommandGroup } from '../command.js';
+import { whole } from '../operands.js';
+import type { DeletionsCommand } from '../../../deletion-worker/src/operator/deletions.js';
+
+/** What all commands for deletions have in common. */
+const shared = {
+  environment: 'DATABASE_URL or DATABASE_URL_FILE, as the deletion worker has it.',
+  data: { files: { DATABASE_URL: 'deletions-database-url' } },
+  run: async (command, { io }) =>
+    (await import('../../../deletion-worker/src/operator/deletions.js')).runDeletions(command, io),
+} satisfies Partial<CommandDefinition<DeletionsCommand>>;
+
+const deletionId = whole(1, Number.MAX_SAFE_INTEGER);
+
+const list: CommandDefinition<DeletionsCommand> = {
+  ...shared,
+  name: 'list',
+  summary: 'shows deletions that are pending, longest first, or that failed, latest first',
+  examples: ['deletions list', 'deletions list --failed --json'],
+  declare: (command) =>
+    void command
+      .option('--pending', 'those that are pending (default)')
+      .addOption(new Option('--failed', 'those that failed').conflicts('pending'))
+      .option('--limit <N>', 'how many at most', whole(1, 10_000), 50)
+      .option('--json', 'as JSON'),
+  read: ({ failed, limit, json = false }: { failed?: boolean; limit: number; json?: boolean }) => ({
+    verb: 'list',
+    status: failed ? 'FAILURE' : 'PENDING',
+    limit,
+    json,
+  }),
+};
+
+const retry: CommandDefinition<DeletionsCommand> = {
+  ...shared,
+  name: 'retry',
+  summary: 'sends a pending deletion to the queue again now, whatever its last job is doing',
+  examples: ['deletions retry 12'],
+  declare: (command) => void command.argument('<ID>', 'of the deletion', deletionId),
+  read: (_, [id]) => ({ verb: 'retry', deletionId: Number(id) }),
+};
+
+const fail: CommandDefinition<DeletionsCommand> = {
+  ...shared,
+  name: 'fail',
+  summary: 'ends a pending deletion in FAILURE, with nothing deleted',
+  examples: ['deletions fail 12 --as ann'],
+  declare: (command) =>
+    void command
+      .argument('<ID>', 'of the deletion', deletionId)
+      .option('--as <NAME>', 'the operator whom the record names (default: the user of this machine)'),
+  read: ({ as }: { as?: string }, [id]) => ({ verb: 'fail', deletionId: Number(id), operator: as }),
+};
+
+/** `podcast-sync deletions` */
+export const deletions: CommandGroup = {
+  name: 'deletions',
+  summary: 'manages deletions that wait or failed',
+  commands: [list, retry, fail],
+};

@@ -1,0 +1,27 @@
+import type { CommandDefinition, CommandGroup } from '../command.js';
+
+const list: CommandDefinition = {
+  name: 'list',
+  summary: "shows the keys that sign tokens of the command line and of people's accounts",
+  examples: ['keys list'],
+  data: {},
+  run: async (_, { io, data }) => (await import('../../../standalone/src/keys.js')).listKeys(data, io),
+};
+
+const rotate: CommandDefinition<{ now: boolean }> = {
+  name: 'rotate',
+  summary: 'signs with a new key; the old one proves its tokens until they have expired',
+  examples: ['keys rotate', 'keys rotate --now'],
+  data: {},
+  declare: (command) => void command.option('--now', 'end the tokens of the old key immediately, as after a leak'),
+  read: ({ now = false }: { now?: boolean }) => ({ now }),
+  run: async (rotation, { io, data }) =>
+    (await import('../../../standalone/src/keys.js')).rotateKeys(data, rotation, io),
+};
+
+/** `podcast-sync keys` */
+export const keys: CommandGroup = {
+  name: 'keys',
+  summary: 'manages the keys that sign tokens',
+  commands: [list, rotate],
+};

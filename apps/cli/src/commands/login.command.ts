@@ -1,0 +1,17 @@
+import type { CommandDefinition } from '../command.js';
+import { webUrl } from '../operands.js';
+
+/** `podcast-sync login` */
+export const login: CommandDefinition<{ api: URL; scope: string }> = {
+  name: 'login',
+  summary: 'signs in to a server in a browser on any device, and prints an access token',
+  examples: ['login', 'login --api https://pods.example'],
+  declare: (command) =>
+    void command
+      .option('--api <URL>', 'where the API is', webUrl, new URL('http://127.0.0.1:3000'))
+      .option('--scope <SCOPES>', 'what the token allows', 'read:subscriptions write:subscriptions'),
+  run: async (options, { io }) => {
+    const { logIn } = await import('../../../login/src/login.js');
+    io.stdout.write(`${await logIn({ ...options, say: (line) => void io.stderr.write(`${line}\n`) })}\n`);
+  },
+};

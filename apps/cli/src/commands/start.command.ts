@@ -1,0 +1,25 @@
+import type { CommandDefinition } from '../command.js';
+import { notEmpty, origin, whole } from '../operands.js';
+import type { StartOptions } from '../../../standalone/src/standalone.options.js';
+
+const port = whole(0, 65_535);
+
+/** `podcast-sync start` */
+export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
+  name: 'start',
+  summary: 'runs everything on this machine',
+  details: 'Ctrl-C stops it; its data stays.',
+  examples: ['start', 'start --host 0.0.0.0 --data /srv/podcasts'],
+  environment: `POSTGRES_URL and REDIS_URL name servers to use instead of its own; LOG_LEVEL (default info);
+SMTP_URL and MAIL_FROM for mail, REGISTRATION (invite, open or closed; default invite).`,
+  exitCodes: '0 stopped, 1 not started',
+  data: {},
+  declare: (command) =>
+    void command
+      .option('--replicas <N>', 'processes of each service', whole(1, 32), 1)
+      .option('--port <P>', 'where it listens (0: any free port)', port, 3000)
+      .option('--host <H>', 'the address: this machine only, or 0.0.0.0 for the network, too', notEmpty, '127.0.0.1')
+      .option('--public-url <URL>', 'the origin under which others reach it, where a proxy is in front of it', origin),
+  run: async (options, { io, data }) =>
+    (await import('../../../standalone/src/start.js')).start({ ...options, data }, io.env),
+};

@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DataFiles } from './command.js';
+
+/** Variables that name a server as well as the first one does. */
+const alternatives: Readonly<Record<string, readonly string[]>> = { REDIS_URL: ['REDIS_SENTINELS', 'REDIS_CLUSTER'] };
+
+/** There is no running system in the data directory that a command was to work on. */
+export class NoSystemError extends Error {}
+
+/**
+ * The variables by which a command finds the system that `start` runs on a data directory. A variable that is set has
+ * the last word. Where the first one, the server, is set and nobody named the directory, its files are not looked at.
+ *
+ * @throws NoSystemError when a file is missing.
+ */
+export function dataEnvironment(
+  environment: NodeJS.ProcessEnv,
+  files: DataFiles,
+  data: { readonly directory: string; readonly isNamed: boolean; readonly isOptional: boolean },
+): NodeJS.ProcessEnv {
+  const isSet = (name: string) =>
+    [name, `${name}_FILE`, ...(alternatives[name] ?? [])].some((variable) => environment[variable]);
+  const [server] = Object.keys(files);
+  if (server === undefined || (isSet(server) && !data.isNamed)) return environment;
+  const missing = Object.entries(files).filter(([name]) => !isSet(name));
+  const paths = missing.map(([name, file]) => [name, join(data.directory, file)] as const);
+  const absent = paths.find(([, path]) => !existsSync(path));
+  if (!absent) return { ...environment, ...Object.fromEntries(paths.map(([name, path]) => [`${name}_FILE`, path])) };
+  if (data.isOptional) return environment;
+  const [variable, path] = absent;
+  throw new NoSystemError(
+    `no system has run on ${data.directory}, as there is no ${path}: say --data DIR, or set ${variable}`,
+  );
+}

@@ -1,0 +1,9 @@
+#!/usr/bin/env node
+import { podcastSync } from './podcast-sync.js';
+
+// A reader that has enough, such as `head`, is no failure, and `start` goes on without a terminal.
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+  if (code !== 'EPIPE') process.exitCode = 1;
+});
+const exitCode = await podcastSync(process.argv.slice(2), process);
+process.exitCode ||= exitCode;

@@ -1,0 +1,138 @@
+import { Command, CommanderError } from 'commander';
+import type { ProgramIo } from '#runtime';
+import { type CommandDefinition, type CommandGroup, UsageError } from './command.js';
+import { commands } from './commands.js';
+import { dataEnvironment, NoSystemError } from './data.environment.js';
+import { notEmpty } from './operands.js';
+
+/** A command line that was understood: the command, its name as it was typed, and what it is given. */
+export interface ReadCommand {
+  readonly definition: CommandDefinition;
+  readonly name: string;
+  readonly input: unknown;
+  /** As `--data` says it. */
+  readonly data: string | undefined;
+}
+
+/** Where everything is kept unless told otherwise, from where the command is typed. */
+const defaultData = '.data';
+
+const exitCode = { failed: 1, usage: 2, configuration: 78 } as const;
+
+/**
+ * Runs a command line of `podcast-sync`. Each failure is a text on the standard error, after the name of the command.
+ *
+ * @returns the exit code: 2 for a command line that can't be understood, 78 (EX_CONFIG) for variables that can't be
+ * used, otherwise what the command says of itself.
+ */
+export async function podcastSync(args: readonly string[], io: ProgramIo): Promise<number> {
+  const read = await readCommandLine(args, io);
+  if (typeof read === 'number') return read;
+  const { definition, name, input, data } = read;
+  try {
+    return (await definition.run(input, contextOf(definition, data, io))) ?? 0;
+  } catch (error) {
+    const { message, name: kind } = error as Error;
+    io.stderr.write(`${name}: ${message}\n`);
+    // By its name: its class comes with libraries that help does not need.
+    if (kind !== 'ConfigurationError' && !(error instanceof NoSystemError)) return exitCode.failed;
+    io.stderr.write(`See: podcast-sync ${name} --help\n`);
+    return exitCode.configuration;
+  }
+}
+
+/** Reads a command line, and answers requests for help. @returns the exit code where there is nothing to run. */
+export async function readCommandLine(args: readonly string[], io: ProgramIo): Promise<ReadCommand | number> {
+  let read: ReadCommand | undefined;
+  const program = new Command('podcast-sync')
+    .description('Runs Podcast Sync, and does what its operators need.')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
+    .addHelpText('after', '\nExample:\n  podcast-sync start\n\npodcast-sync COMMAND --help says more about each.');
+  reportErrors(program);
+  for (const one of commands) add(program, one, (found) => (read = found));
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCode.usage;
+    throw error;
+  }
+  return read ?? exitCode.usage;
+}
+
+function add(parent: Command, one: CommandDefinition | CommandGroup, done: (read: ReadCommand) => void): void {
+  const command = parent.command(one.name).summary(one.summary);
+  reportErrors(command);
+  if ('commands' in one) {
+    const [example] = one.commands.flatMap(({ examples }) => examples);
+    command.description(sentence(one.summary)).addHelpText('after', `\nExample:\n  podcast-sync ${example}`);
+    for (const inner of one.commands) add(command, inner, done);
+    return;
+  }
+  one.declare?.(command);
+  if (one.data)
+    command.option('--data <DIR>', `where podcast-sync start keeps everything (default: ${defaultData})`, notEmpty);
+  command.description([sentence(one.summary), one.details].filter(Boolean).join('\n'));
+  command.addHelpText('after', afterOptions(one));
+  command.action(async () => {
+    const { data, ...options } = command.opts<{ data?: string }>();
+    const operands = (command.processedArgs as (string | string[] | undefined)[])
+      .flat()
+      .filter((operand) => operand !== undefined);
+    try {
+      const input = one.read ? await one.read(options, operands) : options;
+      done({ definition: one, name: topName(command), input, data });
+    } catch (error) {
+      if (error instanceof UsageError) command.error(error.message);
+      throw error;
+    }
+  });
+}
+
+/** Says what is wrong after the name of the command, and where to look. */
+function reportErrors(command: Command): void {
+  command.configureOutput({
+    outputError: (text, write) => {
+      const path = pathOf(command).join(' ');
+      write(`${topName(command)}: ${text.replace(/^error: /, '').trimEnd()}\nSee: ${path} --help\n`);
+    },
+  });
+}
+
+/** The names that lead to a command, the program's first. */
+function pathOf(command: Command): string[] {
+  return [...(command.parent ? pathOf(command.parent) : []), command.name()];
+}
+
+/** The name that messages begin with: the command's, of several under one name that one. */
+function topName(command: Command): string {
+  const [program = '', name = program] = pathOf(command);
+  return name;
+}
+
+function sentence(summary: string): string {
+  return `${summary[0]?.toUpperCase()}${summary.slice(1)}.`;
+}
+
+function afterOptions({ examples, environment, exitCodes = '0 done, 1 not done', data }: CommandDefinition): string {
+  const [server] = Object.keys(data?.files ?? {});
+  const found = server && `Where ${server} is not set, the system that podcast-sync start runs on --data is meant.`;
+  return [
+    '',
+    `Example${examples.length > 1 ? 's' : ''}:`,
+    ...examples.map((example) => `  podcast-sync ${example}`),
+    ...(environment ? ['', `Environment: ${environment}`] : []),
+    ...(found ? [found] : []),
+    '',
+    `Exit codes: ${exitCodes}, 2 not understood, 78 no usable environment.`,
+  ].join('\n');
+}
+
+function contextOf({ data: declared }: CommandDefinition, data: string | undefined, io: ProgramIo) {
+  const directory = data ?? defaultData;
+  const { files, isOptional = false } = declared ?? {};
+  if (!files) return { io, data: directory };
+  const env = dataEnvironment(io.env, files, { directory, isNamed: data !== undefined, isOptional });
+  const { stdin, stdout, stderr } = io;
+  return { io: { env, stdin, stdout, stderr }, data: directory };
+}

@@ -1,0 +1,46 @@
+import type { ProgramIo } from './program.io.js';
+
+/** How often progress is written to a terminal, and to anything else, in milliseconds. */
+const [terminalMs, logMs] = [500, 10_000];
+
+/** Shows the progress of a command: on a terminal in one line, which changes, elsewhere in a line every ten seconds. */
+export class ProgressLine {
+  private readonly started = performance.now();
+  private readonly timer: NodeJS.Timeout;
+
+  /** @param name the prefix of lines where there is no terminal. */
+  constructor(
+    private readonly stream: ProgramIo['stderr'],
+    name: string,
+    text: (seconds: number) => string,
+  ) {
+    const say = () => {
+      const now = text(this.seconds);
+      stream.write(stream.isTTY ? `\r\x1b[K${now}` : `${name}: ${now}\n`);
+    };
+    this.timer = setInterval(say, stream.isTTY ? terminalMs : logMs).unref();
+  }
+
+  /** Seconds since its start. */
+  get seconds(): number {
+    return (performance.now() - this.started) / 1_000;
+  }
+
+  /** Stops; the next text begins a line. */
+  end(): void {
+    clearInterval(this.timer);
+    if (this.stream.isTTY) this.stream.write('\r\x1b[K');
+  }
+}
+
+/** A number for people: 12,345. */
+export function count(value: number): string {
+  return value.toLocaleString('en-GB');
+}
+
+/** A time for people: 12.3 s, 17 min, 2.5 h. */
+export function duration(seconds: number): string {
+  if (seconds < 100) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 100 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
+}
