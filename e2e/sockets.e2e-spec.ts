@@ -146,16 +146,8 @@ test('the ETag of a list is of the host that was asked, as its links name it', a
   expect((await ask('b.local', etag)).status).toBe(200);
 });
 
-describe('requests that are sent before their answers', () => {
+test('requests that are sent before their answers are answered in order', async () => {
   const line = 'GET /openapi.json HTTP/1.1\r\nHost: sync.local\r\n';
-
-  test('are answered in order, a few at a time', async () => {
-    const { headers } = await exchange(`${`${line}\r\n`.repeat(3)}${line}Connection: close\r\n\r\n`);
-    expect(headers).toMatch(/^HTTP\/1\.1 200 /);
-  });
-
-  test('by the hundred end the connection', async () => {
-    const { status } = await exchange(`${line}\r\n`.repeat(200));
-    expect(status).toBeNaN();
-  });
+  const { headers } = await exchange(`${`${line}\r\n`.repeat(3)}${line}Connection: close\r\n\r\n`);
+  expect(headers).toMatch(/^HTTP\/1\.1 200 /);
 });

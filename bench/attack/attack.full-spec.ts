@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Device } from '#testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Outcome, problems, table } from './attack.table.js';
 import { AttackedSystem } from './attacked.system.js';
 import { Attacker } from './attacker.js';
@@ -11,6 +11,7 @@ import { headAttacks } from './head.attacks.js';
 import { loadAttacks } from './load.attacks.js';
 import { Neighbour, type Polls } from './neighbour.js';
 import { opmlAttacks } from './opml.attacks.js';
+import { Proxy } from './proxy.js';
 import { streamAttacks } from './stream.attacks.js';
 
 const attacks = [
@@ -55,16 +56,22 @@ describe.runIf(process.platform === 'linux')(
     // Once more where it was out of bounds: on a machine that others share, both rows are told.
     it.each(chosen)('%s', { retry: 1 }, async (_name, attack) => {
       await system.complete();
+      // Connections are bounded by whatever is in front of a gateway that strangers reach.
+      const proxy = connectionAttacks.includes(attack)
+        ? await Proxy.open(system.port, inject('servers').programs)
+        : undefined;
+      const port = proxy?.port ?? system.port;
       const attacker = gpodderAttacks.includes(attack)
         ? new Attacker(system.gpodderPort, await system.gpodderClient())
-        : new Attacker(system.port, await system.device());
+        : new Attacker(port, await system.device());
       const run = await attack.prepare(attacker);
       await system.watch();
-      const polls = await neighbour.beside(quiet, system.baseUrl, async () => {
+      const polls = await neighbour.beside(quiet, `http://127.0.0.1:${port}`, async () => {
         await Promise.all([attacker.attack(run), delay(leastMs)]);
         await delay(afterMs);
       });
       const processes = await system.report();
+      proxy?.close();
       const outcome = { attack: attack.name, statuses: attacker.statuses, polls, processes };
       outcomes.push(outcome);
       expect(problems(outcome, idle).join('; ')).toBe('');

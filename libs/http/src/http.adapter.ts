@@ -12,7 +12,6 @@ import type { HttpConfig } from './http.config.js';
 import { type ErrorAnswer, httpAnswers, send } from './errors.js';
 import { ownHost } from './own.host.js';
 import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
-import { isRefused } from './scheduling.js';
 
 /** JSON and OPML from `threshold` bytes on are compressed where the client accepts it; docs/security.md says why that is safe. */
 const compression = {
@@ -94,8 +93,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   parseBodies(fastify, { kinds: options.bodies, limit: config.MAX_BODY_BYTES, onBody: options.onBody });
   fastify.addHook('onRequest', (request, reply, done) => {
     protect(request, reply);
-    if (isRefused(request.raw)) answer(reply, httpAnswers[503]);
-    else if (request.headers.host !== undefined && !isOwn(request.hostname)) answer(reply, httpAnswers[421]);
+    if (request.headers.host !== undefined && !isOwn(request.hostname)) answer(reply, httpAnswers[421]);
     else done();
   });
   if (options.cors) allowOrigins(fastify, options.cors);

@@ -10,7 +10,6 @@ import type { Connections } from './connections.js';
 import { answerBrokenHttp, answerExpectAndConnect } from './errors.js';
 import type { HttpConfig } from './http.config.js';
 import { singleSlashes } from './app.paths.js';
-import { limitPipelining, scheduleFairly } from './scheduling.js';
 
 /** An HTTP app whose Nest application was not created yet. */
 export interface HttpApp {
@@ -156,8 +155,6 @@ function openServer(
   server.maxConnections = config.MAX_CONNECTIONS + maxStreams;
   server.maxHeadersCount = maxHeaders;
   server.on('clientError', answerBrokenHttp);
-  scheduleFairly(server);
-  limitPipelining(server);
   answerExpectAndConnect(server);
   return server;
 }

@@ -185,25 +185,6 @@ it('a head beyond the limit is 431', async () => {
   expect([answer.status, await answer.json()]).toEqual([431, { code: '431', message: 'Request header is too large' }]);
 });
 
-// Node would parse and start all of them before it does anything else.
-it('a connection that does not wait for answers is closed at its fifth request', async () => {
-  const at = await gateway({});
-  const answers = (requests: number) =>
-    new Promise<number>((resolve) => {
-      const socket = connect(Number(at.facts['port']), '127.0.0.1');
-      let text = '';
-      socket.on('error', () => {});
-      socket.on('data', (chunk: Buffer) => {
-        text += chunk.toString();
-        if (text.split('HTTP/1.1 401').length > requests) socket.destroy();
-      });
-      socket.once('close', () => resolve(text.split('HTTP/1.1 401').length - 1));
-      socket.write('GET /subscriptions HTTP/1.1\r\nHost: a.example\r\n\r\n'.repeat(requests));
-    });
-  expect(await answers(4)).toBe(4);
-  expect(await answers(2_000)).toBe(0);
-});
-
 it('requests whose connections were lost hold none of the places of their user', async () => {
   const at = await gateway({});
   const line = `GET /subscriptions HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${await issuer.issue('ann')}\r\n\r\n`;
