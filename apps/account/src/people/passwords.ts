@@ -127,6 +127,6 @@ export class Passwords {
 /** What looks like a hash of the usual cost and is of no password: computing one would take 19 MiB at each start. */
 function decoyHash(): string {
   const { memoryCost, timeCost, parallelism } = cost;
-  const text = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '');
+  const text = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
   return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${text(16)}$${text(32)}`;
 }
