@@ -156,10 +156,11 @@ async function pagesOfRow(subscriptions: number): Promise<number> {
   // With the names of each, a pointer for every other one, and an episode in three tables.
   const rows = subscriptions * 40;
   const pages = async () => {
-    // Each connection reports what it read when it is told to, or seconds later.
+    // Each connection reports what it read when it is told to, or seconds later: all ten of the pool, at the same time.
     const flush = 'SELECT pg_stat_force_next_flush()';
     await world.owner.query(flush);
-    await world.database.dataSource.query(flush);
+    const onEach = () => world.database.dataSource.query(`${flush}, pg_sleep(0.1)`);
+    await Promise.all(Array.from({ length: 10 }, onEach));
     const { rows: read } = await world.owner.query<{ pages: number }>(
       'SELECT (blks_hit + blks_read)::int AS pages FROM pg_stat_database WHERE datname = current_database()',
     );
