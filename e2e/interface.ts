@@ -4,12 +4,12 @@ export type {
   DeletionAccepted,
   Episode,
   EpisodeEntry,
-  Status,
-  Statuses,
+  
+  
   SubscribeAnswer,
   Subscription,
-  SubscriptionPatch,
-  UpdateAnswer,
+  
+  
   UploadAnswer,
 } from '#client';
 import type { Episode, Subscription } from '#client';

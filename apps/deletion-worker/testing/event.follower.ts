@@ -8,7 +8,7 @@ import { eventually } from '#testing';
 type Entry = [id: string, fields: string[]];
 
 /** The event of an entry, which is as the contract says. */
-export function eventOf([, fields]: Entry): ChangeEvent {
+function eventOf([, fields]: Entry): ChangeEvent {
   const pairs = fields.flatMap((field, n) => (n % 2 === 0 ? [[field, fields[n + 1]]] : []));
   return changeEvent.strict().parse(Object.fromEntries(pairs));
 }

@@ -70,7 +70,7 @@ export function newer(first: Status | undefined, second: Status | undefined): St
 }
 
 /** The printed form of a time: to the minute, no zone. */
-export function minute(status: Pick<Status, 'at'>): string {
+function minute(status: Pick<Status, 'at'>): string {
   return status.at.slice(0, 16);
 }
 

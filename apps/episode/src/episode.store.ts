@@ -21,7 +21,7 @@ export { load, loadKnown, probe };
  * $1 user, $2 absorbed ids, $3 their survivors, $4 sync_ids of those whose episode_guid is about to change. Runs before
  * the others, so that no row takes an episode_guid that another one still has.
  */
-export const makeWay = statement(
+const makeWay = statement(
   'episode.make_way',
   `WITH states AS (
      DELETE FROM episode.states WHERE user_id = $1 AND id = ANY ($2::bigint[]) RETURNING sync_id
@@ -56,7 +56,7 @@ const update = (table: string, key: 'id' | 'sync_id', type: 'bigint' | 'uuid', c
    WHERE t.user_id = $1 AND t.${key} = ANY ($3::${type}[])`;
 
 /** $1 user, $2 new episodes with their states. */
-export const add = statement(
+const add = statement(
   'episode.add',
   `WITH made AS (
      INSERT INTO episode.episodes (user_id, ${identity})
@@ -73,7 +73,7 @@ export const describe = statement('episode.describe', update('episodes', 'sync_i
 export const settle = statement('episode.settle', update('states', 'id', 'bigint', changing));
 
 /** $1 user, $2 further sync_ids and the episodes that they name. */
-export const addAliases = statement(
+const addAliases = statement(
   'episode.add_aliases',
   `INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
    SELECT $1, (a ->> 0)::uuid, (a ->> 1)::bigint FROM json_array_elements($2) a
@@ -81,7 +81,7 @@ export const addAliases = statement(
 );
 
 /** $1 user, $2 how many more episodes there are, or fewer, $3 how many more aliases. */
-export const count = statement(
+const count = statement(
   'episode.count',
   `INSERT INTO episode.totals AS t (user_id, episodes, sync_ids) VALUES ($1, greatest($2::bigint, 0), $3::bigint)
    ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + $2, sync_ids = t.sync_ids + $3`,
@@ -233,7 +233,7 @@ const statusStarts = statusNames.map((name) => [name, `,"${wireNames[name]}":`, 
  * All columns of a row as JSON, put together as a text: a bulk load makes a thousand at a time, and as objects they cost
  * three times as much.
  */
-export function columnsText({ id, subscriptionId, syncId, changed, statuses, ...described }: EpisodeRow): string {
+function columnsText({ id, subscriptionId, syncId, changed, statuses, ...described }: EpisodeRow): string {
   let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}","changed":"${changed}"`;
   for (const [name, start] of describingStarts) text += start + JSON.stringify(described[name]);
   let minuteForms = 0;

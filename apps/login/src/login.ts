@@ -8,7 +8,7 @@ const clientId = 'podcast-sync-cli';
 const resourceMetadata = z.object({ authorization_servers: z.array(z.url({ protocol: /^https?$/ })).min(1) });
 
 /** Someone cannot sign in, for a reason that a person can do something about. */
-export class LoginError extends Error {}
+class LoginError extends Error {}
 
 export interface Login {
   /** Where the API is. */

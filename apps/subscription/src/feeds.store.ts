@@ -12,7 +12,7 @@ export const pageUrls = 500;
  * The most URLs of each kind with percent-encoding that are looked through for one that was sent without. Those of more
  * than 1,024 bytes are left out: whoever sends what nobody knows makes this be read.
  */
-export const mostEncoded = 500;
+const mostEncoded = 500;
 const isEncoded = (url: string) => `strpos(${url}, '%') > 0 AND octet_length(${url}) <= 1024`;
 
 /**

@@ -45,7 +45,7 @@ export const load = statement(
 );
 
 /** $1 user, $2 subscriptions, $3 how far to count. */
-export const states = statement(
+const states = statement(
   'subscription.count_states',
   'SELECT subscription_id AS id, states FROM episode.count_states($1, $2::bigint[], $3)',
 );
@@ -65,7 +65,7 @@ export const absorbNames = statement(
 );
 
 /** $1 user, $2 merged subscriptions, $3 the survivor of each, $4 stamp, $5 quota of aliases of sync_ids. */
-export const absorbStates = statement(
+const absorbStates = statement(
   'subscription.absorb_states',
   'SELECT episode.merge_subscriptions($1, $2::bigint[], $3::bigint[], $4, $5)',
 );
@@ -93,7 +93,7 @@ const savedRows = `
        changed = excluded.changed`;
 
 /** $1 user, $2 rows: all that most writes to a known subscription change. */
-export const saveRows = statement('subscription.save_rows', savedRows);
+const saveRows = statement('subscription.save_rows', savedRows);
 
 /** $1 user, $2 rows, $3 guids, $4 URLs, $5 former guids, $6 stamp. */
 export const save = statement(
@@ -136,7 +136,7 @@ export const pointers = statement(
  * $1 user, $2 to $6: how many more there are of what quotas bound. Only of live ones there may be fewer, which have a row
  * already; the one that is offered has to pass the table's checks all the same.
  */
-export const count = statement(
+const count = statement(
   'subscription.count',
   `INSERT INTO subscription.totals AS t (user_id, live, pointers, guid_changes, guids, urls)
    VALUES ($1, greatest($2::bigint, 0), $3::bigint, $4::bigint, $5::bigint, $6::bigint)

@@ -67,10 +67,7 @@ export const keepAnswer = statement('sync.keep_answer', 'SELECT sync.keep_answer
 /** $1 user, $2 kinds, as bits: has an event announced by a write that has begun. */
 const announce = statement('sync.announce', 'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)');
 /** $1 user. */
-export const advanceClock = statement(
-  'sync.advance_clock',
-  'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp',
-);
+const advanceClock = statement('sync.advance_clock', 'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp');
 /** $1 user, $2 stamp: the user's clock is not behind it afterwards. */
 export const raiseClock = statement(
   'sync.raise_clock',

@@ -66,10 +66,10 @@ const deadMs = 60_000;
 const doubtfulMs = 1_000;
 
 /** The stamp up to which no row is stamped once a client was told a second: Kasts sends that plus one. */
-export const stampAfter = (second: number): number => (second + 1) * 1_000;
+const stampAfter = (second: number): number => (second + 1) * 1_000;
 
 /** Whether nothing was written since a client was told of the clock. */
-export const isSettled = ({ told, stamp }: Clock): boolean => told > 0 && stamp <= stampAfter(told);
+const isSettled = ({ told, stamp }: Clock): boolean => told > 0 && stamp <= stampAfter(told);
 
 /** Moves a clock to where all that is stamped is in the past of a whole second, which is then `told`; where it has to. */
 export function settle(clock: Clock): Clock {

@@ -32,7 +32,7 @@ interface Call {
 }
 
 /** How many readers and how many sessions of a user are known at most, of both lists together. */
-export const mostPositions = 400;
+const mostPositions = 400;
 
 const inMs = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
 const isUnused = (alias: string) => `coalesce(${alias}.used < now() - interval '1 day', false)`;
@@ -64,9 +64,9 @@ interface Row {
 }
 
 /** $1 user: until the end of the transaction. */
-export const lockPositions = statement('sync.lock_positions', 'SELECT sync.lock_clock($1)');
+const lockPositions = statement('sync.lock_positions', 'SELECT sync.lock_clock($1)');
 /** $1 user, $2 the second that is told. Under the lock. */
-export const settleClock = statement(
+const settleClock = statement(
   'sync.settle_clock',
   `UPDATE sync.user_clock c SET told = $2::bigint, stamp = to_timestamp(($2::bigint + 1)::double precision) WHERE c.user_id = $1`,
 );
@@ -88,8 +88,8 @@ export const saveReaderSession = statement(
 const room = (table: string, key: string) => `
    DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(
      SELECT o.ctid FROM ${table} o WHERE o.user_id = $1 ORDER BY o.used DESC, o.${key}, o.list OFFSET $2))`;
-export const makeRoomForReader = statement('sync.make_room_for_reader', room('sync.readers', 'credential_id'));
-export const makeRoomForSession = statement('sync.make_room_for_session', room('sync.reader_sessions', 'session_id'));
+const makeRoomForReader = statement('sync.make_room_for_reader', room('sync.readers', 'credential_id'));
+const makeRoomForSession = statement('sync.make_room_for_session', room('sync.reader_sessions', 'session_id'));
 /** $1 user, $2 list, $3 session. */
 export const readKnown = statement(
   'sync.read_known',

@@ -36,7 +36,7 @@ export async function redisBinary(programs: string, progress: (line: string) => 
 }
 
 /** Whether a program starts and says that it is new enough: `Redis server v=7.0.15 ...`. */
-export function isUsable({ command, env }: Program): boolean {
+function isUsable({ command, env }: Program): boolean {
   const { stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
   const [, major, minor] = /\bv=(\d+)\.(\d+)/.exec(stdout ?? '') ?? [];
   if (major === undefined) return false;

@@ -81,7 +81,7 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
  *
  * @throws Failure `invalid` for more fields than any page has.
  */
-export function readForm(body: Buffer): Record<string, string> {
+function readForm(body: Buffer): Record<string, string> {
   const text = body.toString('utf8');
   if (text.split('&', maxFields + 1).length > maxFields) throw new Failure('invalid');
   return Object.assign(Object.create(null) as object, Object.fromEntries(new URLSearchParams(text)));

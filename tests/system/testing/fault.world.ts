@@ -15,7 +15,7 @@ export const probes = {
 } as const;
 
 /** How long an immediate answer may take; far more than it does, as machines are shared. */
-export const atOnceMs = 3_000;
+const atOnceMs = 3_000;
 /** When the last answer has come: the deadline of every contract is 5 s, and machines are shared. */
 export const deadlineMs = 15_000;
 /** How long recovery may take; it takes a second or two, and machines are shared. */

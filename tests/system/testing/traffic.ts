@@ -15,7 +15,7 @@ export interface Exchange {
 }
 
 /** Whether it is what the operation answers, or a 503 that says when to try again. */
-export function isClean({ status, retryAfter }: Exchange): boolean {
+function isClean({ status, retryAfter }: Exchange): boolean {
   return status === 200 || status === 202 || (status === 503 && retryAfter !== null);
 }
 

@@ -37,7 +37,7 @@ export interface NewAppPassword {
 }
 
 /** The most app passwords of one account. */
-export const mostAppPasswords = 100;
+const mostAppPasswords = 100;
 
 /**
  * Passwords that a person makes for apps which can't sign in by a browser. They never let anybody into an account's pages.

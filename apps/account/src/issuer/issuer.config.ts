@@ -28,4 +28,3 @@ export const issuerConfig = z.object({
     .describe('Requests of apps to be let in, by one address in a minute: browsers and devices.'),
   MAX_REGISTRATIONS: integer.default(60).describe('Apps that register from one address in an hour.'),
 });
-export type IssuerConfig = z.output<typeof issuerConfig>;

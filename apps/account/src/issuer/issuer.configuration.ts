@@ -10,7 +10,7 @@ const minute = 60;
 const day = 86_400;
 
 /** How long things live, in seconds. */
-export const lifetimes = {
+const lifetimes = {
   accessToken: 10 * minute,
   code: minute,
   /** What waits for a person. */

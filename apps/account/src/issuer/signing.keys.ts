@@ -10,7 +10,7 @@ const pollMs = 2_000;
  * How long a new key is published before tokens are signed with it, in milliseconds: longer than whoever checks them
  * keeps a key set without asking again for an unknown key.
  */
-export const publishedMs = 60_000;
+const publishedMs = 60_000;
 
 /** A key that signs. */
 export type SigningKey = JWK & { readonly kid: string };

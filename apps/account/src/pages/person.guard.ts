@@ -31,7 +31,7 @@ declare module 'fastify' {
 const recentMs = 5 * 60_000;
 
 /** Whether somebody has shown lately enough that it is them. */
-export function isRecent({ session }: Person, after?: Date): boolean {
+function isRecent({ session }: Person, after?: Date): boolean {
   const at = session.authenticatedAt.getTime();
   return Date.now() - at < recentMs && !(after !== undefined && at < after.getTime());
 }

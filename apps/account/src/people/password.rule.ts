@@ -2,7 +2,7 @@ import { commonPasswords } from './common.passwords.js';
 import type { RefusalCode } from './refusal.js';
 
 /** The fewest characters of a password. Length is what counts: there are no rules of composition (NIST SP 800-63B). */
-export const leastPasswordLength = 12;
+const leastPasswordLength = 12;
 /** The most bytes of one: what a form carries, and what is hashed. */
 export const mostPasswordBytes = 1_000;
 

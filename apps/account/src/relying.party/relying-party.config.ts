@@ -13,4 +13,3 @@ export const relyingPartyConfig = z.object({
   SIGN_IN_CLIENT_SECRET: z.string().min(1).optional().describe('Its secret. Not set: a public client.'),
   ...identityConfig.shape,
 });
-export type RelyingPartyConfig = z.output<typeof relyingPartyConfig>;

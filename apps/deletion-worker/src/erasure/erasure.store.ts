@@ -56,7 +56,7 @@ export const phases: readonly Phase[] = [
 /** $1 user, $2 rows at most: what the account app keeps. */
 const eraseAccount = statement('deletion.erase_account', 'SELECT account.erase_user($1, $2) AS rows');
 /** $1 user: how many there were of everything. */
-export const eraseTotals = statement(
+const eraseTotals = statement(
   'deletion.erase_totals',
   `WITH episodes AS (DELETE FROM episode.totals t WHERE t.user_id = $1)
    DELETE FROM subscription.totals t WHERE t.user_id = $1`,

@@ -89,7 +89,7 @@ export const read = statement(
 );
 
 /** $1 user, $2 the id after which the page begins, $3 records at most. */
-export const list = statement(
+const list = statement(
   'deletion.list',
   `SELECT c.refused, found.* FROM ${clockOfUser} c
    LEFT JOIN (
@@ -163,7 +163,7 @@ const taken = 'user_id AS "userId", id AS "deletionId", send, fresh, origin';
  * without was never sent, or an operator wants it sent again: it gets the number of a new job. Rows that another relay
  * is taking just now are left to that relay.
  */
-export const take = statement('deletion.take', `SELECT ${taken} FROM deletion.take($1, $2)`);
+const take = statement('deletion.take', `SELECT ${taken} FROM deletion.take($1, $2)`);
 
 /** Numbers new jobs for lost ones. A record that is locked is being ended just now: its job was not lost after all. */
 const takeAgain = statement('deletion.take_again', `SELECT ${taken} FROM deletion.take_again($1, $2, $3)`);

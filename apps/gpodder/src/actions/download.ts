@@ -140,6 +140,6 @@ function textOf({ episodes }: Page, showing: Showing): string {
 }
 
 /** Whether a request prefers gzip (RFC 9110, 12.5.3). */
-export function acceptsGzip(header: string | undefined): boolean {
+function acceptsGzip(header: string | undefined): boolean {
   return negotiate(header?.toLowerCase() ?? '', ['gzip', 'identity']) === 'gzip';
 }

@@ -7,7 +7,7 @@ const patienceMs = 120_000;
 const [mostRedirects, mostBytes] = [5, 33_554_432];
 
 /** The other server does not answer, refuses, or answers what its protocol does not have. */
-export class ServerError extends Error {
+class ServerError extends Error {
   /** @param status where it answered at all. */
   constructor(
     message: string,

@@ -36,7 +36,7 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
 }
 
 /** The statuses that there are after this migration, in the order of their bits in `minute_forms`. */
-export const statuses: readonly StatusColumn[] = [
+const statuses: readonly StatusColumn[] = [
   { column: 'playback_position', type: 'double precision' },
   { column: 'played_status', type: 'boolean' },
   { column: 'new_status', type: 'boolean' },
