@@ -136,10 +136,20 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
   });
 
   it('is what npm start runs, in the place of its shell', () => {
-    const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
-      scripts: Record<string, string>;
-    };
-    expect(scripts['start']?.split(' && ')).toEqual(["echo 'Building ...'", 'npm run -s build', startsProgram]);
+    const script = readFileSync(join(repository, 'apps', 'start.sh'), 'utf8');
+    expect(script.trim().split('\n').at(-1)).toBe(`${startsProgram} "$@"`);
+  });
+
+  it.each([
+    ['help', '--help', 0, 'Usage: podcast-sync start'],
+    ['what is wrong with an option', '--nope', 2, "unknown option '--nope'"],
+  ])('npm start answers %s before it builds anything', (_, option, status, text) => {
+    const begun = performance.now();
+    const answer = spawnSync('npm', ['start', '--', option], { cwd: repository, encoding: 'utf8' });
+    expect([answer.status, answer.stdout + answer.stderr]).toEqual([status, expect.stringContaining(text)]);
+    expect(answer.stdout).not.toContain('Building');
+    // It takes 0.3 s.
+    expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
   it.each(full ? signals : [])('under npm, stops in order on %s', async (_case, signal, group) => {

@@ -1,6 +1,6 @@
 import { register } from 'node:module';
 
-register('./typescript.hooks.js', import.meta.url);
+register('../../../apps/typescript.hooks.mjs', import.meta.url);
 
 // A machine whose wall clock is wrong, by as many milliseconds.
 const skewMs = Number(process.env.CLOCK_SKEW_MS ?? 0);

@@ -1,7 +1,7 @@
 import { transformFile } from '@swc/core';
 import { fileURLToPath } from 'node:url';
 
-/** Node's module hooks by which a test's child process runs the sources as they are, compiled as the build does. */
+/** Node's module hooks by which a process runs the sources as they are, compiled as the build does. */
 
 export async function resolve(specifier, context, next) {
   try {

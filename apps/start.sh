@@ -1,0 +1,6 @@
+# npm start: answers help and mistakes at once, builds where that is needed, and starts.
+node apps/prepare.mjs "$@"
+status=$?
+[ "$status" -ne 100 ] || exit 0
+[ "$status" -eq 0 ] || exit "$status"
+exec node dist/programs/podcast-sync.js start "$@"
