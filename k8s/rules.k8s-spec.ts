@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fetchDebianProgram, type Program } from '#embedded';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
@@ -18,7 +18,7 @@ function failureOf({ command, env }: Program, ...args: string[]): string {
 let prometheus: Program;
 beforeAll(async () => {
   const works = (program: Program) => failureOf(program, '--version') === '';
-  const fetched = await fetchDebianProgram('prometheus', '.data/programs', works, console.log);
+  const fetched = await fetchDebianProgram('prometheus', resolve('.data/programs'), works, console.log);
   if (!fetched) throw new Error("promtool is needed, and Debian's package prometheus could not be fetched.");
   prometheus = fetched;
 });

@@ -10,6 +10,7 @@ const run = promisify(execFile);
  * A program from the packages of Debian or Ubuntu, unpacked into a folder of ours together with the libraries that
  * it needs and the system lacks. It takes no root and leaves the system as it is; root gets the same.
  *
+ * @param folder as an absolute path, which apt needs.
  * @returns the program; undefined when this system has no such packages or none that `works`.
  */
 export async function fetchDebianProgram(

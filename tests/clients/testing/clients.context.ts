@@ -60,7 +60,7 @@ export class ClientsContext {
     const password = 'a sentence that nobody guesses';
     const servers = { DATABASE_URL: this.stack.postgres.urls.account, REDIS_URL: this.stack.redis.url };
     const env = { ...servers, PUBLIC_URL: this.accountsUrl };
-    const { stdout } = await startProgram('accounts', ['reset', account.name], env);
+    const { stdout } = await startProgram('podcast-sync', ['accounts', 'reset', account.name], env);
     const browser = new Person(this.accountsUrl);
     await browser.submit(new URL(stdout.trim()).pathname, { password });
     await browser.submit('/sign-in', { name: account.name, password });
