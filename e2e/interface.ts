@@ -4,12 +4,8 @@ export type {
   DeletionAccepted,
   Episode,
   EpisodeEntry,
-  
-  
   SubscribeAnswer,
   Subscription,
-  
-  
   UploadAnswer,
 } from '#client';
 import type { Episode, Subscription } from '#client';
