@@ -32,6 +32,12 @@ describe('an action says', () => {
     ],
     ['Kasts: played, of unknown length', { action: 'play', started: 1, position: 1, total: 1 }, played],
     ['Kasts: beyond the end', { action: 'play', started: 0, position: 601, total: 600 }, { ...played, duration: 600 }],
+    [
+      'nobody: far beyond the end',
+      { action: 'play', position: 1_200, total: 600 },
+      { ...position, playbackPosition: 1_200 },
+    ],
+    ['nobody: beyond two seconds', { action: 'play', position: 60, total: 2 }, { ...position, playbackPosition: 60 }],
     ['gPodder: begun', { action: 'play' }, position],
     ['gPodder: without a length', { action: 'play', position: 60 }, { ...position, playbackPosition: 60 }],
     [

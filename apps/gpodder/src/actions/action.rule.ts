@@ -93,12 +93,19 @@ function statusesOf(action: string, { position, total }: Record<string, unknown>
 /** A client that has played an episode to its end says so by a position that is its length. */
 function playOf(position: number | undefined, sentTotal: number | undefined): Meant {
   if (position === undefined) return { newStatus: false };
-  // Kasts writes 1 for a length that it does not know, and 1 of 1 for what was played.
-  const total = sentTotal === 1 && position > 1 ? undefined : sentTotal;
+  const total = isCredible(sentTotal, position) ? sentTotal : undefined;
   const duration = total !== undefined && total > 1 ? { duration: total } : {};
   if (total !== undefined && total > 0 && position >= total)
     return { playedStatus: true, newStatus: false, playbackPosition: 0, ...duration };
   return { playbackPosition: position, newStatus: false, ...duration };
+}
+
+/**
+ * Whether a total is the length of an episode in which a player is at a position. Players round, and
+ * some write 1 or another small number for a length that they do not have.
+ */
+function isCredible(total: number | undefined, position: number): boolean {
+  return total !== undefined && (position <= total || (total > 1 && position <= total * 1.05 + 1));
 }
 
 function atTime(values: Omit<Meant, 'duration'>, at: string | undefined): Statuses {

@@ -27,10 +27,9 @@ describe('a time', () => {
     ['digits of milliseconds', '1709294405000', noon],
   ])('as %s write it', (_, sent, read) => expect(parseTime(readTime(sent) as string)?.instant).toBe(read));
 
+  it.each([undefined, null, ''])('is none where %j is sent', (sent) => expect(readTime(sent)).toBeUndefined());
+
   it.each([
-    undefined,
-    null,
-    '',
     'yesterday',
     '2024-02-30T12:00:00',
     '2024-03-01T25:00:00',
@@ -47,7 +46,9 @@ describe('a time', () => {
     true,
     {},
     [],
-  ])('that can not be read is none: %j', (sent) => expect(readTime(sent)).toBeUndefined());
+  ])('is the oldest where it can not be read (%#)', (sent) =>
+    expect(readTime(sent)).toBe('1970-01-01T00:00:00.000000Z'),
+  );
 
   it('is one that the services take, whatever was sent', () => {
     fc.assert(

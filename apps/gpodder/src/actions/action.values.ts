@@ -10,8 +10,19 @@ const firstMilliseconds = 1e11;
 /** The last millisecond of the year 9999. */
 const lastMilliseconds = 253_402_300_799_999;
 
-/** When an action happened, in RFC 3339 and UTC; `undefined` where nothing is said or it can't be read. */
+/** Older than everything else, so that it wins over nothing. */
+const oldest = '1970-01-01T00:00:00.000000Z';
+
+/**
+ * Returns when an action happened, in RFC 3339 and UTC; `undefined` where no time is sent. A time that
+ * can't be read is the oldest: such an action must not win over newer listening.
+ */
 export function readTime(sent: unknown): string | undefined {
+  if (sent === undefined || sent === null || sent === '') return undefined;
+  return timeIn(sent) ?? oldest;
+}
+
+function timeIn(sent: unknown): string | undefined {
   if (typeof sent === 'number') return timeOf(sent);
   if (typeof sent !== 'string' || sent.length > 64) return undefined;
   const text = sent.trim();

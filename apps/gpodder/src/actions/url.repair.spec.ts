@@ -25,6 +25,9 @@ describe('the URL of a feed', () => {
     ['of itpc: is that of http', 'itpc://a.example/f', 'http://a.example/f'],
     ['of itms: is that of http', 'itms://a.example/f', 'http://a.example/f'],
     ['of pcast: is that of http', 'pcast:a.example/f', 'http://a.example/f'],
+    ['of pcast: before one without a colon', 'pcast://https//a.example/f', 'https://a.example/f'],
+    ['of feed: before one without a slash', 'feed:http:/a.example/f', 'http://a.example/f'],
+    ['gets a colon that is missing', 'https//a.example/f', 'https://a.example/f'],
     ['of pcast: with white space', ' pcast:a.example/a b ', 'http://a.example/a%20b'],
   ])('%s', (_, sent, used) => expect(repairFeedUrl(sent)).toBe(used));
 

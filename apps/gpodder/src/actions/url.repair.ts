@@ -5,6 +5,8 @@ export type UrlUpdate = [sent: string, used: string];
 
 /** The names that players register for feeds, in the place of http or before a whole URL. */
 const feedScheme = /^(?:feed|itpc|itms|pcast):(?:\/\/)?/i;
+/** http or https whose colon or slash got lost, often behind another scheme. */
+const damagedScheme = /^(https?)(?::\/|\/\/)(?!\/)/i;
 /** Any scheme; digits after the colon are a port. */
 const anyScheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 /** A host name with a dot, of any script, perhaps with a port, and anything behind it: a URL whose scheme nobody typed. */
@@ -20,7 +22,7 @@ export function repairFeedUrl(sent: string): string | undefined {
   if (sent.length > 2 * textLimits.url) return undefined;
   const trimmed = sent.trim();
   const scheme = feedScheme.exec(trimmed)?.[0];
-  const rest = scheme === undefined ? trimmed : trimmed.slice(scheme.length);
+  const rest = trimmed.slice(scheme?.length ?? 0).replace(damagedScheme, '$1://');
   const isBare = scheme === undefined ? hostWithoutScheme.test(rest) : !anyScheme.test(rest);
   const url = (isBare ? `http://${rest}` : rest).replace(/\s/g, '%20');
   return faultInHttpUrl(url) === undefined ? url : undefined;
