@@ -14,6 +14,7 @@ const fromAnApp = `<?xml version="1.0" encoding="utf-8" standalone="no"?>
     <outline text="News">
       <outline text="A &quot;daily&quot;" type="rss" xmlUrl="https://feeds.example/daily?a=1&amp;b=2" htmlUrl="https://example.org/"/>
       <outline type="rss" xmlUrl="ftp://feeds.example/old"/>
+      <outline type="link" url="https://example.org/"/>
     </outline>
     <outline title="🎙" type="rss" xmlURL="https://feeds.example/%F0%9F%8E%99"></outline>
   </body>
@@ -24,10 +25,14 @@ const feeds = ['https://feeds.example/daily?a=1&b=2', 'https://feeds.example/%F0
 describe('OPML', () => {
   test('of another app is imported, with a verdict on each feed; what is exported, somebody else imports', async () => {
     const [ann, bob] = [await User.fresh(), await User.fresh()];
-    const imported = await ann.send<SubscribeAnswer>('POST', '/subscriptions/opml', { raw: fromAnApp, headers: type });
+    const imported = await ann.send<SubscribeAnswer & { skipped: number }>('POST', '/subscriptions/opml', {
+      raw: fromAnApp,
+      headers: type,
+    });
     expect(imported.status).toBe(200);
     expect(imported.body.success.map(({ feed_url: url }) => url)).toEqual(feeds);
     expect(imported.body.failure).toMatchObject([{ feed_url: 'ftp://feeds.example/old', code: 'invalid_url' }]);
+    expect(imported.body.skipped).toBe(1);
 
     const { text, headers } = await ann.get('/subscriptions.opml');
     assert.equal(headers.get('content-type'), 'text/x-opml; charset=utf-8');

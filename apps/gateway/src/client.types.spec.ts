@@ -4,6 +4,7 @@ import type {
   documentedEntrySchema,
   EntryFailureCode,
   episodeSchema,
+  importedSchema,
   subscribedSchema,
   subscriptionSchema,
   updatedSchema,
@@ -26,6 +27,7 @@ type Plain<T> = T extends (infer Item)[] ? Plain<Item>[] : T extends object ? { 
 test('what the SDK reads has exactly the types that the server answers with', () => {
   expectTypeOf<client.Subscription>().toEqualTypeOf<z.output<typeof subscriptionSchema>>();
   expectTypeOf<client.SubscribeAnswer>().toEqualTypeOf<z.output<typeof subscribedSchema>>();
+  expectTypeOf<Plain<client.ImportAnswer>>().toEqualTypeOf<Plain<z.output<typeof importedSchema>>>();
   expectTypeOf<client.UpdateAnswer>().toEqualTypeOf<z.output<typeof updatedSchema>>();
   expectTypeOf<client.DeletionAccepted['message']>().toEqualTypeOf<
     z.output<typeof deletionAcceptedSchema>['message']

@@ -7,6 +7,7 @@ import type {
   DeletionAccepted,
   Episode,
   EpisodeEntry,
+  ImportAnswer,
   SubscribeAnswer,
   Subscription,
   SubscriptionEntry,
@@ -96,7 +97,7 @@ export interface Api {
   /** `GET /subscriptions.opml`: all that is subscribed, as OPML 2.0. */
   exportOpml(options?: CallOptions): Promise<string>;
   /** `POST /subscriptions/opml`: at most 2 MiB and 5,000 feeds. */
-  importOpml(opml: string, options?: WriteOptions): Promise<SubscribeAnswer>;
+  importOpml(opml: string, options?: WriteOptions): Promise<ImportAnswer>;
   /** `GET /changes`: one stream of the user's clock, at once and whenever it moves; see {@link changes}. */
   changes(options?: CallOptions): AsyncIterable<string>;
   /** By how much the server's clock is ahead of the device's, in milliseconds, as far as answers have told. */

@@ -51,6 +51,12 @@ export interface SubscribeAnswer {
   }[];
 }
 
+/** The verdicts on the feeds of an OPML document. */
+export interface ImportAnswer extends SubscribeAnswer {
+  /** How many entries of the document name no feed to subscribe to. */
+  skipped: number;
+}
+
 /** What may be changed of a subscription: one of the first three at least. */
 export interface SubscriptionPatch {
   new_feed_url?: string;

@@ -55,6 +55,11 @@ export const subscribedSchema = z
   .meta({ id: 'SubscribeAnswer' });
 export type Subscribed = z.output<typeof subscribedSchema>;
 
+/** The answer of POST /subscriptions/opml. */
+export const importedSchema = subscribedSchema
+  .extend({ skipped: z.int().min(0).describe('How many entries of the document name no feed to subscribe to.') })
+  .meta({ id: 'ImportAnswer' });
+
 /** The verdicts on a chunk of a bulk load (docs/data.md): all other entries stand, or what stands is newer. */
 export const loadedSchema = z.object({
   /** Entries that were not applied, by their places in the chunk. */

@@ -30,6 +30,17 @@ export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> & Readonly<Re
 };
 type HttpFault = 400 | 404 | 408 | 413 | 414 | 421 | 429 | 431 | 503;
 
+/** The request exceeds a limit: the answer is 413. */
+export class TooLarge extends Error {
+  readonly statusCode = 413;
+
+  /** @param limit the documented limit, for the person who reads the error, such as `more than 5000 feeds`. */
+  constructor(limit?: string) {
+    super(httpAnswers[413].message + (limit === undefined ? '' : `: ${limit}`));
+    this.name = 'TooLarge';
+  }
+}
+
 /** The body of an error answer; `code` is a string. */
 export function errorBody({ status, message }: ErrorAnswer): { code: string; message: string } {
   return { code: String(status), message };
@@ -44,6 +55,7 @@ export function answerFor(error: unknown, log: Log, failures: FailureAnswers): E
   }
   if (error instanceof RateLimited)
     return { ...httpAnswers[429], headers: { 'retry-after': String(error.retryAfter) } };
+  if (error instanceof TooLarge) return { ...httpAnswers[413], message: error.message };
   const { statusCode, status = statusCode } = error as { statusCode?: number; status?: number };
   const known = httpAnswers[status ?? 500];
   if (known && status !== 400) return known;

@@ -18,11 +18,12 @@ export {
   type FailureAnswers,
   httpAnswers,
   send,
+  TooLarge,
 } from './errors.js';
 export { type Hold, HeldBytes } from './held.bytes.js';
 export { appNames, type AppName, appOfPath, appPaths } from './app.paths.js';
 export { type Connections, openConnections } from './connections.js';
-export { dropBody, parsingSlot, readJson, tooLarge, waitToParse } from './json.body.js';
+export { dropBody, parsingSlot, readJson, waitToParse } from './json.body.js';
 export { authenticationFailureMetrics, rateLimitMetrics, watchHeldBytes } from './http.metrics.js';
 export { linkBase } from './link.base.js';
 export { RateLimits } from './rate.limits.js';

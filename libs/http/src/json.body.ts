@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Failure } from '#contracts';
+import { TooLarge } from './errors.js';
 import type { Hold } from './held.bytes.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -21,23 +22,20 @@ const weight = 3;
 /** The first buffer for a body, in bytes; it is doubled as needed. */
 const firstBuffer = 16_384;
 
-/** What is answered with 413. */
-export const tooLarge = (): Error => Object.assign(new Error('the body is too large'), { statusCode: 413 });
-
 /**
  * Reads a body of at most `limit` bytes. Accounts for the bytes received and not for those declared: a client that
  * declares much and sends little holds little.
  *
- * @throws Error with the `statusCode` 413, or 400 where the client stops half-way; Failure `unavailable` of `hold`.
+ * @throws TooLarge; Error with the `statusCode` 400 where the client stops half-way; Failure `unavailable` of `hold`.
  */
 export function readBody(payload: Readable, declaredBytes: number, limit: number, hold: Hold): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (declaredBytes > limit) return reject(tooLarge());
+    if (declaredBytes > limit) return reject(new TooLarge());
     // One buffer, however small the chunks are.
     let body = Buffer.alloc(0);
     let length = 0;
     const makeRoom = (bytes: number) => {
-      if (bytes > limit) throw tooLarge();
+      if (bytes > limit) throw new TooLarge();
       if (bytes <= body.length) return;
       const room = Math.min(Math.max(bytes, body.length * 2, firstBuffer), limit);
       hold((room - body.length) * weight);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { maxOpmlBytes, OpmlError, readOpml } from './opml.reader.js';
+import { maxOpmlBytes, OpmlError, OpmlLimitError, readOpml } from './opml.reader.js';
 import { escaped, writeOpml } from './opml.writer.js';
 
 const read = (text: string) => readOpml(Buffer.from(text), nextTick);
@@ -25,8 +25,24 @@ describe('readOpml', () => {
     ],
     ['the same feed twice', body('<outline xmlUrl="a"/><outline xmlUrl="a"/>'), ['a', 'a']],
     ['xmlUrl before url', body('<outline type="rss" url="a" xmlUrl="b"/>'), ['b']],
-    ['url of the type rss', body('<outline type="RSS" xmlUrl="" url="a"/><outline type="rss" url="b"/>'), ['a', 'b']],
-    ['no url of another type', body('<outline type="link" url="a"/><outline url="b"/>'), []],
+    [
+      'url where no outline has an xmlUrl',
+      body('<outline type="RSS" xmlUrl="" url="a"/><outline type="rss" url="b"/><outline url="c"/>'),
+      ['a', 'b', 'c'],
+    ],
+    ['no url next to an xmlUrl', body('<outline type="rss" url="a"/><outline xmlUrl="b"/><outline url="c"/>'), ['b']],
+    [
+      'no url of another type',
+      body(['link', 'include', 'podcast-episode'].map((type) => `<outline type="${type}" url="a"/>`).join('')),
+      [],
+    ],
+    [
+      'no feed that is not subscribed',
+      body(
+        '<outline subscribed="0" xmlUrl="a"/><outline subscribed="false" url="b"/><outline subscribed="1" xmlUrl="c"/>',
+      ),
+      ['c'],
+    ],
     ['outlines without a feed', body('<outline/><outline text="g"/><outline xmlUrl=" "/>'), []],
     ['the first of two', body('<outline xmlUrl="a" xmlurl="b"/>'), ['a']],
     [
@@ -47,7 +63,6 @@ describe('readOpml', () => {
       ['a'],
     ],
     ['no outlines', body(''), []],
-    ['nothing but a root', '<opml/>', []],
   ])('reads %s', async (_, text, urls) => expect(await urlsOf(text)).toEqual(urls));
 
   it.each([
@@ -72,15 +87,24 @@ describe('readOpml', () => {
     expect(feeds.map(({ title }) => title)).toEqual(['Mind & Matter', 'y', '']);
   });
 
-  it('counts outlines that have neither a feed nor outlines as skipped', async () => {
-    const outlines =
-      '<outline text="g"><outline xmlUrl="a"/><outline xmlUrl=""/></outline><outline type="link" url="b"/>';
-    expect((await read(body(`${outlines}<outline><outline/></outline>`))).skipped).toBe(3);
-    expect((await read(body(''))).skipped).toBe(0);
-  });
+  it.each([
+    ['nothing', '', 0],
+    ['an outline without a feed URL', '<outline text="g"/><outline xmlUrl=" "/><outline xmlUrl="a"/>', 2],
+    ['no folder', '<outline text="g"><outline xmlUrl="a"/></outline>', 0],
+    ['an empty folder within folders', '<outline><outline><outline text="g"/></outline></outline>', 1],
+    ['an outline of another type', '<outline type="link" url="b"/>', 1],
+    ['a url next to an xmlUrl', '<outline url="b"/><outline xmlUrl="a"/>', 1],
+    ['no url where it is the feed URL', '<outline url="b"/>', 0],
+    ['the episodes of a feed', '<outline xmlUrl="a"><outline type="podcast-episode" url="b"/></outline>', 1],
+    ['an unsubscribed feed', '<outline subscribed="0" xmlUrl="a"><outline xmlUrl="b"/></outline>', 1],
+    ['another element', '<feed url="a"/><outline xmlUrl="a"/>', 1],
+    ['text', 'https://a.example/1 <b/> https://a.example/2', 2],
+  ])('counts as skipped: %s', async (_, outlines, count) => expect((await read(body(outlines))).skipped).toBe(count));
 
   it.each([
     ['nothing', '', 'no opml element'],
+    ['nothing but a root', '<opml/>', 'no body'],
+    ['a document without a body', '<opml><head><body/></head></opml>', 'no body'],
     ['a text', 'https://a.example/x', 'text outside'],
     ['text before the root', `x${body('')}`, 'text outside'],
     ['binary data', `\0\u0001${body('')}`, 'text outside'],
@@ -92,15 +116,25 @@ describe('readOpml', () => {
     ['outlines outside of the body', '<opml><outline xmlUrl="a"/><body/></opml>', 'not in the body'],
     ['a document type', `<!DOCTYPE opml SYSTEM "https://a.example/dtd">${body('')}`, 'document type'],
     ['entities of its own', `<!doctype opml [<!ENTITY x SYSTEM "file:///etc/passwd">]>${body('')}`, 'document type'],
-    ['more than 100 nested elements', body(`${'<outline>'.repeat(99)}${'</outline>'.repeat(99)}`), 'nested'],
-    ['a million nested elements', `<opml><body>${'<outline>'.repeat(1_000_000)}`, 'nested'],
-    ['more than 100,000 attributes', body(`<a${' b=""'.repeat(100_001)}/>`), 'attributes'],
-    ['a value of more than 65,536 characters', body(`<outline xmlUrl="${'a'.repeat(65_537)}"/>`), 'characters'],
-    ['more than 10,000,000 bytes', body('').padEnd(maxOpmlBytes + 1), 'bytes'],
   ])('refuses %s', async (_, text, message) => {
     const error = await read(text).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(OpmlError);
+    expect(error).not.toBeInstanceOf(OpmlLimitError);
     expect((error as OpmlError).message).toContain(message);
+  });
+
+  it.each([
+    ['100 nested elements', body(`${'<outline>'.repeat(99)}${'</outline>'.repeat(99)}`)],
+    ['100 nested elements', `<opml><body>${'<outline>'.repeat(1_000_000)}`],
+    ['100000 attributes', body(`<a${' b=""'.repeat(100_001)}/>`)],
+    ['65536 characters', body(`<outline xmlUrl="${'a'.repeat(65_537)}"/>`)],
+    ['10000000 bytes', body('').padEnd(maxOpmlBytes + 1)],
+    ['3 feeds', body('<outline xmlUrl="a"/>'.repeat(4))],
+    ['3 feeds', body('<outline url="a"/>'.repeat(4))],
+  ])('names the limit of %s', async (limit, text) => {
+    const error = await readOpml(Buffer.from(text), nextTick, { maxFeeds: 3 }).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(OpmlLimitError);
+    expect((error as OpmlError).message).toContain(`more than ${limit}`);
   });
 
   it('reads what is at its bounds', async () => {

@@ -12,7 +12,7 @@ const [maxDepth, maxAttributes] = [100, 100_000];
 const sliceLength = 65_536;
 
 /** The attributes of outlines that are read, in lower case. */
-const attributeNames = new Set(['xmlurl', 'url', 'type', 'title', 'text']);
+const attributeNames = new Set(['xmlurl', 'url', 'type', 'title', 'text', 'subscribed']);
 
 /** A feed of a document. */
 export interface OpmlFeed {
@@ -26,27 +26,43 @@ export interface OpmlFeed {
 export interface Opml {
   /** The feeds in the order of the document. A feed that comes twice is two entries. */
   readonly feeds: readonly OpmlFeed[];
-  /** The number of outlines that have neither a feed URL nor outlines of their own. */
+  /**
+   * The number of entries of the body that name no feed to subscribe to: outlines without a feed
+   * URL and without outlines of their own, unsubscribed feeds, other elements, and text.
+   */
   readonly skipped: number;
 }
 
-/** The document is not OPML, is cut off or exceeds a bound; the message says which. */
+/** The document is not OPML or is cut off; the message says which. */
 export class OpmlError extends Error {}
+
+/** The document exceeds a limit, which the message names. */
+export class OpmlLimitError extends OpmlError {}
+
+/** Limits of the caller. */
+export interface OpmlLimits {
+  /** The largest number of feeds; none without it. */
+  readonly maxFeeds?: number;
+}
 
 /**
  * Reads an OPML document (opml.org/spec2.opml) as podcast apps write it: names of elements and
  * attributes in any letter case, bare ampersands, entities of HTML, any encoding ({@link textOf}),
- * folders. The feed URL is `xmlUrl`, or `url` where the type is `rss`. The time is linear in the
- * bytes.
+ * folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the `url` of outlines
+ * of the type `rss` or of no type. The time is linear in the bytes.
  *
  * @param pause resolves when the next slice of a large document may be parsed.
- * @throws OpmlError and nothing else.
+ * @throws OpmlError, OpmlLimitError and nothing else.
  */
-export async function readOpml(document: Uint8Array, pause: () => Promise<void>): Promise<Opml> {
-  if (document.length > maxOpmlBytes) throw new OpmlError(`more than ${maxOpmlBytes} bytes`);
+export async function readOpml(
+  document: Uint8Array,
+  pause: () => Promise<void>,
+  { maxFeeds = Infinity }: OpmlLimits = {},
+): Promise<Opml> {
+  if (document.length > maxOpmlBytes) throw new OpmlLimitError(`more than ${maxOpmlBytes} bytes`);
   if (document.length > sliceLength) await pause();
   const text = textOf(document);
-  const reader = new OutlineReader();
+  const reader = new OutlineReader(maxFeeds);
   const parser = new Parser(reader, {
     xmlMode: true,
     decodeEntities: false,
@@ -65,20 +81,30 @@ interface Element {
   readonly name: string;
   /** The position of its start tag. */
   readonly start: number;
-  /** Whether it has a feed URL or outlines of its own. */
-  isUsed: boolean;
+  /** Whether it has a feed to subscribe to, is counted as skipped, or has elements of its own. */
+  isCounted: boolean;
+  /** Whether it has a `url` that stands in for a feed URL. */
+  hasStandIn: boolean;
 }
 
 /** Collects the feeds from the events of the parser. */
 class OutlineReader implements Partial<Handler> {
   private readonly feeds: OpmlFeed[] = [];
+  /** The feeds where no outline has an `xmlUrl`. */
+  private readonly standIns: OpmlFeed[] = [];
   private skipped = 0;
+  /** Outlines that are skipped unless stand-ins are used. */
+  private skippedStandIns = 0;
+  private hasText = false;
   private attributeCount = 0;
   private hasRoot = false;
+  private hasBody = false;
   private readonly elements: Element[] = [];
   /** The attributes of the start tag that is read, where it is that of an outline. */
   private readonly attributes = new Map<string, string>();
   private parser!: Parser;
+
+  constructor(private readonly maxFeeds: number) {}
 
   onparserinit(parser: Parser): void {
     this.parser = parser;
@@ -88,20 +114,19 @@ class OutlineReader implements Partial<Handler> {
     this.endStartTag();
     const parent = this.elements.at(-1);
     if (!parent && (name !== 'opml' || this.hasRoot)) throw new OpmlError('the root is not one opml element');
-    if (this.elements.length === maxDepth) throw new OpmlError(`more than ${maxDepth} nested elements`);
-    if (name === 'outline') {
-      if (this.elements[1]?.name !== 'body') throw new OpmlError('an outline is not in the body');
-      if (parent) parent.isUsed = true;
-    }
+    if (this.elements.length === maxDepth) throw new OpmlLimitError(`more than ${maxDepth} nested elements`);
+    if (name === 'outline' && !this.isInBody) throw new OpmlError('an outline is not in the body');
+    if (parent) parent.isCounted = true;
     this.hasRoot = true;
-    this.elements.push({ name, start: this.parser.startIndex, isUsed: false });
+    this.hasBody ||= name === 'body' && this.elements.length === 1;
+    this.elements.push({ name, start: this.parser.startIndex, isCounted: false, hasStandIn: false });
   }
 
   onattribute(name: string, value: string): void {
-    if (++this.attributeCount > maxAttributes) throw new OpmlError(`more than ${maxAttributes} attributes`);
+    if (++this.attributeCount > maxAttributes) throw new OpmlLimitError(`more than ${maxAttributes} attributes`);
     if (this.elements.at(-1)?.name !== 'outline') return;
     if (!attributeNames.has(name) || this.attributes.has(name)) return;
-    if (value.length > sliceLength) throw new OpmlError(`a value of more than ${sliceLength} characters`);
+    if (value.length > sliceLength) throw new OpmlLimitError(`a value of more than ${sliceLength} characters`);
     this.attributes.set(name, value);
   }
 
@@ -110,33 +135,51 @@ class OutlineReader implements Partial<Handler> {
     const element = this.elements.pop();
     // The parser implies the end of <a/>, which has the position of its start, and missing ends.
     if (isImplied && element?.start !== this.parser.startIndex) throw new OpmlError('an element does not end');
-    if (element?.name === 'outline' && !element.isUsed) this.skipped += 1;
+    if (!element || element.isCounted || this.elements[1]?.name !== 'body') return;
+    if (element.hasStandIn) this.skippedStandIns += 1;
+    else this.skipped += 1;
   }
 
   ontext(text: string): void {
-    if (this.elements.length === 0 && /\S/.test(text)) throw new OpmlError('there is text outside of the root');
+    if (!/\S/.test(text)) return;
+    if (this.elements.length === 0) throw new OpmlError('there is text outside of the root');
+    this.hasText ||= this.isInBody;
   }
 
   onprocessinginstruction(name: string): void {
     if (name.startsWith('!')) throw new OpmlError('there is a document type');
   }
 
-  /** @throws OpmlError where the document is cut off. */
+  /** @throws OpmlError where the document is cut off or has no body. */
   end(): Opml {
     if (!this.hasRoot) throw new OpmlError('there is no opml element');
     if (this.elements.length > 0) throw new OpmlError('the document is cut off');
-    return { feeds: this.feeds, skipped: this.skipped };
+    if (!this.hasBody) throw new OpmlError('there is no body');
+    const skipped = this.skipped + Number(this.hasText);
+    if (this.feeds.length === 0) return { feeds: this.standIns, skipped };
+    return { feeds: this.feeds, skipped: skipped + this.skippedStandIns };
+  }
+
+  private get isInBody(): boolean {
+    return this.elements[1]?.name === 'body';
   }
 
   /** Takes the feed of the start tag, whose attributes are complete once another event comes. */
   private endStartTag(): void {
-    if (this.attributes.size === 0) return;
-    const value = (name: string) => decodeHTMLStrict(this.attributes.get(name) ?? '').trim();
-    const feedUrl = value('xmlurl') || (value('type').toLowerCase() === 'rss' ? value('url') : '');
     const element = this.elements.at(-1);
-    if (feedUrl !== '' && element) {
-      element.isUsed = true;
-      this.feeds.push({ feedUrl, title: value('title') || value('text') });
+    if (this.attributes.size === 0 || !element) return;
+    const value = (name: string) => decodeHTMLStrict(this.attributes.get(name) ?? '').trim();
+    const isFeedType = ['', 'rss'].includes(value('type').toLowerCase());
+    const [xmlUrl, url] = [value('xmlurl'), isFeedType ? value('url') : ''];
+    if ((xmlUrl || url) && ['0', 'false'].includes(value('subscribed').toLowerCase())) {
+      element.isCounted = true;
+      this.skipped += 1;
+    } else if (xmlUrl || url) {
+      element.isCounted = xmlUrl !== '';
+      element.hasStandIn = xmlUrl === '';
+      const feeds = xmlUrl ? this.feeds : this.standIns;
+      feeds.push({ feedUrl: xmlUrl || url, title: value('title') || value('text') });
+      if (feeds.length > this.maxFeeds) throw new OpmlLimitError(`more than ${this.maxFeeds} feeds`);
     }
     this.attributes.clear();
   }

@@ -14,6 +14,8 @@ export interface Verdict extends OpmlFeed {
 /** An import, from the choice of a file on. It goes on while other pages are looked at. */
 export interface Import {
   readonly feeds: readonly OpmlFeed[];
+  /** Entries of the file that are left out, as they name no feed or a feed for the second time. */
+  readonly skipped: number;
   readonly verdicts: readonly Verdict[];
   readonly state: 'chosen' | 'running' | 'stopped' | 'finished';
 }
@@ -32,19 +34,19 @@ addEventListener('beforeunload', (event) => present.value?.state === 'running' &
 export async function run(): Promise<void> {
   const chosen = present.peek();
   if (chosen?.state !== 'chosen') return;
-  const { feeds } = chosen;
+  const { feeds, skipped } = chosen;
   stopping = new AbortController();
   const stopped = stopping.signal;
   let verdicts: Verdict[] = [];
-  present.value = { feeds, verdicts, state: 'running' };
+  present.value = { feeds, skipped, verdicts, state: 'running' };
   for (let at = 0; at < feeds.length && !stopped.aborted; at += batch) {
     const part = feeds.slice(at, at + batch);
     const judged = await send(part, stopped);
     if (judged === undefined) break;
     verdicts = [...verdicts, ...judged];
-    present.value = { feeds, verdicts, state: 'running' };
+    present.value = { feeds, skipped, verdicts, state: 'running' };
   }
-  present.value = { feeds, verdicts, state: verdicts.length < feeds.length ? 'stopped' : 'finished' };
+  present.value = { feeds, skipped, verdicts, state: verdicts.length < feeds.length ? 'stopped' : 'finished' };
   void subscriptionPulls.hint();
 }
 

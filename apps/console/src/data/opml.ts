@@ -1,4 +1,4 @@
-import type { OpmlFeed } from '#opml';
+import type { Opml } from '#opml';
 
 /** Why a file has no feeds to import. */
 export type FileProblem = 'tooLarge' | 'invalidFile' | 'noFeeds' | 'failed';
@@ -6,18 +6,23 @@ export type FileProblem = 'tooLarge' | 'invalidFile' | 'noFeeds' | 'failed';
 /** Ends the present task of the browser, so that it can draw. */
 const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
-/** The feeds of an OPML file, each once, in its order. The reader is loaded with the first file. */
-export async function readFeeds(file: File): Promise<OpmlFeed[] | FileProblem> {
+/**
+ * The feeds of an OPML file, each once, in its order; repeated feeds count as skipped. The reader is
+ * loaded with the first file.
+ */
+export async function readFeeds(file: File): Promise<Opml | FileProblem> {
+  const reader = await import('#opml').catch(() => undefined);
+  // The reader can't be loaded.
+  if (!reader) return 'failed';
+  const { maxOpmlBytes, OpmlError, OpmlLimitError, readOpml } = reader;
+  if (file.size > maxOpmlBytes) return 'tooLarge';
   try {
-    const { maxOpmlBytes, readOpml } = await import('#opml');
-    if (file.size > maxOpmlBytes) return 'tooLarge';
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    const opml = await readOpml(bytes, nextTask).catch(() => undefined);
-    if (!opml) return 'invalidFile';
+    const opml = await readOpml(new Uint8Array(await file.arrayBuffer()), nextTask);
     const feeds = [...new Map(opml.feeds.map((feed) => [feed.feedUrl, feed])).values()];
-    return feeds.length > 0 ? feeds : 'noFeeds';
-  } catch {
-    // The reader or the file can't be loaded.
-    return 'failed';
+    const skipped = opml.skipped + opml.feeds.length - feeds.length;
+    return feeds.length > 0 ? { feeds, skipped } : 'noFeeds';
+  } catch (error) {
+    if (error instanceof OpmlLimitError) return 'tooLarge';
+    return error instanceof OpmlError ? 'invalidFile' : 'failed';
   }
 }

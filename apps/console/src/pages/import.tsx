@@ -26,7 +26,9 @@ export function ImportCard() {
       {now === undefined && <Choice />}
       {now?.state === 'chosen' && (
         <>
-          <p role="status">{t.found(now.feeds.length)}</p>
+          <p role="status">
+            {t.found(now.feeds.length)} {now.skipped > 0 && t.skipped(now.skipped)}
+          </p>
           <div class="actions">
             <button onClick={() => void run()}>{t.start(now.feeds.length)}</button>
             <button class="plain" onClick={() => (present.value = undefined)}>
@@ -63,9 +65,9 @@ function Choice() {
   const choose = async (file: File | undefined) => {
     if (!file) return;
     problem.value = undefined;
-    const feeds = await readFeeds(file);
-    if (typeof feeds === 'string') problem.value = feeds === 'failed' ? texts.failed : t[feeds];
-    else present.value = { feeds, verdicts: [], state: 'chosen' };
+    const read = await readFeeds(file);
+    if (typeof read === 'string') problem.value = read === 'failed' ? texts.failed : t[read];
+    else present.value = { ...read, verdicts: [], state: 'chosen' };
   };
   return (
     <div class="field">

@@ -101,8 +101,12 @@ export const de: Texts = {
     file: 'OPML-Datei',
     invalidFile: 'Das ist keine OPML-Datei, oder sie ist beschädigt.',
     noFeeds: 'In der Datei sind keine Podcasts.',
-    tooLarge: 'Die Datei ist größer als 10 MB.',
+    tooLarge: 'Die Datei ist größer als 10 MB, oder ihre Ordner sind zu tief verschachtelt.',
     found: (n) => (n === 1 ? '1 Podcast gefunden.' : `${count(n)} Podcasts gefunden.`),
+    skipped: (n) =>
+      n === 1
+        ? '1 Eintrag bleibt weg: Er hat keine Feed-Adresse oder steht doppelt da.'
+        : `${count(n)} Einträge bleiben weg: Sie haben keine Feed-Adresse oder stehen doppelt da.`,
     start: (n) => (n === 1 ? '1 Podcast importieren' : `${count(n)} Podcasts importieren`),
     progress: (n, all) => `${count(n)} von ${count(all)}`,
     importing: 'Wird importiert',

@@ -103,8 +103,12 @@ export const en = {
     file: 'OPML file',
     invalidFile: 'This is no OPML file, or it is damaged.',
     noFeeds: 'The file has no podcasts in it.',
-    tooLarge: 'The file is larger than 10 MB.',
+    tooLarge: 'The file is larger than 10 MB, or its folders are nested too deep.',
     found: (n: number) => (n === 1 ? '1 podcast found.' : `${count(n)} podcasts found.`),
+    skipped: (n: number) =>
+      n === 1
+        ? '1 entry is left out: it has no feed address or is listed twice.'
+        : `${count(n)} entries are left out: they have no feed address or are listed twice.`,
     start: (n: number) => (n === 1 ? 'Import 1 podcast' : `Import ${count(n)} podcasts`),
     progress: (n: number, all: number) => `${count(n)} of ${count(all)}`,
     importing: 'Importing',

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiTags } from '@nestjs/swagger';
-import { Failure, subscribedSchema } from '#contracts';
+import { Failure, importedSchema } from '#contracts';
 import { xmlTypes } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Operation, Repeatable } from '../openapi.decorators.js';
@@ -27,7 +27,7 @@ export class OpmlController {
   @Repeatable()
   @ApiConsumes(...xmlTypes)
   @ApiBody({ description: 'An OPML document: of 5,000 feeds and 2 MiB at most.', schema: { type: 'string' } })
-  @Operation('Adds subscriptions from OPML', { status: 200, schema: subscribedSchema }, [405])
+  @Operation('Adds subscriptions from OPML', { status: 200, schema: importedSchema }, [405])
   import(@Req() request: FastifyRequest, @Body() body: unknown) {
     if (!Buffer.isBuffer(body)) throw new Failure('invalid');
     return this.imports.run(request, body);

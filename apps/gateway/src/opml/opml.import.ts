@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, JsonText, type ReplyOf, subscribe, unavailable } from '#contracts';
-import { parsingSlot, RequestEnd, tooLarge, UserLimiter } from '#http';
-import { OpmlError, readOpml } from '#opml';
+import { parsingSlot, RequestEnd, TooLarge, UserLimiter } from '#http';
+import { type Opml, OpmlError, OpmlLimitError, readOpml } from '#opml';
 import type { FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';
@@ -50,8 +50,9 @@ export class OpmlImport {
 
   private async within(request: FastifyRequest, document: Buffer, budgetMs: number, end: RequestEnd) {
     const until = performance.now() + budgetMs;
-    const urls = await feedUrlsOf(document);
-    if (answerBytes(urls) > this.config.MAX_ANSWER_BYTES) throw tooLarge();
+    const { feeds, skipped } = await opmlOf(document);
+    const urls = feeds.map(({ feedUrl }) => feedUrl);
+    if (answerBytes(urls) > this.config.MAX_ANSWER_BYTES) throw new TooLarge('the answer would be');
     const userId = userIdOf(request);
     const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, mostEntries);
     const answers: Subscribed[] = [];
@@ -64,21 +65,22 @@ export class OpmlImport {
       const options = { part, budgetMs: until - performance.now() };
       answers.push(await this.services.call(subscribe, request, { userId, entries }, options));
     }
-    return joined(answers);
+    return joined(answers, skipped);
   }
 }
 
 /**
- * The feed URLs of a document, in its order.
+ * Reads a document.
  *
- * @throws Failure `invalid` where it is not OPML or has more than {@link maxFeeds}.
+ * @throws Failure `invalid` where it is not OPML, or has outlines and no feed; TooLarge.
  */
-async function feedUrlsOf(document: Buffer): Promise<string[]> {
+async function opmlOf(document: Buffer): Promise<Opml> {
   try {
-    const { feeds } = await readOpml(document, parsingSlot);
-    if (feeds.length > maxFeeds) throw new OpmlError(`more than ${maxFeeds} feeds`);
-    return feeds.map(({ feedUrl }) => feedUrl);
+    const opml = await readOpml(document, parsingSlot, { maxFeeds });
+    if (opml.feeds.length === 0 && opml.skipped > 0) throw new OpmlError('no outline has a feed URL');
+    return opml;
   } catch (cause) {
+    if (cause instanceof OpmlLimitError) throw new TooLarge(cause.message);
     throw cause instanceof OpmlError ? new Failure('invalid', { cause }) : cause;
   }
 }
@@ -91,15 +93,15 @@ function answerBytes(urls: readonly string[]): number {
   return urls.reduce((sum, url) => sum + Buffer.byteLength(JSON.stringify(url)) + subscribedBytes, 0);
 }
 
-/** The verdicts of all writes as those of one. */
-function joined(answers: readonly Subscribed[]): JsonText {
-  const [only, ...others] = answers;
-  if (only && others.length === 0) return only;
+/** The verdicts of all writes as those of one, with the number of skipped entries. */
+function joined(answers: readonly Subscribed[], skipped: number): JsonText {
   const lists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
   for (const answer of answers) {
     const { success, failure } = answer.parse();
     if (success.length > 0) lists.success.push(JSON.stringify(success).slice(1, -1));
     if (failure.length > 0) lists.failure.push(JSON.stringify(failure).slice(1, -1));
   }
-  return JsonText.from(`{"success":[${lists.success.join(',')}],"failure":[${lists.failure.join(',')}]}`);
+  return JsonText.from(
+    `{"success":[${lists.success.join(',')}],"failure":[${lists.failure.join(',')}],"skipped":${skipped}}`,
+  );
 }

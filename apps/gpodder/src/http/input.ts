@@ -1,7 +1,6 @@
 import { Failure } from '#contracts';
-import { httpAnswers, readJson, waitToParse } from '#http';
+import { readJson, TooLarge, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { Refused } from './errors.js';
 
 /** Values of JSON for each entry of a body: the fields of an action, and as many again. */
 const valuesPerEntry = 20;
@@ -27,7 +26,7 @@ export function sinceOf(query: URLSearchParams): number {
  * The JSON of a body, whatever its type is said to be.
  *
  * @param mostEntries for which it may have values.
- * @throws Failure `invalid` where it is none; Refused with 413 where it has more values.
+ * @throws Failure `invalid` where it is none; TooLarge where it has more values.
  */
 export async function jsonOf(body: Buffer | undefined, mostEntries: number): Promise<unknown> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
@@ -37,10 +36,10 @@ export async function jsonOf(body: Buffer | undefined, mostEntries: number): Pro
 
 /** The same for a body that may be parsed now. */
 export function parsed(body: Buffer, mostEntries: number): unknown {
-  return readJson(body, mostEntries * valuesPerEntry, () => new Refused(httpAnswers[413]));
+  return readJson(body, mostEntries * valuesPerEntry, () => new TooLarge());
 }
 
-/** What {@link jsonOf} reads, where it has to be an object. @throws Failure `invalid`; Refused with 413 */
+/** What {@link jsonOf} reads, where it has to be an object. @throws Failure `invalid`; TooLarge */
 export async function objectOf(body: Buffer | undefined, mostEntries: number): Promise<Record<string, unknown>> {
   const value = await jsonOf(body, mostEntries);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Failure('invalid');
@@ -49,5 +48,5 @@ export async function objectOf(body: Buffer | undefined, mostEntries: number): P
 
 /** Refuses more entries than one body may have. */
 export function limitEntries(count: number, most: number): void {
-  if (count > most) throw new Refused(httpAnswers[413]);
+  if (count > most) throw new TooLarge(`more than ${most} entries`);
 }

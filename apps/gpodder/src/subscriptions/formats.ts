@@ -1,7 +1,6 @@
 import { Failure } from '#contracts';
-import { httpAnswers, parsingSlot, waitToParse } from '#http';
-import { escaped, OpmlError, readOpml, writeOpml, xmlDeclaration } from '#opml';
-import { Refused } from '../http/errors.js';
+import { parsingSlot, TooLarge, waitToParse } from '#http';
+import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 
 /** The formats of the simple API, with their types. */
 const types = {
@@ -72,14 +71,14 @@ function podcastElement(url: string): string {
   return `<podcast>${fields.join('')}</podcast>`;
 }
 
-/** The most feeds of one OPML document, and lines of a text, blank ones among them. */
-const [mostFeeds, mostLines] = [5_000, 30_000];
+/** The largest number of feeds of an OPML document, and of lines of a text that are not empty. */
+const [maxFeeds, maxLines] = [5_000, 30_000];
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * The entries of a whole list as a client sends it, those that can't be used among them.
  *
- * @throws Failure `invalid` where it does not parse or is nothing at all: a list is emptied only by an empty list.
+ * @throws Failure `invalid` where it does not parse or is nothing at all: a list is emptied only by an empty list. TooLarge.
  */
 export async function readFeeds(
   format: Format,
@@ -97,11 +96,11 @@ export async function readFeeds(
 /** The feed URLs of an OPML document. Outlines of which none has a URL are not an empty list. */
 async function feedUrlsOf(body: Buffer): Promise<string[]> {
   try {
-    const { feeds, skipped } = await readOpml(body, parsingSlot);
+    const { feeds, skipped } = await readOpml(body, parsingSlot, { maxFeeds });
     if (feeds.length === 0 && skipped > 0) throw new OpmlError('no outline has a feed URL');
-    if (feeds.length > mostFeeds) throw new Refused(httpAnswers[413]);
     return feeds.map(({ feedUrl }) => feedUrl);
   } catch (cause) {
+    if (cause instanceof OpmlLimitError) throw new TooLarge(cause.message);
     throw cause instanceof OpmlError ? new Failure('invalid', { cause }) : cause;
   }
 }
@@ -111,7 +110,7 @@ function linesOf(text: string): string[] {
   const lines: string[] = [];
   let seen = 0;
   for (const [line] of text.matchAll(/[^\r\n]+/g)) {
-    if (++seen > mostLines) throw new Refused(httpAnswers[413]);
+    if (++seen > maxLines) throw new TooLarge(`more than ${maxLines} lines`);
     if (line.trim() !== '') lines.push(line);
   }
   return lines;

@@ -182,7 +182,7 @@ describe('a list of the simple API', () => {
     ['txt', `${one}\n\r\n ${two} \n`],
     [
       'opml',
-      `<?xml version="1.0"?><!-- x --><opml version='2.0'><body><outline text="a"><outline type="rss" xmlUrl="${one}"/></outline><outline type="rss" url='${two}'></outline></body></opml>`,
+      `<?xml version="1.0"?><!-- x --><opml version='2.0'><body><outline text="a"><outline type="rss" xmlUrl="${one}"/></outline><outline type="rss" xmlUrl='${two}'></outline></body></opml>`,
     ],
   ])('is replaced as a whole by %s, with an empty answer', async (format, body) => {
     const before = await since(0);
