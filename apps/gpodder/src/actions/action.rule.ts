@@ -38,6 +38,10 @@ export interface UsableAction extends ReadAction {
   readonly entry: ActionEntry;
 }
 
+export function isUsable(action: ReadAction): action is UsableAction {
+  return action.entry !== undefined;
+}
+
 /** Reads one element of an upload (docs/gpodder.md, "Actions in"). Whatever it is, it costs no other element anything. */
 export function readAction(sent: unknown): ReadAction {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return { skipped: 'no_object' };

@@ -1,5 +1,5 @@
 import { changeFeeds, mostActions, type ReplyOf, type RequestOf, type Rpc, uploadActions } from '#contracts';
-import { type ActionEntry, type ReadAction, readAction, type SkippedReason, type UsableAction } from './action.rule.js';
+import { type ActionEntry, isUsable, readAction, type SkippedReason, type UsableAction } from './action.rule.js';
 import { UrlUpdates } from './url.repair.js';
 
 /** For whom actions are written. */
@@ -126,8 +126,4 @@ export class ActionWriter {
     this.timestamp = Math.min(this.timestamp ?? reply.timestamp, reply.timestamp);
     return reply;
   }
-}
-
-function isUsable(action: ReadAction): action is UsableAction {
-  return action.entry !== undefined;
 }

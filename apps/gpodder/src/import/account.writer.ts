@@ -11,11 +11,11 @@ import {
   type Rpc,
 } from '#contracts';
 import { call, type StreamClient } from '#transport';
+import { z } from 'zod';
 import { ActionWriter } from '../actions/action.writer.js';
-import type { ActionEntry, UsableAction } from '../actions/action.rule.js';
+import { type ActionEntry, isUsable, type ReadAction, readAction, type UsableAction } from '../actions/action.rule.js';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
-import { parsed } from './json.elements.js';
-import type { Favorite } from './other.server.js';
+import type { SkippedEntries } from './skipped.entries.js';
 
 /** The pause after the first answer `unavailable`, doubled up to the last, in milliseconds. */
 const [firstPauseMs, lastPauseMs] = [100, 5_000];
@@ -26,57 +26,64 @@ const longAgo = '1970-01-01T00:00:00Z';
 /** No app password is at work: what readers are told hangs on none. */
 const noCredential = '00000000-0000-0000-0000-000000000000';
 
+/** A feed of a list that has objects. */
+const feedSchema = z.object({ url: z.string() });
+const favoriteSchema = z.object({ url: z.string(), podcast_url: z.string() });
+
 /** What an import wrote. */
 export interface Written {
   subscriptions: number;
   actions: number;
   favorites: number;
-  skipped: number;
 }
 
 /** Writes into one account here what another server has. `unavailable` is no refusal, and tried again for ever. */
 export class AccountWriter {
-  readonly written: Written = { subscriptions: 0, actions: 0, favorites: 0, skipped: 0 };
+  readonly written: Written = { subscriptions: 0, actions: 0, favorites: 0 };
 
   constructor(
     private readonly client: StreamClient,
     private readonly userId: string,
     private readonly stopped: AbortSignal,
+    readonly skipped: SkippedEntries,
   ) {}
 
   /** Finds the account with a name. @throws Error where there is none. */
-  static async of(client: StreamClient, name: string, stopped: AbortSignal): Promise<AccountWriter> {
+  static async of(
+    client: StreamClient,
+    name: string,
+    stopped: AbortSignal,
+    skipped: SkippedEntries,
+  ): Promise<AccountWriter> {
     const { userId } = await patiently(client, findAccount, { name }, stopped);
     if (userId === null) throw new Error(`nobody is called ${name} here (--user)`);
-    return new AccountWriter(client, userId, stopped);
+    return new AccountWriter(client, userId, stopped, skipped);
   }
 
   /** Subscribes, but for what was ever unsubscribed or deleted here. */
-  async feeds(sent: readonly string[]): Promise<void> {
-    const feeds = [...new Set(sent.flatMap((feed) => repairFeedUrl(feed) ?? []))];
-    this.written.skipped += new Set(sent).size - feeds.length;
+  async feeds(sent: readonly unknown[]): Promise<void> {
+    const feeds = [...new Set(sent.flatMap((feed) => this.feedUrlOf(feed) ?? []))];
     for (let from = 0; from < feeds.length; from += chunkLimits.entries) {
       const entries = feeds
         .slice(from, from + chunkLimits.entries)
         .map((feedUrl) => ({ feedUrl, isSubscribed: true, timestamp: longAgo }));
       const { refused } = await this.call(loadSubscriptions, { userId: this.userId, entries });
       this.written.subscriptions += entries.length - refused.length;
-      this.written.skipped += refused.length;
+      for (const { entry, message } of refused) this.skipped.add('feed', feeds[from + entry], message);
     }
   }
 
   /** Writes at most `mostActions` actions, each a text of JSON, as an upload of theirs would. */
   async actions(texts: readonly string[]): Promise<void> {
     const writer = this.writer();
-    const usable = texts.flatMap((text) => dated(writer.read(parsed(text))) ?? []);
+    const usable = texts.flatMap((text) => dated(this.actionOf(text)) ?? []);
     await this.write(writer, usable);
-    this.written.actions += texts.length;
+    this.written.actions += usable.length;
   }
 
   /** Marks favourites, but for those that were ever marked or unmarked here. */
-  async favorites(favorites: readonly Favorite[]): Promise<void> {
-    const usable = favorites.flatMap((favorite) => favorited(favorite) ?? []);
-    this.written.skipped += favorites.length - usable.length;
+  async favorites(favorites: readonly unknown[]): Promise<void> {
+    const usable = favorites.flatMap((favorite) => this.favoriteOf(favorite) ?? []);
     for (let from = 0; from < usable.length; from += mostActions) {
       await this.write(this.writer(), usable.slice(from, from + mostActions));
     }
@@ -90,7 +97,38 @@ export class AccountWriter {
 
   private async write(writer: ActionWriter, actions: readonly UsableAction[]): Promise<void> {
     if (actions.length > 0) await writer.write(actions);
-    for (const skipped of writer.skipped.values()) this.written.skipped += skipped;
+    for (const [reason, entries] of writer.skipped) this.skipped.addMany('action', entries, reason);
+  }
+
+  private feedUrlOf(feed: unknown): string | undefined {
+    const url = typeof feed === 'string' ? feed : feedSchema.safeParse(feed).data?.url;
+    const feedUrl = url === undefined ? undefined : repairFeedUrl(url);
+    if (feedUrl === undefined) this.skipped.add('feed', feed, 'it has no usable address');
+    return feedUrl;
+  }
+
+  private actionOf(text: string): UsableAction | undefined {
+    let action: ReadAction = { skipped: 'no_object' };
+    try {
+      action = readAction(JSON.parse(text));
+    } catch {
+      // The text is no JSON, hence no object.
+    }
+    if (isUsable(action)) return action;
+    this.skipped.add('action', text, action.skipped ?? 'refused');
+    return undefined;
+  }
+
+  private favoriteOf(favorite: unknown): UsableAction | undefined {
+    const { data } = favoriteSchema.safeParse(favorite);
+    const [feedUrl, enclosureUrl] = data ? [repairFeedUrl(data.podcast_url), repairEnclosureUrl(data.url)] : [];
+    if (!data || feedUrl === undefined || enclosureUrl === undefined) {
+      const what = feedUrl === undefined ? 'podcast' : 'episode';
+      this.skipped.add('favourite', favorite, data ? `it has no usable address of its ${what}` : 'it names no episode');
+      return undefined;
+    }
+    const statuses = { favoriteStatus: { value: true, at: longAgo } };
+    return { podcast: data.podcast_url, feedUrl, entry: { feedUrl, enclosureUrl, statuses } };
   }
 
   private call<C extends Rpc>(contract: C, request: RequestOf<C>): Promise<ReplyOf<C>> {
@@ -103,13 +141,6 @@ function dated(action: UsableAction | undefined): UsableAction | undefined {
   if (!action) return undefined;
   const statuses = Object.entries(action.entry.statuses).map(([name, status]) => [name, { at: longAgo, ...status }]);
   return { ...action, entry: { ...action.entry, statuses: Object.fromEntries(statuses) as ActionEntry['statuses'] } };
-}
-
-function favorited({ url, podcast_url: podcast }: Favorite): UsableAction | undefined {
-  const [feedUrl, enclosureUrl] = [repairFeedUrl(podcast), repairEnclosureUrl(url)];
-  if (feedUrl === undefined || enclosureUrl === undefined) return undefined;
-  const statuses = { favoriteStatus: { value: true, at: longAgo } };
-  return { podcast, feedUrl, entry: { feedUrl, enclosureUrl, statuses } };
 }
 
 /** Calls a service until it can be answered; one request id makes it one write. */

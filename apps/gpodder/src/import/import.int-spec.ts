@@ -124,6 +124,44 @@ it('of a server that speaks something else nothing is imported', async () => {
   expect([code, output]).toEqual([1, expect.stringContaining('neither the gpodder API nor gpoddersync is there')]);
 });
 
+it('odd values of a gpodder server are skipped one by one, and listed with their reasons', async () => {
+  const ann = await world.person();
+  const answers: Record<string, string> = {
+    '/api/2/devices/ann.json': JSON.stringify([{ id: 'phone' }, { id: 'tv' }, { id: 'gone' }, { name: 'x' }, null]),
+    '/api/2/subscriptions/ann/phone.json?since=0': JSON.stringify({
+      add: [feed(0), null, 7, { url: feed(1) }, 'nonsense'],
+    }),
+    '/api/2/subscriptions/ann/tv.json?since=0': '{"add":null,"remove":null,"timestamp":1}',
+    '/api/2/episodes/ann.json?since=0': `{"actions":[${JSON.stringify(play(0))},{"position":NaN},null,{"podcast":"x"}],"timestamp":"later"}`,
+    '/api/2/favorites/ann.json': JSON.stringify([
+      { url: 'https://a.example/1.mp3', podcast_url: feed(0) },
+      { url: 'https://a.example/2.mp3', podcast_url: null },
+      { url: 'local', podcast_url: feed(0) },
+    ]),
+  };
+  const [from, server] = await serving(({ url = '' }, response) => {
+    const answer = answers[url];
+    response.writeHead(answer === undefined ? 404 : 200).end(answer);
+  });
+  const { code, output } = await run(from, ann, 'ann', 'secret!');
+  server.close();
+  expect([code, output]).toEqual([0, expect.stringContaining('2 subscriptions, 1 actions, 1 favourites; 11 skipped')]);
+  for (const line of [
+    'skipped device gone: it has no list of subscriptions',
+    'skipped device {"name":"x"}: it has no id',
+    'skipped device null: it has no id',
+    'skipped feed null: it has no usable address',
+    'skipped feed nonsense: it has no usable address',
+    'skipped action {"position":NaN}: no_object',
+    'skipped action {"podcast":"x"}: missing_key',
+    'skipped favourite {"url":"https://a.example/2.mp3","podcast_url":null}: it names no episode',
+    'skipped favourite {"url":"local","podcast_url":"https://0.example/feed"}: it has no usable address of its episode',
+  ])
+    expect(output).toContain(`import: ${line}\n`);
+  expect(await subscribed(ann)).toEqual([feed(0), feed(1)]);
+  expect((await ann.ask('/api/2/favorites/{u}.json')).json()).toMatchObject([{ url: 'https://a.example/1.mp3' }]);
+});
+
 describe('a Nextcloud', () => {
   it('is imported from below a folder, answer by answer, and goes on where one broke off', async () => {
     const ann = await world.person();

@@ -3,12 +3,13 @@ import { mostActions } from '#contracts';
 import { connectRedis } from '#redis';
 import { count, createLog, loadConfig, ProgressLine } from '#runtime';
 import { StreamClient } from '#transport';
-import { AccountWriter, type Written } from './account.writer.js';
+import { AccountWriter } from './account.writer.js';
 import { importConfig } from './import.config.js';
 import type { ImportOptions } from './import.options.js';
 import { ImportProgress, type Place, start } from './import.progress.js';
 import { meet, type OtherServer } from './other.server.js';
 import { readPassword } from './password.js';
+import { SkippedEntries } from './skipped.entries.js';
 
 /**
  * Imports an account of another server, until the end or SIGINT or SIGTERM.
@@ -26,18 +27,20 @@ export async function importAccount(options: ImportOptions, environment: NodeJS.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   try {
     await Promise.race([client.connect(), aborted(stopped.signal)]);
-    const server = await meet(options.from, { login: options.login, password }, stopped.signal);
-    const writer = await AccountWriter.of(client, options.user, stopped.signal);
+    const skipped = new SkippedEntries();
+    const server = await meet(options.from, { login: options.login, password }, stopped.signal, skipped);
+    const writer = await AccountWriter.of(client, options.user, stopped.signal, skipped);
     const progress = await ImportProgress.open(options);
     const { stderr } = process;
     stderr.write(`import: the other server speaks ${server.protocol}\n`);
     if (progress.place !== start) stderr.write(`import: going on behind ${count(progress.place.actions)} actions\n`);
-    const line = new ProgressLine(stderr, 'import', () => describeWritten(writer.written));
+    const line = new ProgressLine(stderr, 'import', () => describeWritten(writer));
     try {
       await new Import(server, writer, progress, stopped.signal).run();
     } finally {
       line.end();
-      stderr.write(`import: ${describeWritten(writer.written)}\n`);
+      for (const text of skipped.lines) stderr.write(`import: ${text}\n`);
+      stderr.write(`import: ${describeWritten(writer)}\n`);
     }
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop);
@@ -45,9 +48,10 @@ export async function importAccount(options: ImportOptions, environment: NodeJS.
   }
 }
 
-function describeWritten({ subscriptions, actions, favorites, skipped }: Written): string {
+function describeWritten({ written, skipped }: AccountWriter): string {
+  const { subscriptions, actions, favorites } = written;
   const read = `${count(subscriptions)} subscriptions, ${count(actions)} actions, ${count(favorites)} favourites`;
-  return `${read}; ${count(skipped)} skipped`;
+  return `${read}; ${count(skipped.total)} skipped`;
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AnswerError, JsonElements, parsed } from './json.elements.js';
+import type { SkippedEntries } from './skipped.entries.js';
 
 /** How long the other server may take to say anything more, in milliseconds. */
 const patienceMs = 120_000;
@@ -17,24 +18,26 @@ class ServerError extends Error {
   }
 }
 
-const feedsSchema = z.object({ add: z.array(z.string()) });
-const devicesSchema = z.array(z.object({ id: z.string() }));
-const listSchema = z.array(z.union([z.string(), z.object({ url: z.string() }).transform(({ url }) => url)]));
-/** An episode that is a favourite there. */
-const favoritesSchema = z.array(z.object({ url: z.string(), podcast_url: z.string() }));
-export type Favorite = z.output<typeof favoritesSchema>[number];
+/** A list whose entries are judged one by one. Some servers write null for an empty list. */
+const listSchema = z
+  .array(z.unknown())
+  .nullable()
+  .transform((list) => list ?? []);
+const feedsSchema = z.object({ add: listSchema });
+const deviceSchema = z.object({ id: z.string() });
 
-/** The actions of one answer, as texts of JSON, and then the time stamp to ask with next. */
+/** The actions of one answer, as texts of JSON, and then the time stamp to ask with next; 0 where there is none. */
 export type Actions = AsyncGenerator<string, number>;
 
 /** A server that somebody moves from. */
 export interface OtherServer {
   /** What it speaks, for people. */
   readonly protocol: string;
-  /** URLs of all feeds that are subscribed. */
-  feeds(): Promise<string[]>;
+  /** The subscribed feeds: URLs, objects with a `url`, or anything else. */
+  feeds(): Promise<unknown[]>;
   actions(since: number): Actions;
-  favorites(): Promise<Favorite[]>;
+  /** The favourites: objects with `url` and `podcast_url`, or anything else. */
+  favorites(): Promise<unknown[]>;
 }
 
 /**
@@ -46,16 +49,12 @@ export async function meet(
   from: URL,
   { login, password }: { login: string; password: string },
   stopped: AbortSignal,
+  skipped: SkippedEntries,
 ): Promise<OtherServer> {
   const http = new OtherHttp(from, `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`, stopped);
   const user = encodeURIComponent(login);
-  const devices = await http.found(`api/2/devices/${user}.json`, devicesSchema);
-  if (devices)
-    return gpodder(
-      http,
-      user,
-      devices.map(({ id }) => encodeURIComponent(id)),
-    );
+  const devices = await http.found(`api/2/devices/${user}.json`, listSchema);
+  if (devices) return gpodder(http, user, devices, skipped);
   const base = 'index.php/apps/gpoddersync';
   const feeds = await http.found(`${base}/subscriptions?since=0`, feedsSchema);
   if (!feeds) throw new ServerError('neither the gpodder API nor gpoddersync is there (--from)');
@@ -67,21 +66,26 @@ export async function meet(
   };
 }
 
-function gpodder(http: OtherHttp, user: string, devices: string[]): OtherServer {
+function gpodder(http: OtherHttp, user: string, devices: unknown[], skipped: SkippedEntries): OtherServer {
+  /** On gpodder.net each device has a list of its own. */
+  const feedsOf = async (device: unknown): Promise<unknown[]> => {
+    const { data } = deviceSchema.safeParse(device);
+    const path = data && `api/2/subscriptions/${user}/${encodeURIComponent(data.id)}.json?since=0`;
+    const list = path && (await http.found(path, feedsSchema));
+    if (list) return list.add;
+    skipped.add('device', data?.id ?? device, data ? 'it has no list of subscriptions' : 'it has no id');
+    return [];
+  };
   return {
     protocol: 'the gpodder API',
     feeds: async () => {
-      const feeds = new Set<string>();
-      // On gpodder.net each device has a list of its own.
-      for (const device of devices)
-        for (const feed of (await http.get(`api/2/subscriptions/${user}/${device}.json?since=0`, feedsSchema)).add)
-          feeds.add(feed);
-      if (devices.length === 0)
-        for (const feed of (await http.found(`subscriptions/${user}.json`, listSchema)) ?? []) feeds.add(feed);
-      return [...feeds];
+      if (devices.length === 0) return (await http.found(`subscriptions/${user}.json`, listSchema)) ?? [];
+      const feeds: unknown[] = [];
+      for (const device of devices) feeds.push(...(await feedsOf(device)));
+      return feeds;
     },
     actions: (since) => http.actions(`api/2/episodes/${user}.json?since=${since}`),
-    favorites: async () => (await http.found(`api/2/favorites/${user}.json`, favoritesSchema)) ?? [],
+    favorites: async () => (await http.found(`api/2/favorites/${user}.json`, listSchema)) ?? [],
   };
 }
 
@@ -117,9 +121,8 @@ class OtherHttp {
   async *actions(path: string): Actions {
     const end = yield* new JsonElements('actions').of(this.chunks(path));
     const { timestamp } = end;
-    if (typeof timestamp !== 'number' || !Number.isSafeInteger(timestamp))
-      throw new AnswerError(`${place(path)} answers no time stamp`);
-    return timestamp;
+    const since = typeof timestamp === 'string' || typeof timestamp === 'number' ? Math.floor(Number(timestamp)) : 0;
+    return Number.isSafeInteger(since) ? since : 0;
   }
 
   private async *chunks(path: string): AsyncGenerator<string> {
