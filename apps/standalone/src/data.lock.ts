@@ -1,9 +1,9 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine, StartError } from '#embedded';
 
 /** Part of the command line of every process that takes this lock: its pid may be another program's by now. */
-const supervisor = /standalone\b/;
+const supervisor = /podcast-sync(?:\.js)? start\b/;
 
 /**
  * Makes this process the only one that works on a data directory until the returned function is called. The lock of
@@ -12,7 +12,6 @@ const supervisor = /standalone\b/;
  * @throws StartError naming the process that works there.
  */
 export function lockData(directory: string): () => void {
-  mkdirSync(directory, { recursive: true });
   const lock = join(directory, 'lock');
   const own = `${lock}.${process.pid}`;
   writeFileSync(own, `${process.pid}\n`);

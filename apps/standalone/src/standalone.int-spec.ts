@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -25,7 +26,8 @@ import {
   shareFetchedPrograms,
   type LaunchOptions,
 } from '#testing';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 
 const asRoot = process.getuid?.() === 0;
 const full = Boolean(process.env.TEST_FULL);
@@ -48,7 +50,7 @@ let systems: LaunchedSystem[];
 
 beforeEach(() => {
   systems = [];
-  root = mkdtempSync(join(tmpdir(), 'standalone-'));
+  root = mkdtempSync(join(tmpdir(), 'one-machine-'));
   // Reachable for the user that Postgres runs as when root runs the tests.
   chmodSync(root, 0o711);
 });
@@ -150,6 +152,40 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     expect(answer.stdout).not.toContain('Building');
     // It takes 0.3 s.
     expect(performance.now() - begun).toBeLessThan(10_000);
+  });
+
+  it('npm start names the supported versions of Node under any other', () => {
+    const versions = encodeURIComponent(
+      `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.0' } })`,
+    );
+    const env = { ...process.env, NODE_OPTIONS: `--import data:text/javascript,${versions}` };
+    const answer = spawnSync('sh', ['apps/start.sh'], { cwd: repository, env, encoding: 'utf8' });
+    expect([answer.status, answer.stderr]).toEqual([
+      1,
+      expect.stringMatching(/needs Node 20\.19.*; this is 18\.20\.0/),
+    ]);
+  });
+
+  it('needs nothing of a Postgres but a database that its user owns', async () => {
+    const { templateUrl, redisUrl } = inject('servers');
+    const name = `plain_${randomUUID().slice(0, 8)}`;
+    const owner = new pg.Client({ connectionString: templateUrl });
+    await owner.connect();
+    await owner.query(`CREATE ROLE ${name} LOGIN PASSWORD 'plain'`);
+    await owner.query(`CREATE DATABASE ${name} OWNER ${name}`);
+    try {
+      const url = Object.assign(new URL(templateUrl), { username: name, password: 'plain', pathname: `/${name}` }).href;
+      const system = await start({ environment: { POSTGRES_URL: url, REDIS_URL: redisUrl } });
+      const ann = await newUser();
+      await ann.subscribe(system);
+      await ann.expectSubscription(system);
+      expect(system.output).toContain('not allowed to create roles: all services use the database as that user');
+      await system.stop();
+    } finally {
+      await owner.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await owner.query(`DROP ROLE ${name}`);
+      await owner.end();
+    }
   });
 
   it.each(full ? signals : [])('under npm, stops in order on %s', async (_case, signal, group) => {
