@@ -1,8 +1,8 @@
 // Before `npm start`: reads its options, so that help and mistakes are answered at once, and builds what is not built or is
 // older than its sources. Exits with 100 where nothing is to be started.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { register } from 'node:module';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import module from 'node:module';
 import { join } from 'node:path';
 
 const built = 'dist/programs/packages.json';
@@ -21,8 +21,24 @@ function isStale() {
   return newest(['apps', 'libs', 'package-lock.json', 'nest-cli.json', 'tsconfig.json']) > statSync(built).mtimeMs;
 }
 
+/** Ends with a message for a person. */
+function fail(message) {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}
+
+// First of all: an unsupported Node fails in a dependency, with an error that says nothing.
+const { engines } = JSON.parse(readFileSync('package.json', 'utf8'));
+const [major, minor] = process.versions.node.split('.').map(Number);
+const isSupported = [...engines.node.matchAll(/\^(\d+)\.(\d+)/g)].some(
+  ([, supported, least]) => major === Number(supported) && minor >= Number(least),
+);
+if (!isSupported)
+  fail(`Podcast Sync needs Node ${engines.node.replaceAll('^', '')}; this is ${process.versions.node}.`);
+if (!existsSync('node_modules/typescript')) fail('The dependencies are not installed. Run "npm ci" first.');
+
 // The sources, as nothing may be built yet.
-register('./typescript.hooks.mjs', import.meta.url);
+module.register('./typescript.hooks.mjs', import.meta.url);
 const { readCommandLine } = await import('./cli/src/podcast-sync.ts');
 const read = await readCommandLine(['start', ...process.argv.slice(2)], process);
 if (typeof read === 'number') process.exit(read === 0 ? 100 : read);

@@ -1,4 +1,12 @@
-import { applyMigrations, createDataSource, drift, ensureGroups, ensureLogin, groups } from '#database';
+import {
+  applyMigrations,
+  createDataSource,
+  drift,
+  ensureGroups,
+  ensureLogin,
+  groups,
+  skipGroupRights,
+} from '#database';
 import type { Log } from '#runtime';
 import type { DataSource } from 'typeorm';
 import type { z } from 'zod';
@@ -26,6 +34,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
   try {
     await lock.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
     if (config.MIGRATE_GROUPS === 'on') await ensureGroups(lock);
+    if (config.MIGRATE_GROUPS === 'none') skipGroupRights(lock);
     await lock.query('CREATE SCHEMA IF NOT EXISTS sync');
     for (const migration of await applyMigrations(lock)) log.info({ migration }, 'migrated');
     const logins = {
@@ -35,7 +44,8 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       [groups.dump]: config.DUMP_DATABASE_URL,
       [groups.account]: config.ACCOUNT_DATABASE_URL,
     };
-    for (const [group, url] of Object.entries(logins)) if (url) await ensureLogin(lock, group, url);
+    for (const [group, url] of Object.entries(logins))
+      if (url && config.MIGRATE_GROUPS !== 'none') await ensureLogin(lock, group, url);
     const newer = await newerMigrations(dataSource);
     if (newer.length > 0) return log.warn({ migrations: newer }, 'the schema is that of a later release');
     const differences = await drift(dataSource);

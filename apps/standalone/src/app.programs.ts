@@ -12,6 +12,8 @@ export interface Backends {
 
 /** What the programs of one run share. */
 export interface ProgramOptions extends Backends {
+  /** Whether each service has a database role of its own; else all use the owner. */
+  readonly canCreateRoles: boolean;
   readonly data: string;
   readonly host: string;
   readonly port: number;
@@ -58,14 +60,14 @@ export function appPrograms(
     environment: { LOG_LEVEL: options.logLevel, ...environment },
     log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say),
   });
-  const urls = services.map(({ role }) => roleUrl(postgresUrl, role, data));
-  const dumpUrl = roleUrl(postgresUrl, 'dump', data);
+  const urls = services.map(({ role }) => roleUrl(options, role));
+  const dumpUrl = roleUrl(options, 'dump');
   // By what the commands of operators find this run (`--data`).
-  writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(postgresUrl, 'deletion', data)}\n`);
+  writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(options, 'deletion')}\n`);
   writePrivateFile(join(data, 'dump-database-url'), `${dumpUrl}\n`);
   writePrivateFile(join(data, 'redis-url'), `${redisUrl}\n`);
   const account = accountEnvironment(options);
-  const accountUrl = roleUrl(postgresUrl, 'account', data);
+  const accountUrl = roleUrl(options, 'account');
   writePrivateFile(join(data, 'account-database-url'), `${accountUrl}\n`);
   writePrivateFile(join(data, 'account-url'), `${options.baseUrl}\n`);
   return {
@@ -74,6 +76,7 @@ export function appPrograms(
       'migrate',
       {
         DATABASE_URL: postgresUrl,
+        MIGRATE_GROUPS: options.canCreateRoles ? 'on' : 'none',
         ...Object.fromEntries(services.map(({ role }, i) => [`${role.toUpperCase()}_DATABASE_URL`, urls[i] ?? ''])),
         DUMP_DATABASE_URL: dumpUrl,
         ACCOUNT_DATABASE_URL: accountUrl,
@@ -111,9 +114,10 @@ function edgeEnvironment({ baseUrl, publicUrl, host, port, data, keySets }: Prog
 }
 
 /** What the account app and its commands are given. */
-function accountEnvironment({ baseUrl, data, postgresUrl, redisUrl }: ProgramOptions): Record<string, string> {
+function accountEnvironment(options: ProgramOptions): Record<string, string> {
+  const { baseUrl, data, redisUrl } = options;
   return {
-    DATABASE_URL: roleUrl(postgresUrl, 'account', data),
+    DATABASE_URL: roleUrl(options, 'account'),
     REDIS_URL: redisUrl,
     PUBLIC_URL: baseUrl,
     API_AUDIENCE: TokenIssuer.audience,
@@ -122,8 +126,9 @@ function accountEnvironment({ baseUrl, data, postgresUrl, redisUrl }: ProgramOpt
   };
 }
 
-/** The database as one of its roles, with a password made once. */
-function roleUrl(ownerUrl: string, role: string, data: string): string {
+/** The database as one of its roles, with a password made once; as its owner where there are no roles. */
+function roleUrl({ postgresUrl, canCreateRoles, data }: ProgramOptions, role: string): string {
+  if (!canCreateRoles) return postgresUrl;
   const password = secretFile(join(data, 'passwords', role));
-  return Object.assign(new URL(ownerUrl), { username: `podcast_sync_${role}`, password }).href;
+  return Object.assign(new URL(postgresUrl), { username: `podcast_sync_${role}`, password }).href;
 }

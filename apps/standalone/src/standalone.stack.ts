@@ -6,6 +6,7 @@ import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
 import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app.programs.js';
 import { lockData } from './data.lock.js';
 import type { StandaloneOptions } from './standalone.options.js';
+import { checkDirectory, checkServers } from './start.checks.js';
 import { SupervisedRun } from './supervised.run.js';
 import type { Welcome } from './welcome.text.js';
 
@@ -55,13 +56,17 @@ export class StandaloneStack {
   private async startInOrder(): Promise<Welcome> {
     const place = await this.choosePlace();
     const data = resolve(this.options.data);
+    checkDirectory(data);
+    const { canCreateRoles } = await checkServers(this.options);
+    if (!canCreateRoles)
+      this.say('The user of POSTGRES_URL is not allowed to create roles: all services use the database as that user.');
     this.begun.push(lockData(data));
     const [commandLine, account] = await Promise.all(
       ['keys', accountKeys].map(async (folder) => (await TokenIssuer.open(join(data, folder))).keySetFile),
     );
     const keySets = { commandLine: commandLine as string, account: account as string };
     const backends = await this.startBackends(data);
-    return this.startPrograms({ ...backends, data, keySets }, place);
+    return this.startPrograms({ ...backends, canCreateRoles, data, keySets }, place);
   }
 
   /** Starts the apps, and starts them again on other ports where one that was chosen here has been taken meanwhile. */
@@ -157,7 +162,7 @@ export class StandaloneStack {
 /** The port, and the URL that names it. */
 type Place = Pick<ProgramOptions, 'port' | 'baseUrl'>;
 /** What stays the same when the apps are started on another port. */
-type Fixed = Backends & Pick<ProgramOptions, 'data' | 'keySets'>;
+type Fixed = Backends & Pick<ProgramOptions, 'canCreateRoles' | 'data' | 'keySets'>;
 
 /** How often a port is chosen at the most. */
 const portAttempts = 5;

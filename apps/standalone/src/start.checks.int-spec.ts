@@ -1,0 +1,82 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { StartError } from '#embedded';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { checkDirectory, checkServers } from './start.checks.js';
+
+const { templateUrl, redisUrl } = inject('servers');
+let folder: string;
+let silent: Server;
+let silentHost: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'checks-'));
+  silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  silentHost = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  await asOwner(`CREATE ROLE checks_plain LOGIN PASSWORD 'plain'`);
+});
+afterAll(async () => {
+  await asOwner('DROP ROLE checks_plain');
+  silent.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function asOwner(sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: templateUrl });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+/** The Postgres of the test run under another user, password, database or host. */
+const postgres = (change: Partial<URL>) => Object.assign(new URL(templateUrl), change).href;
+const plain = { username: 'checks_plain', password: 'plain' };
+
+describe('checkServers', () => {
+  it('tells whether the owner of the database is allowed to create roles', async () => {
+    expect(await checkServers({ POSTGRES_URL: templateUrl, REDIS_URL: redisUrl })).toEqual({ canCreateRoles: true });
+    expect(await checkServers({})).toEqual({ canCreateRoles: true });
+  });
+
+  it.each([
+    ['a Postgres where nothing listens', () => ({ POSTGRES_URL: postgres({ host: '127.0.0.1:1' }) }), 'ECONNREFUSED'],
+    ['a Postgres that does not answer', () => ({ POSTGRES_URL: postgres({ host: silentHost }) }), 'timeout'],
+    ['a wrong password', () => ({ POSTGRES_URL: postgres({ ...plain, password: 'x' }) }), 'checks_plain'],
+    ['a database that is not there', () => ({ POSTGRES_URL: postgres({ pathname: '/nowhere' }) }), 'nowhere'],
+    ['a user who does not own the database', () => ({ POSTGRES_URL: postgres(plain) }), 'ALTER DATABASE'],
+    ['a Redis where nothing listens', () => ({ REDIS_URL: 'redis://:secret@127.0.0.1:1' }), 'ECONNREFUSED'],
+    ['a Redis that does not answer', () => ({ REDIS_URL: `redis://:secret@${silentHost}` }), 'imed out'],
+  ])('names the setting for %s, within its time, and no password', async (_, options, reason) => {
+    const begun = performance.now();
+    const error = await checkServers(options()).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(StartError);
+    const { message } = error as StartError;
+    expect(message).toMatch(new RegExp(`^${Object.keys(options())[0]}: `));
+    expect(message).toContain(reason);
+    expect(message).not.toContain('secret');
+    // The limit is 3 s.
+    expect(performance.now() - begun).toBeLessThan(30_000);
+  });
+});
+
+describe('checkDirectory', () => {
+  it('makes the directory and leaves nothing in it', () => {
+    checkDirectory(join(folder, 'a', 'b'));
+    expect(readdirSync(join(folder, 'a', 'b'))).toEqual([]);
+  });
+
+  it.each([
+    ['a file', () => join(folder, 'file')],
+    ['below a file', () => join(folder, 'file', 'data')],
+    ['on a file system that takes no directories', () => '/proc/data'],
+  ])('names a directory that is %s, and the option', (_, directory) => {
+    writeFileSync(join(folder, 'file'), '');
+    expect(() => checkDirectory(directory())).toThrow(StartError);
+    expect(() => checkDirectory(directory())).toThrow(`The data directory ${directory()} can't be used: `);
+    expect(() => checkDirectory(directory())).toThrow('--data DIR');
+  });
+});

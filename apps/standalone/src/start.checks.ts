@@ -1,0 +1,133 @@
+import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { StartError } from '#embedded';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import type { StandaloneOptions } from './standalone.options.js';
+
+/** The longest time in which a server of the configuration has to answer, in milliseconds. */
+const answerMs = 3_000;
+
+/** The least free space of a data directory, in bytes: a new Postgres needs some 50 MB, its log as much again. */
+const leastFreeBytes = 200_000_000;
+
+/** What a start finds out about the servers of its configuration. */
+export interface ServerFacts {
+  /** Whether the owner of the database is allowed to create roles. True for an embedded Postgres. */
+  readonly canCreateRoles: boolean;
+}
+
+/**
+ * Makes the data directory and checks that it can be written to.
+ *
+ * @throws StartError that names the directory and what to do.
+ */
+export function checkDirectory(directory: string): void {
+  const probe = join(directory, `.probe.${process.pid}`);
+  try {
+    makeDirectories(directory);
+    writeFileSync(probe, 'x');
+    rmSync(probe);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    const reason = directoryFaults[code] ?? `it can't be written to (${code || String(error)})`;
+    throw new StartError(`The data directory ${directory} can't be used: ${reason}. ${anotherDirectory}`);
+  }
+  const { bavail, bsize } = statfsSync(directory);
+  if (bavail * bsize < leastFreeBytes)
+    throw new StartError(
+      `The data directory ${directory} can't be used: ${Math.floor((bavail * bsize) / 1e6)} MB are free, ` +
+        `and ${leastFreeBytes / 1e6} MB are needed. ${anotherDirectory}`,
+    );
+}
+
+/** One by one: the recursive form of Node never returns below /proc, which answers ENOENT. */
+function makeDirectories(directory: string): void {
+  if (existsSync(directory)) return;
+  makeDirectories(dirname(directory));
+  mkdirSync(directory);
+}
+
+const anotherDirectory = 'Choose another one: npm start -- --data DIR';
+const directoryFaults: Readonly<Record<string, string>> = {
+  EACCES: 'this user is not allowed to write to it',
+  EPERM: 'this user is not allowed to write to it',
+  EROFS: 'its file system is read-only',
+  ENOSPC: 'its file system is full',
+  EDQUOT: 'its file system is full',
+  ENOTDIR: 'a part of its path is a file',
+  EEXIST: 'it is a file',
+  ENOENT: 'its file system takes no new directories',
+};
+
+/**
+ * Checks the servers that the configuration names.
+ *
+ * @throws StartError that names the setting, what is wrong and what it needs.
+ */
+export async function checkServers(
+  options: Pick<StandaloneOptions, 'POSTGRES_URL' | 'REDIS_URL'>,
+): Promise<ServerFacts> {
+  const [canCreateRoles] = await Promise.all([
+    options.POSTGRES_URL === undefined ? true : checkPostgres(options.POSTGRES_URL),
+    options.REDIS_URL === undefined ? undefined : checkRedis(options.REDIS_URL),
+  ]);
+  return { canCreateRoles };
+}
+
+/** @returns whether its user is allowed to create roles. */
+async function checkPostgres(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: answerMs, query_timeout: answerMs });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ user: string; database: string; roles: boolean; schemas: boolean }>(
+      `SELECT rolname AS user, current_database() AS database, rolsuper OR rolcreaterole AS roles,
+         has_database_privilege(current_database(), 'CREATE') AS schemas
+       FROM pg_roles WHERE rolname = current_user`,
+    );
+    const { user, database, roles, schemas } = rows[0] as (typeof rows)[number];
+    if (schemas) return roles;
+    throw new StartError(
+      `POSTGRES_URL: ${user} is not allowed to create schemas in the database ${database}. ` +
+        `It has to be the owner: ALTER DATABASE "${database}" OWNER TO "${user}"`,
+    );
+  } catch (error) {
+    throw error instanceof StartError ? error : unusable('POSTGRES_URL', 'a Postgres', url, error);
+  } finally {
+    void client.end().catch(() => {});
+  }
+}
+
+async function checkRedis(url: string): Promise<void> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: answerMs,
+    commandTimeout: answerMs,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  let cause: unknown;
+  redis.on('error', (error) => (cause ??= error));
+  try {
+    await redis.connect();
+    await redis.ping();
+  } catch (error) {
+    throw unusable('REDIS_URL', 'a Redis', url, cause ?? error);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Without the password of the URL. */
+function unusable(setting: string, server: string, url: string, cause: unknown): StartError {
+  const { host, pathname } = new URL(url);
+  const { message, code } = cause as NodeJS.ErrnoException;
+  const reason = message || code || String(cause);
+  return new StartError(
+    `${setting}: ${server} that this user can use does not answer at ${host}${pathname}: ${reason}`,
+    {
+      cause,
+    },
+  );
+}
