@@ -28,7 +28,9 @@ const text = readFileSync('docker-compose.yml', 'utf8').replace(/\$\{\w+:-([^}]*
 const { services, networks } = parse(text, { merge: true }) as ComposeFile;
 const all = Object.entries(services);
 const byDefault = all.filter(([, { profiles }]) => !profiles);
-const apps = ['migrate', 'gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account', 'load', 'dump'];
+const apps = ['migrate', 'edge', 'subscription', 'episode', 'deletion-worker', 'load', 'dump'];
+/** The apps that share a process. */
+const edgeApps = ['gateway', 'gpodder', 'account'];
 
 describe('docker-compose.yml', () => {
   let secrets: string;
@@ -41,12 +43,17 @@ describe('docker-compose.yml', () => {
   it.each(apps)('gives %s variables that it knows and can start with', (app) => {
     const given = Object.entries(services[app]?.environment ?? {});
     const environment = Object.fromEntries(given.map(([name, value]) => [name, value ?? '']));
-    expect(variableProblems(app, environment, { secrets, mount: '/run/secrets' })).toEqual([]);
+    const folder = app === 'edge' ? secrets : join(secrets, app);
+    expect(variableProblems(app, environment, { folder, mount: '/run/secrets' })).toEqual([]);
   });
 
   it.each(apps)('shows %s its own secrets and no others', (app) => {
     const secretsOf = services[app]?.volumes?.filter((volume) => volume.includes('secrets'));
-    expect(secretsOf).toEqual([`secrets-${app}:/run/secrets:ro`]);
+    const own =
+      app === 'edge'
+        ? edgeApps.map((part) => `secrets-${part}:/run/secrets/${part}:ro`)
+        : [`secrets-${app}:/run/secrets:ro`];
+    expect(secretsOf).toEqual(own);
   });
 
   it('lets the tool that signs tokens note their expiries, as the maker of the key', () => {
@@ -56,17 +63,17 @@ describe('docker-compose.yml', () => {
     });
   });
 
-  it('lets only the edges be reached: gateway, gpodder and the account app', () => {
-    expect(byDefault.filter(([, { ports }]) => ports).map(([name]) => name)).toEqual(['gateway', 'gpodder', 'account']);
+  it('publishes one port, and connects only the edge to other networks', () => {
+    expect(byDefault.flatMap(([name, { ports = [] }]) => ports.map(() => name))).toEqual(['edge']);
     const open = byDefault.filter(([, service]) => service.networks?.some((name) => !networks[name]?.internal));
-    expect(open.map(([name]) => name)).toEqual(['gateway', 'gpodder', 'account']);
+    expect(open.map(([name]) => name)).toEqual(['edge']);
   });
 
   it('opens ports on this machine alone unless told otherwise', () => {
     for (const [, { ports = [] }] of all) for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
-  it('runs two of each service behind the gateway', () => {
+  it('runs two of each service behind the edge', () => {
     const scaled = all.filter(([, { scale }]) => scale === 2).map(([name]) => name);
     expect(scaled).toEqual(['subscription', 'episode', 'deletion-worker']);
   });

@@ -8,7 +8,7 @@ import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.j
 import { gatewayConfig } from './gateway/src/gateway.config.js';
 import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.js';
 
-const servers = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'];
+const servers = ['edge', 'subscription', 'episode', 'deletion-worker'];
 
 it('an app gives up its stop only after the longest thing that it finishes first', () => {
   const { drainGraceMs, drainMs } = defaultTimings;

@@ -70,11 +70,12 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
 
   it('gives every app variables that it knows and can start with', () => {
     const containers = workloads(manifests).flatMap(({ spec }) => spec.template.spec.containers);
-    const problems = containers
-      .filter(isApp)
-      .flatMap((container) =>
-        variableProblems(container.name, environmentOf(container), { secrets, mount: '/run/secrets/podcast-sync' }),
-      );
+    const problems = containers.filter(isApp).flatMap((container) =>
+      variableProblems(container.name, environmentOf(container), {
+        folder: join(secrets, container.name),
+        mount: '/run/secrets/podcast-sync',
+      }),
+    );
     expect(problems).toEqual([]);
   });
 

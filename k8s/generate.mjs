@@ -1,10 +1,12 @@
 // Writes what follows from other files into the chart: the variables that values.schema.json lets be set, from the
-// configuration schemas of the apps, and the table of values in README.md, from the comments of values.yaml. With
-// --check it writes nothing and fails where one of the two is stale. Needs a build.
+// configuration schemas of the apps; the table of values in README.md, from the comments of values.yaml; and the paths
+// by which the Ingress routes, from libs/http. With --check it writes nothing and fails where one of them is stale.
+// Needs a build.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { appPaths } from '#http';
 import * as prettier from 'prettier';
-import { isMap, isScalar, parseDocument } from 'yaml';
+import { isMap, isScalar, parseDocument, stringify } from 'yaml';
 import { variablesOf } from './chart.variables.mjs';
 
 const check = process.argv.includes('--check');
@@ -16,9 +18,23 @@ async function schemaFile() {
   const schema = JSON.parse(read('values.schema.json'));
   for (const [app, variables] of Object.entries(await variablesOf()))
     schema.definitions[`${app}Env`].properties = variables;
-  const filepath = here('values.schema.json');
-  const options = { ...(await prettier.resolveConfig(filepath)), filepath };
-  return ['values.schema.json', await prettier.format(JSON.stringify(schema), options)];
+  return ['values.schema.json', await formatted('values.schema.json', JSON.stringify(schema))];
+}
+
+/** The text of a file as `npm run format` leaves it. */
+async function formatted(path, text) {
+  const filepath = here(path);
+  return prettier.format(text, { ...(await prettier.resolveConfig(filepath)), filepath });
+}
+
+/** files/paths.yaml. It leaves `account` out, which has every path that is not listed. */
+async function pathsFile() {
+  const listed = ['gateway', 'gpodder'].map((app) => {
+    const { expressions, ...others } = appPaths[app];
+    return [app, { ...others, expressions: expressions.map((expression) => `${expression}$`) }];
+  });
+  const text = `# Made of libs/http/src/app.paths.ts by \`npm run docs\`.\n${stringify(Object.fromEntries(listed))}`;
+  return ['files/paths.yaml', await formatted('files/paths.yaml', text)];
 }
 
 /** A row for each value with a comment, and for each that holds no others. */
@@ -53,7 +69,7 @@ function readmeFile() {
   return ['README.md', `${before}| value | default | meaning |\n|---|---|---|\n${table}\n${after ?? ''}`];
 }
 
-for (const [path, text] of [await schemaFile(), readmeFile()]) {
+for (const [path, text] of [await schemaFile(), readmeFile(), await pathsFile()]) {
   if (read(path) === text) continue;
   if (check) {
     process.stderr.write(`k8s/chart/${path} is stale: run npm run docs\n`);

@@ -36,7 +36,7 @@ describe('the runbook', () => {
 
 describe('docker-compose', () => {
   const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
-    services: Record<string, { volumes: string[] }>;
+    services: Record<string, { volumes: string[]; restart?: string; build?: unknown }>;
   };
   /** The paths in a container of what is mounted there, by the paths in the repository. */
   const mounts = (service: string) =>
@@ -47,6 +47,15 @@ describe('docker-compose', () => {
     const config = parse(read('k8s/compose/prometheus.yml')) as { rule_files: string[] };
     expect(mounted['./k8s/compose/prometheus.yml']).toBe('/etc/prometheus/prometheus.yml');
     expect(config.rule_files).toEqual([mounted['./k8s/chart/files/rules.yaml']]);
+  });
+
+  it('scrapes every server of ours', () => {
+    const { scrape_configs: jobs } = parse(read('k8s/compose/prometheus.yml')) as {
+      scrape_configs: { dns_sd_configs: { names: string[] }[] }[];
+    };
+    const scraped = jobs.flatMap((job) => job.dns_sd_configs.flatMap(({ names }) => names));
+    const servers = Object.entries(services).filter(([, { build, restart }]) => build && restart);
+    expect(scraped).toEqual(servers.map(([name]) => name));
   });
 
   it('gives the dashboard of the chart to its Grafana', () => {

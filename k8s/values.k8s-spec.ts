@@ -47,7 +47,6 @@ const wrongValues: WrongValue[] = [
   ['accounts.url="https://x.example.org"', /AUTH_ISSUER: does not name accounts.url, https:\/\/x.example.org/],
   ['apps.account.env.SMTP_URL="smtp://x"', /\/apps\/account\/env': additional properties 'SMTP_URL' not allowed/],
   ['ingress={"enabled":true,"host":"x.example"}', /apps.account.env.TRUSTED_PROXIES: is required behind an Ingress/],
-  ['gpodder.enabled=true', /gpodder.url: is required where gpodder.enabled/],
   ['gpodder={"enabled":true,"url":"https://x.example/gpodder"}', /\/gpodder\/url': .*does not match pattern/],
   ['apps.gpodder.env.SESSION_KEY="x"', /\/apps\/gpodder\/env': additional properties 'SESSION_KEY' not allowed/],
   ['ingress.enabled="yes"', /\/ingress\/enabled': got string, want boolean/],
@@ -95,7 +94,7 @@ describe('a wrong value is refused', () => {
       if (type === 'object' && additionalProperties !== false) open.push(key);
       return value;
     });
-    expect(open.sort()).toEqual(['annotations', 'global', 'labels', 'nodeSelector']);
+    expect(open.sort()).toEqual(['annotations', 'expressionAnnotations', 'global', 'labels', 'nodeSelector']);
   });
 });
 
@@ -160,8 +159,9 @@ describe('what follows from a value', () => {
 
   it('gpodder is deployed or not, and is given where its clients reach it and the key of their sessions', () => {
     expect(JSON.stringify(renderChart('smallest', { set: ['networkPolicies.enabled=true'] }))).not.toMatch(/gpodder/);
-    const set = ['gpodder={"enabled":true,"url":"https://gpodder.example"}'];
-    expect(environment(renderChart('smallest', { set }), 'gpodder')).toMatchObject({
+    const at = (set: string) => environment(renderChart('smallest', { set: [set] }), 'gpodder');
+    expect(at('gpodder.enabled=true')['PUBLIC_URL']).toBe('https://account.example.org');
+    expect(at('gpodder={"enabled":true,"url":"https://gpodder.example"}')).toMatchObject({
       PUBLIC_URL: 'https://gpodder.example',
       SESSION_KEY_FILE: '/run/secrets/podcast-sync/SESSION_KEY',
     });

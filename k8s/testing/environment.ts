@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { ConfigurationError, loadConfig } from '#runtime';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { accountConfig } from '../../apps/account/src/account.config.js';
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
 import { dumpConfig } from '../../apps/dump/src/dump.config.js';
+import { appConfigs, edgeConfig } from '../../apps/edge/src/edge.config.js';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { gatewayConfig } from '../../apps/gateway/src/gateway.config.js';
 import { gpodderConfig } from '../../apps/gpodder/src/gpodder.config.js';
@@ -14,6 +14,7 @@ import { subscriptionConfig } from '../../apps/subscription/src/subscription.con
 
 /** What each app reads from its environment. */
 const configs: Record<string, z.ZodObject> = {
+  edge: z.object({ ...gatewayConfig.shape, ...gpodderConfig.shape, ...accountConfig.shape, ...edgeConfig.shape }),
   gateway: gatewayConfig,
   gpodder: gpodderConfig,
   subscription: subscriptionConfig,
@@ -44,28 +45,29 @@ export function imageEnvironment(): Record<string, string> {
  * What is wrong with the variables of an app: those that its configuration does not know, and what keeps it from
  * starting with all of them together, as missing variables and values that it refuses.
  *
- * @param secrets the folder with the files of each part, which are mounted at `mount`.
+ * @param folder the folder with the app's files, which is mounted at `mount`.
  */
 export function variableProblems(
   app: string,
   given: Readonly<Record<string, string>>,
-  { secrets, mount }: { secrets: string; mount: string },
+  { folder, mount }: { folder: string; mount: string },
 ): string[] {
   const config = configs[app];
   if (!config) return [`${app}: is no app of this project`];
   const known = (name: string) => name in config.shape || name.replace(/_FILE$/, '') in config.shape;
   const unknown = Object.keys(given).filter((name) => !known(name) && !foreign.test(name));
-  const here = (value: string) => value.replaceAll(mount, join(secrets, app));
+  const here = (value: string) => value.replaceAll(mount, folder);
   const environment = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, here(value)]));
   return [
     ...unknown.map((name) => `${app}: does not know the variable ${name}`),
-    ...startProblems(config, { ...imageEnvironment(), ...environment }).map((problem) => `${app}: ${problem}`),
+    ...startProblems(app, { ...imageEnvironment(), ...environment }).map((problem) => `${app}: ${problem}`),
   ];
 }
 
-function startProblems(config: z.ZodObject, environment: Record<string, string>): readonly string[] {
+function startProblems(app: string, environment: Record<string, string>): readonly string[] {
   try {
-    loadConfig(config, environment);
+    if (app === 'edge') appConfigs(loadConfig(edgeConfig, environment), environment);
+    else loadConfig(configs[app]!, environment);
     return [];
   } catch (error) {
     return (error as ConfigurationError).problems;

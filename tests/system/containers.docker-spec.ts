@@ -4,7 +4,7 @@ import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const project = 'podcast-sync-test';
-const programs = ['gateway', 'subscription', 'episode', 'deletion-worker'];
+const programs = ['edge', 'subscription', 'episode', 'deletion-worker'];
 const images = [...programs, 'podcast-sync', 'e2e'].map((name) => `podcast-sync/${name}:local`);
 
 /** Why there is nothing to run here, if so. */
@@ -51,10 +51,10 @@ function healthy(container: string): Promise<void> {
   return eventually(look, { timeout: 120_000, interval: 500 });
 }
 
-/** Runs a module inside the gateway's container: its port is reached there wherever the engine is. */
-async function inGateway(script: string): Promise<unknown> {
-  const [gateway = ''] = await containersOf('gateway');
-  return JSON.parse(await docker('exec', gateway, 'node', '--input-type=module', '-e', script)) as unknown;
+/** Runs a module inside the edge's container: its port is reached there wherever the engine is. */
+async function inEdge(script: string): Promise<unknown> {
+  const [edge = ''] = await containersOf('edge');
+  return JSON.parse(await docker('exec', edge, 'node', '--input-type=module', '-e', script)) as unknown;
 }
 
 interface Call {
@@ -64,9 +64,9 @@ interface Call {
   body?: unknown;
 }
 
-/** The status that each call of the gateway gets, and its path. */
+/** The status that each call gets, and its path. */
 function answers(requests: readonly Call[]): Promise<unknown> {
-  return inGateway(`
+  return inEdge(`
     const answers = [];
     for (const { path, token, method, body } of ${JSON.stringify(requests)}) {
       const headers = { ...(token && { authorization: 'Bearer ' + token }), ...(body && { 'content-type': 'application/json' }) };
@@ -101,6 +101,9 @@ describe('the images', () => {
       ),
       { path: '/openapi.json' },
       { path: '/.well-known/jwks.json' },
+      { path: '/sign-in' },
+      { path: '/console/' },
+      { path: '/clientconfig.json' },
     ];
     const statuses = requests.map(({ method, path }) => [method === 'DELETE' ? 202 : 200, path]);
     expect(await answers(requests)).toEqual(statuses);

@@ -40,15 +40,16 @@ gateway:
     AUTH_APP_PASSWORDS: 'on'
     {{- end }}
 {{- if .Values.gpodder.enabled }}
+{{- $url := .Values.gpodder.url | default .Values.accounts.url }}
 gpodder:
   http: 3001
-  host: {{ (urlParse .Values.gpodder.url).hostname | quote }}
+  host: {{ (urlParse $url).hostname | quote }}
   # As of the gateway.
   preStop: 5
   env:
     PORT: '3001'
     DRAIN_SECONDS: '5'
-    PUBLIC_URL: {{ .Values.gpodder.url | quote }}
+    PUBLIC_URL: {{ $url | quote }}
   secretKeys: [SESSION_KEY]
 {{- end }}
 subscription:

@@ -59,13 +59,8 @@
 {{- end }}
 
 {{- define "podcast-sync.validateGpodder" -}}
-{{- if .Values.gpodder.enabled -}}
-{{- if not .Values.gpodder.url -}}
-{{- fail "gpodder.url: is required where gpodder.enabled" -}}
-{{- end -}}
-{{- if not .Values.accounts.enabled -}}
+{{- if and .Values.gpodder.enabled (not .Values.accounts.enabled) -}}
 {{- fail "gpodder.enabled: needs accounts.enabled, whose app passwords its clients sign in with" -}}
-{{- end -}}
 {{- end -}}
 {{- end }}
 

@@ -1,52 +1,93 @@
-/** The HTTP apps, in the order in which they are asked whether a path is theirs. */
+/** The HTTP apps. */
 export const appNames = ['gpodder', 'gateway', 'account'] as const;
 export type AppName = (typeof appNames)[number];
 
-/** Formats of the lists of subscriptions of the gpodder API. */
-const formats = '(?:json|jsonp|txt|opml|xml)';
+/** The paths of an app, in the kinds that a Kubernetes Ingress has. */
+export interface AppPaths {
+  readonly exact: readonly string[];
+  /** Prefixes of whole segments: `/docs` matches `/docs` and `/docs/a`, but not `/docsa`. */
+  readonly prefixes: readonly string[];
+  /** Regular expressions of whole paths, without look-around or back references. They precede exact paths and prefixes. */
+  readonly expressions: readonly string[];
+}
 
-/**
- * The paths of each app where all are served under one host name, as regular expressions without look-around or back
- * references, as an ingress can route by them. No path belongs to two apps.
- */
-export const appPaths: Readonly<Record<AppName, readonly string[]>> = {
-  gpodder: [
-    '^/(?:api|index\\.php|ocs|remote\\.php)(?:/|$)',
-    // Nextcloud below a folder.
-    '^/.+/index\\.php/(?:apps/gpoddersync|login/v2)(?:/|$)',
-    '^/.+/ocs/v2\\.php/core/',
-    `^/subscriptions/[^/]+(?:/[^/]+)?\\.${formats}$`,
-    '^/(?:toplist|gpodder-examples|search)\\.[^/]*$',
-    '^/(?:toplist|suggestions)/[^/]*$',
-    '^/(?:clientconfig\\.json|upload|getlist)$',
-  ],
-  gateway: [
-    '^/v1(?:/|$)',
-    '^/subscriptions(?:\\.opml|/.*)?$',
-    '^/(?:episodes|changes)$',
-    '^/deletions(?:/|$)',
-    '^/openapi\\.json$',
-    '^/docs(?:/|$)',
-    '^/\\.well-known/(?:jwks\\.json|oauth-protected-resource)$',
-  ],
-  account: [
-    '^/$',
-    '^/(?:sign-in|links|totp|recovery-codes|app-passwords|apps|devices|sessions|interaction|email|erase)(?:/|$)',
-    '^/(?:sign-out|register|password|name|forgot|recover|export|robots\\.txt)$',
-    '^/login/v2/(?:flow|poll)(?:/|$)',
-    '^/console(?:/|$)',
-    '^/(?:auth|device|token)(?:/|$)',
-    '^/(?:jwks|reg)$',
-    '^/\\.well-known/(?:openid-configuration|oauth-authorization-server)$',
-    '^/[\\w-]{16}\\.css$',
-  ],
+/** The table of paths: the edge and the Ingress of the chart route by it. No path belongs to two apps. */
+export const appPaths: Readonly<Record<AppName, AppPaths>> = {
+  gpodder: {
+    exact: ['/clientconfig.json', '/upload', '/getlist'],
+    prefixes: ['/api', '/index.php', '/ocs', '/remote.php', '/toplist', '/suggestions'],
+    expressions: [
+      '/subscriptions/[^/]+(?:/[^/]+)?\\.(?:json|jsonp|txt|opml|xml)',
+      '/(?:toplist|gpodder-examples|search)\\.[^/]*',
+      // Nextcloud below a folder.
+      '/.+/index\\.php/(?:apps/gpoddersync|login/v2)(?:/.*)?',
+      '/.+/ocs/v2\\.php/core/.*',
+    ],
+  },
+  gateway: {
+    exact: [
+      '/subscriptions.opml',
+      '/episodes',
+      '/changes',
+      '/openapi.json',
+      '/.well-known/jwks.json',
+      '/.well-known/oauth-protected-resource',
+    ],
+    prefixes: ['/v1', '/subscriptions', '/deletions', '/docs'],
+    expressions: [],
+  },
+  account: {
+    exact: [
+      '/',
+      '/sign-out',
+      '/register',
+      '/password',
+      '/name',
+      '/forgot',
+      '/recover',
+      '/export',
+      '/robots.txt',
+      '/jwks',
+      '/reg',
+      '/.well-known/openid-configuration',
+      '/.well-known/oauth-authorization-server',
+    ],
+    prefixes: [
+      '/sign-in',
+      '/links',
+      '/totp',
+      '/recovery-codes',
+      '/app-passwords',
+      '/apps',
+      '/devices',
+      '/sessions',
+      '/interaction',
+      '/email',
+      '/erase',
+      '/login/v2/flow',
+      '/login/v2/poll',
+      '/console',
+      '/auth',
+      '/device',
+      '/token',
+    ],
+    // The style sheet of the pages, named by its hash.
+    expressions: ['/[\\w-]{16}\\.css'],
+  },
 };
 
-const patterns = appNames.map((app) => [app, appPaths[app].map((path) => new RegExp(path))] as const);
+const expressions = appNames.flatMap((app) =>
+  appPaths[app].expressions.map((expression) => ({ app, pattern: new RegExp(`^${expression}$`) })),
+);
 
-/** The app that has a path; `undefined` where none has. */
+/** Returns the app that has a path; `undefined` where none has. */
 export function appOfPath(path: string): AppName | undefined {
-  return patterns.find(([, own]) => own.some((pattern) => pattern.test(path)))?.[0];
+  const match = expressions.find(({ pattern }) => pattern.test(path));
+  return match?.app ?? appNames.find((app) => isListed(path, appPaths[app]));
+}
+
+function isListed(path: string, { exact, prefixes }: AppPaths): boolean {
+  return exact.includes(path) || prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));
 }
 
 /**
