@@ -1,4 +1,5 @@
-// Builds the package podcast-sync-client into dist/client, ready for `npm pack dist/client` and `npm publish dist/client`.
+// Builds the package podcast-sync-client into dist/client, ready for `npm pack ./dist/client` and
+// `npm publish ./dist/client`.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, rmSync } from 'node:fs';
 

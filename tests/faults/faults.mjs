@@ -63,10 +63,10 @@ const rules = [
   {
     // The derived guid is made of a URL that still has trailing slashes.
     id: 'guid-of-slashes',
-    file: `${contracts}/podcast-guid.ts`,
-    find: "while (text[end - 1] === '/') end -= 1;",
-    replace: "if (text[end - 1] === '/') end -= 1;",
-    near: ['libs/contracts'],
+    file: `${contracts}/feed.url.ts`,
+    find: "while (name[end - 1] === '/') end -= 1;",
+    replace: "if (name[end - 1] === '/') end -= 1;",
+    near: ['libs/client'],
   },
   {
     // Of several episodes that match the one that came last is meant.

@@ -1,3 +1,4 @@
+export { faultInHttpUrl } from '../../contracts/src/feed.url.js';
 export * from './api.js';
 export { ApiError, type ApiErrorCode } from './errors.js';
 export type { ApiOptions, CallOptions } from './sending.js';

@@ -1,27 +1,11 @@
-// The guid of a feed that declares none, as the server derives it (docs/interface.md, "Guids"): so a feed has its guid
-// before there is a network. SHA-1 by hand, as browsers have it on pages of https only.
+import { derivedGuid } from '../../contracts/src/feed.url.js';
 
-/** The namespace of podcast guids (podcast namespace, `podcast:guid`), `ead4c236-bf58-58c6-a2c6-a6b28d128cb6`. */
-const namespace = [0xea, 0xd4, 0xc2, 0x36, 0xbf, 0x58, 0x58, 0xc6, 0xa2, 0xc6, 0xa6, 0xb2, 0x8d, 0x12, 0x8c, 0xb6];
-
-/** UUIDv5 of a URL without its scheme and trailing slashes. */
+/** Returns the guid that the server derives for a feed that declares none: so a feed has it before there is a network. */
 export function podcastGuid(feedUrl: string): string {
-  const name = feedUrl.replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
-  let end = name.length;
-  while (name[end - 1] === '/') end -= 1;
-  const hash = sha1(Uint8Array.from([...namespace, ...new TextEncoder().encode(name.slice(0, end))]));
-  hash[6] = ((hash[6] as number) & 0x0f) | 0x50;
-  hash[8] = ((hash[8] as number) & 0x3f) | 0x80;
-  return uuidOf(hash);
+  return derivedGuid(feedUrl, sha1);
 }
 
-/** The first 16 bytes as a UUID. */
-export function uuidOf(bytes: Uint8Array): string {
-  const hex = [...bytes.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-}
-
-/** FIPS 180-4, 6.1. */
+/** Returns the SHA-1 of a message (FIPS 180-4, 6.1). By hand: browsers have it on pages of https only. */
 function sha1(message: Uint8Array): Uint8Array {
   const blocks = Math.ceil((message.length + 9) / 64);
   const padded = new Uint8Array(blocks * 64);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { faultInSpacedUrl, faultInText } from './feed.url.js';
 import { textLimits } from './limits.js';
 import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp } from './shown.schemas.js';
-import { faultInSpacedUrl, faultInText, guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
+import { guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
 // The one description of an episode (docs/interface.md, "Episodes"): how each field of an entry of POST /episodes is
 // read, with the words for what is wrong with it, and how it is shown. Messages, columns, JSON and OpenAPI derive from

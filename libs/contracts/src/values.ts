@@ -4,14 +4,6 @@ import { textLimits } from './limits.js';
 /** A UUID of any version in any case, printed in lower case (docs/interface.md, "Times"). */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
-/** Why Postgres or JSON could not take a text, in words for the client; `undefined` when they can. */
-export function faultInText(text: string, limit: number): string | undefined {
-  if (Buffer.byteLength(text) > limit) return `is longer than ${limit} bytes`;
-  if (text.includes('\0')) return 'contains a NUL character';
-  if (/\p{Surrogate}/u.test(text)) return 'is not valid Unicode';
-  return undefined;
-}
-
 /**
  * A title as it is kept (docs/interface.md, "Texts"): control characters and lone surrogates become spaces, white space
  * around it is cut off, and it ends at a whole character within its limit. A kept title is kept unchanged.
@@ -22,54 +14,6 @@ export function keptTitle(sent: string): string {
   // encodeInto writes as many whole characters as the buffer has room for.
   const { read } = new TextEncoder().encodeInto(title, new Uint8Array(textLimits.title));
   return title.slice(0, read).trimEnd();
-}
-
-/** A scheme and its colon. In `example.com:8080` there is none: digits after the colon are a port. */
-const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
-
-/** The message for a URL without a scheme, which the Open Podcast API has as an example. */
-export const noProtocol = 'No protocol present';
-
-/**
- * What is wrong with the URL of a feed, in words for the client (docs/interface.md, "Subscriptions"); `undefined` when
- * nothing is. It must be an absolute http or https URL with a host and without white space; it is stored as sent.
- */
-export function faultInHttpUrl(url: string): string | undefined {
-  return faultInUrl(url, /\s/);
-}
-
-/** The same for any other URL, which may contain spaces: real feeds have such URLs. */
-export function faultInSpacedUrl(url: string): string | undefined {
-  return faultInUrl(url);
-}
-
-/** What nearly every URL looks like: a host of names, of which the last is of letters, and visible ASCII behind it. */
-const plainUrl = /^https?:\/\/(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,63}(?:[/?#][!-~]*)?$/i;
-
-function faultInUrl(url: string, refused?: RegExp): string | undefined {
-  // Told at a glance, at a fifth of the cost of what follows; not where punycode may be invalid, or a host too long.
-  if (url.length <= 250 && plainUrl.test(url) && !/xn--/i.test(url)) return undefined;
-  const fault = faultInText(url, textLimits.url);
-  if (fault !== undefined) return `The URL ${fault}`;
-  if (/\p{Cc}/u.test(url)) return 'The URL contains a control character';
-  if (refused?.test(url)) return 'The URL contains white space';
-  if (!scheme.test(url)) return noProtocol;
-  if (!/^https?:/i.test(url)) return 'The URL is neither http nor https';
-  if (!/^https?:\/\/[^/\\?#]/i.test(url) || !canParse(url)) return 'The URL has no valid host';
-  return undefined;
-}
-
-/**
- * Whether it is a URL (URL Standard, 4.4). Of text in Latin-1 that is not ASCII `URL.canParse` of Node 20 says no, once it was
- * called often enough to be compiled.
- */
-function canParse(url: string): boolean {
-  if (!/\P{ASCII}/u.test(url)) return URL.canParse(url);
-  try {
-    return Boolean(new URL(url));
-  } catch {
-    return false;
-  }
 }
 
 /** A point in time as a client wrote it. */

@@ -34,9 +34,10 @@ describe('what was typed', () => {
     'https://',
     'https:// a.example',
     'http:///a',
+    'https://a.example/a b',
   ])('is no address of a feed: "%s"', (typed) => expect(feedUrlOf(typed)).toBeUndefined());
 
   it('is one without the white space around it', () => {
-    expect(feedUrlOf('  https://example.org/a b?c=%20 \n')).toBe('https://example.org/a b?c=%20');
+    expect(feedUrlOf('  https://example.org/a?c=%20 \n')).toBe('https://example.org/a?c=%20');
   });
 });

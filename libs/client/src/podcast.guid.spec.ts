@@ -1,9 +1,14 @@
 import fc from 'fast-check';
 import { v5 as uuidv5 } from 'uuid';
 import { describe, expect, it } from 'vitest';
-import { podcastGuid } from './podcast-guid.js';
+import { podcastGuid as guidOfServer } from '../../contracts/src/podcast-guid.js';
+import { podcastGuid as guidOfSdk } from './podcast.guid.js';
 
-describe('podcastGuid', () => {
+// Both derive a guid by the rules of libs/contracts/src/feed.url.ts, each with a hash of its own.
+describe.each([
+  ['the server', guidOfServer],
+  ['the SDK', guidOfSdk],
+])('podcastGuid of %s', (_name, podcastGuid) => {
   it.each([
     ['https://podnews.net/rss', '9b024349-ccf0-5f69-a609-6b82873eab3c'],
     ['https://mp3s.nashownotes.com/pc20rss.xml', '917393e3-1b1e-5cef-ace4-edaa54e1f810'],
@@ -18,7 +23,8 @@ describe('podcastGuid', () => {
     'HTTPS://podnews.net/rss',
     'https://podnews.net/rss/',
     'https://podnews.net/rss//',
-  ])('is the same with any scheme and any number of trailing slashes: %s', (url) =>
+    '\ufeff  https://podnews.net/rss/\u00a0\r\n',
+  ])('is the same with any scheme, any number of trailing slashes and white space around it: %j', (url) =>
     expect(podcastGuid(url)).toBe('9b024349-ccf0-5f69-a609-6b82873eab3c'),
   );
 
@@ -36,7 +42,7 @@ describe('podcastGuid', () => {
   it.each(['x', ''])('is linear in its input: a million slashes and %j take no minutes', (end) => {
     const begun = performance.now();
     podcastGuid(`https://a.example${'/'.repeat(1_000_000)}${end}`);
-    // Linear work takes less than 0.1 s, quadratic work more than 10 minutes.
+    // Linear work takes less than a second, quadratic work more than 10 minutes.
     expect(performance.now() - begun).toBeLessThan(60_000);
   });
 

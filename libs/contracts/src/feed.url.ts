@@ -1,0 +1,92 @@
+import { textLimits } from './limits.js';
+
+// The rules about feed URLs that the server and the SDK share (docs/interface.md, "Subscriptions", "Guids"). The SDK's
+// package contains this file: it uses nothing of Node and no package.
+
+/** The namespace of podcast guids (podcast namespace, `podcast:guid`), `ead4c236-bf58-58c6-a2c6-a6b28d128cb6`. */
+const namespace = [0xea, 0xd4, 0xc2, 0x36, 0xbf, 0x58, 0x58, 0xc6, 0xa2, 0xc6, 0xa6, 0xb2, 0x8d, 0x12, 0x8c, 0xb6];
+
+/**
+ * Returns the guid of a feed that declares none: UUIDv5 of its URL without white space around it, scheme and trailing
+ * slashes (podcast namespace, `podcast:guid`).
+ *
+ * @param sha1 the hash of the platform: browsers have none on pages of plain http.
+ */
+export function derivedGuid(feedUrl: string, sha1: (message: Uint8Array) => Uint8Array): string {
+  const name = feedUrl.trim().replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
+  // Not by a regular expression: /\/+$/ takes quadratic time in the number of slashes.
+  let end = name.length;
+  while (name[end - 1] === '/') end -= 1;
+  const bytes = new TextEncoder().encode(name.slice(0, end));
+  const message = new Uint8Array(namespace.length + bytes.length);
+  message.set(namespace);
+  message.set(bytes, namespace.length);
+  return uuidOf(sha1(message), 5);
+}
+
+/** Returns the first 16 bytes as a UUID of a version (RFC 9562, 4). */
+export function uuidOf(bytes: Uint8Array, version: 4 | 5): string {
+  const uuid = [...bytes.subarray(0, 16)];
+  uuid[6] = ((uuid[6] ?? 0) & 0x0f) | (version << 4);
+  uuid[8] = ((uuid[8] ?? 0) & 0x3f) | 0x80;
+  const hex = uuid.map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** Returns why Postgres or JSON can't take a text, in words for the client; `undefined` when they can. */
+export function faultInText(text: string, limit: number): string | undefined {
+  // A UTF-16 unit takes one to three bytes of UTF-8.
+  const isLong = text.length > limit || (text.length * 3 > limit && new TextEncoder().encode(text).length > limit);
+  if (isLong) return `is longer than ${limit} bytes`;
+  if (text.includes('\0')) return 'contains a NUL character';
+  if (/\p{Surrogate}/u.test(text)) return 'is not valid Unicode';
+  return undefined;
+}
+
+/** A scheme and its colon. In `example.com:8080` there is none: digits after the colon are a port. */
+const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
+
+/** The message for a URL without a scheme, which the Open Podcast API has as an example. */
+export const noProtocol = 'No protocol present';
+
+/**
+ * Returns what is wrong with the URL of a feed, in words for the client (docs/interface.md, "Subscriptions"); `undefined`
+ * when nothing is. It is an absolute http or https URL with a host and without white space.
+ */
+export function faultInHttpUrl(url: string): string | undefined {
+  return faultInUrl(url, /\s/);
+}
+
+/** Returns the same for any other URL, which may contain spaces: real feeds have such URLs. */
+export function faultInSpacedUrl(url: string): string | undefined {
+  return faultInUrl(url);
+}
+
+/** Nearly every URL: a host of names, of which the last is of letters, and visible ASCII behind it. */
+const plainUrl = /^https?:\/\/(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,63}(?:[/?#][!-~]*)?$/i;
+
+function faultInUrl(url: string, refused?: RegExp): string | undefined {
+  // A fifth of the cost of the checks below; not where punycode may be invalid, or a host too long.
+  if (url.length <= 250 && plainUrl.test(url) && !/xn--/i.test(url)) return undefined;
+  const fault = faultInText(url, textLimits.url);
+  if (fault !== undefined) return `The URL ${fault}`;
+  if (/\p{Cc}/u.test(url)) return 'The URL contains a control character';
+  if (refused?.test(url)) return 'The URL contains white space';
+  if (!scheme.test(url)) return noProtocol;
+  if (!/^https?:/i.test(url)) return 'The URL is neither http nor https';
+  if (!/^https?:\/\/[^/\\?#]/i.test(url) || !canParse(url)) return 'The URL has no valid host';
+  return undefined;
+}
+
+/**
+ * Returns whether it is a URL (URL Standard, 4.4). For Latin-1 text that is not ASCII, `URL.canParse` of Node 20 returns
+ * false once it was called often enough to be compiled.
+ */
+function canParse(url: string): boolean {
+  if (!/\P{ASCII}/u.test(url)) return URL.canParse(url);
+  try {
+    return Boolean(new URL(url));
+  } catch {
+    return false;
+  }
+}
