@@ -37,7 +37,7 @@ export async function jsonOf(body: Buffer | undefined, mostEntries: number): Pro
 
 /** The same for a body that may be parsed now. */
 export function parsed(body: Buffer, mostEntries: number): unknown {
-  return readJson(body, mostEntries * valuesPerEntry, () => new Refused(httpAnswers[413]));
+  return readJson(body, mostEntries * valuesPerEntry, () => new Refused(httpAnswers[413])).value;
 }
 
 /** What {@link jsonOf} reads, where it has to be an object. @throws Failure `invalid`; Refused with 413 */
