@@ -69,7 +69,10 @@ class Walk {
   async take(next: Step): Promise<void> {
     const { userId } = this;
     if (next.do === 'post')
-      await context.service.subscribe({ userId, entries: [{ feedUrl: next.url, guid: next.guid }] }, call());
+      await context.service.subscribe(
+        { userId, body: { subscriptions: [{ feed_url: next.url, guid: next.guid }] } },
+        call(),
+      );
     else if (next.do === 'add') await this.add(this.devices[next.device] as Device, next.url);
     else if (next.do === 'remove') await this.remove(this.devices[next.device] as Device, next.which);
     else if (next.do === 'poll') await this.poll(this.devices[next.device] as Device, next.lost);

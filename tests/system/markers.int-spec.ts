@@ -10,8 +10,10 @@ import type { DeletionRelay } from '../../apps/deletion-worker/src/queue/deletio
 import { DeletionService } from '../../apps/deletion-worker/src/records/deletion.service.js';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { EpisodeService } from '../../apps/episode/src/episode.service.js';
+import { sentBody as sentEpisodes } from '../../apps/episode/testing/sent.entry.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 import { SubscriptionService } from '../../apps/subscription/src/subscription.service.js';
+import { sentBody as sentSubscriptions } from '../../apps/subscription/testing/sent.entry.js';
 import { type DatabaseWorld, openDatabase } from '../../libs/database/testing/database.world.js';
 import { call } from '../../libs/transport/testing/handler.call.js';
 
@@ -109,9 +111,9 @@ class Requests {
     const { userId } = this;
     switch (request.does) {
       case 'subscribe':
-        return subscriptions.subscribe({ userId, entries: request.entries }, context);
+        return subscriptions.subscribe({ userId, body: sentSubscriptions(request.entries) }, context);
       case 'upload':
-        return episodes.upload({ userId, entries: request.entries }, context);
+        return episodes.upload({ userId, body: sentEpisodes(request.entries) }, context);
       case 'update': {
         const { guid, newGuid, newFeedUrl, isSubscribed } = request;
         return subscriptions.update({ userId, guid, newGuid, newFeedUrl, isSubscribed }, context);

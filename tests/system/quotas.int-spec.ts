@@ -8,6 +8,7 @@ import { openWorker, type WorkerWorld } from '../../apps/deletion-worker/testing
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { EpisodeService } from '../../apps/episode/src/episode.service.js';
+import { sentBody } from '../../apps/episode/testing/sent.entry.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 import { SubscriptionService } from '../../apps/subscription/src/subscription.service.js';
 import { call } from '../../libs/transport/testing/handler.call.js';
@@ -134,14 +135,14 @@ const totals = [
 /** Does it. @returns the codes of entries that failed; a PATCH beyond a quota is invalid. */
 async function run(does: Step): Promise<string[]> {
   if (does.do === 'post') {
-    const entry = { feedUrl: feed(does.feed), ...(does.guid !== null && { guid: guid(does.guid) }) };
-    const reply = await subscriptions.subscribe({ userId, entries: [entry] }, call());
+    const entry = { feed_url: feed(does.feed), ...(does.guid !== null && { guid: guid(does.guid) }) };
+    const reply = await subscriptions.subscribe({ userId, body: { subscriptions: [entry] } }, call());
     return contentOf(reply, subscribedSchema).failure.map(({ code }) => code);
   }
   if (does.do === 'upload') {
     const syncId = does.syncId === null ? {} : { syncId: guid(does.syncId, 'b') };
     const entry = { podcastGuid: guid(does.guid), ...episode(does.episode), ...syncId };
-    const reply = await episodes.upload({ userId, entries: [entry] }, call());
+    const reply = await episodes.upload({ userId, body: sentBody([entry]) }, call());
     return contentOf(reply, uploadedSchema).failure.flatMap(({ code }) => code ?? []);
   }
   try {
@@ -195,9 +196,9 @@ it(
 );
 
 it('concurrent requests of a user together stay within the quotas', async () => {
-  const entries = (from: number) => [1, 2, 3].map((more) => ({ feedUrl: feed(from + more), guid: randomUUID() }));
+  const entries = (from: number) => [1, 2, 3].map((more) => ({ feed_url: feed(from + more), guid: randomUUID() }));
   const replies = await Promise.all(
-    [10, 20, 30, 40].map((from) => subscriptions.subscribe({ userId, entries: entries(from) }, call())),
+    [10, 20, 30, 40].map((from) => subscriptions.subscribe({ userId, body: { subscriptions: entries(from) } }, call())),
   );
   const added = replies.flatMap((reply) => contentOf(reply, subscribedSchema).success);
   expect(added).toHaveLength(quotas.QUOTA_LIVE_SUBSCRIPTIONS);

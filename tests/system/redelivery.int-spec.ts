@@ -59,8 +59,8 @@ const cases: readonly Case[] = [
     keyless: true,
     send: (device, guid) => upload(device, guid),
     other: (userId, podcastGuid) => {
-      const entry = { podcastGuid, episodeGuid: 'one', playbackPosition: { value: 90, timestamp } };
-      return episodes.upload({ userId, entries: [entry] }, call());
+      const entry = { podcast_guid: podcastGuid, episode_guid: 'one', playback_position: { value: 90, timestamp } };
+      return episodes.upload({ userId, body: { episodes: [entry] } }, call());
     },
     read: position,
     stands: 90,

@@ -3,39 +3,33 @@ import {
   type ActionFailureCode,
   type EntryFailureCode,
   faultInHttpUrl,
-  metadataNames,
   podcastGuid,
+  readEntry,
   type RequestOf,
-  type StatusName,
   statusNames,
   type uploadActions,
-  validEntrySchema,
+  wireNames,
 } from '#contracts';
-import { failedEntry, type FailedEntry, pick, type Upload } from './episode-entry.rule.js';
+import { failedEntry, type FailedEntry, type Upload } from './episode-entry.rule.js';
 import type { KnownEpisodes } from './known-episodes.js';
 import { applyUpload, entriesPerTick, meetsTooMany, noAnswer } from './upload.rule.js';
 
 /** What a client of the gpodder API did with an episode. */
 export type Action = RequestOf<typeof uploadActions>['entries'][number];
 
-const actionSchema = validEntrySchema.omit({ podcastGuid: true, syncId: true, temporaryId: true });
-
 /** Later than all times that count: such a status counts as set at the arrival (docs/interface.md, "Times"). */
 const afterAll = '9999-12-31T23:59:59Z';
 
 /** Judges the form of one action by itself: an upload that names its podcast by the URL of the feed. */
-export function judgeAction({ feedUrl, statuses, ...described }: Action): Upload | FailedEntry {
+export function judgeAction({ feedUrl, episodeGuid, enclosureUrl, duration, statuses }: Action): Upload | FailedEntry {
   if (faultInHttpUrl(feedUrl) !== undefined) return failed('invalid_url');
-  const sent: Partial<Record<StatusName, unknown>> = {};
+  const sent: Record<string, unknown> = { episode_guid: episodeGuid, enclosure_url: enclosureUrl, duration };
   for (const name of statusNames) {
     const status = statuses[name];
-    if (status) sent[name] = { value: status.value, timestamp: status.at ?? afterAll };
+    if (status) sent[wireNames[name]] = { value: status.value, timestamp: status.at ?? afterAll };
   }
-  const { data, error } = actionSchema.safeParse({ ...described, ...sent });
-  if (data)
-    return { podcast: feedUrl, metadata: pick(data, metadataNames), statuses: pick(data, statusNames), sent: {} };
-  const issue = error.issues[0] as (typeof error.issues)[number];
-  return failed(issue.code === 'custom' ? (issue.params?.code as EntryFailureCode) : 'invalid_value');
+  const read = readEntry(sent);
+  return 'code' in read ? failed(read.code) : { ...read, podcast: feedUrl, sent: {} };
 }
 
 /** Applies a batch of actions in order. Says of each why it was not applied; null where it was. */

@@ -256,8 +256,8 @@ describe('actions and the main API', () => {
     await act(played(1, 10, ten, { episodeGuid: 'guid' }));
     const guid = podcastGuid(feedUrl);
     const set = async (value: number, timestamp: string) => {
-      const entry = { podcastGuid: guid, episodeGuid: 'guid', playbackPosition: { value, timestamp } };
-      contentOf(await context.service.upload({ userId, entries: [entry] }, call()), uploadedSchema);
+      const entry = { podcast_guid: guid, episode_guid: 'guid', playback_position: { value, timestamp } };
+      contentOf(await context.service.upload({ userId, body: { episodes: [entry] } }, call()), uploadedSchema);
     };
     await set(20, '2026-01-01T10:00:30Z');
     expect(positions((await page()).episodes)).toEqual([[media(1), 20]]);

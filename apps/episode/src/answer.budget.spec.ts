@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Failure, type JsonText, type Uploaded } from '#contracts';
 import { metadata, podcast, stored, syncId, world } from '../testing/known.world.js';
+import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { AnswerBudget } from './answer.budget.js';
 import { validateEntry } from './episode-entry.rule.js';
 import { applyUploads } from './upload.rule.js';
@@ -34,9 +35,9 @@ const entry = fc
   }));
 
 /** What a batch is answered, and what it would write. */
-async function answer(entries: Parameters<typeof validateEntry>[0][], maxBytes: number) {
+async function answer(entries: (Entry | null)[], maxBytes: number) {
   const known = world([stored(1), stored(2), stored(3)]);
-  const judged = entries.map(validateEntry);
+  const judged = entries.map((each) => validateEntry(sentEntry(each)));
   const answered = (await applyUploads(known, judged, new AnswerBudget(maxBytes, judged))) as JsonText<Uploaded>;
   return { verdicts: answered.parse(), changes: known.changes(), bytes: Buffer.byteLength(answered.text) };
 }
@@ -98,7 +99,7 @@ describe('an entry that rows which were not read could change', () => {
     entries: object[],
     row = stored(5, { episodeGuid: '' }),
   ) => {
-    const judged = entries.map((sent) => validateEntry({ podcastGuid: podcast, ...sent }));
+    const judged = entries.map((sent) => validateEntry(sentEntry({ podcastGuid: podcast, ...sent })));
     const known = world([row], [], [[0, rank, to]]);
     const verdicts = await applyUploads(known, judged, new AnswerBudget(1_000_000, judged));
     return verdicts?.parse().failure.map(({ code }) => code);

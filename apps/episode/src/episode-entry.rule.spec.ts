@@ -1,19 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { guid, metadata, podcast, syncId } from '../testing/known.world.js';
+import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { validateEntry } from './episode-entry.rule.js';
 
 const at = '2026-02-01T12:00:00Z';
+/** Validates an entry by the names of the rules. */
+const validate = (entry: Entry | null) => validateEntry(sentEntry(entry));
 const good = { podcastGuid: podcast, syncId: syncId(1), ...metadata(1) };
 
 /** The message for a good entry with something else in one place. */
 function fault(differing: Record<string, unknown>): unknown {
-  const judged = validateEntry({ ...good, ...differing });
+  const judged = validate({ ...good, ...differing });
   return 'sent' in judged ? 'accepted' : judged.message;
 }
 
 describe('validateEntry', () => {
   it('takes identifiers, metadata, statuses and the temporary id', () => {
-    const judged = validateEntry({
+    const judged = validate({
       ...good,
       podcastGuid: podcast.toUpperCase(),
       syncId: syncId(1).toUpperCase(),
@@ -36,12 +39,12 @@ describe('validateEntry', () => {
   });
 
   it('takes an entry that names nothing but podcast and sync_id', () => {
-    expect(validateEntry({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({ metadata: {}, statuses: {} });
+    expect(validate({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({ metadata: {}, statuses: {} });
   });
 
   /** What is kept of an entry that differs from a good one. */
   const kept = (differing: Record<string, unknown>) =>
-    (validateEntry({ ...good, ...differing }) as { metadata: object }).metadata;
+    (validate({ ...good, ...differing }) as { metadata: object }).metadata;
 
   it.each([{ episodeGuid: '😀'.repeat(512) }, { temporaryId: 'ä'.repeat(127) }])(
     'takes texts up to their limits in bytes: %#',
@@ -49,7 +52,7 @@ describe('validateEntry', () => {
   );
 
   it.each(['', 'a', 0, 1.5])('keeps a temporary_id of any text or number: %j', (temporaryId) =>
-    expect(validateEntry({ ...good, temporaryId })).toMatchObject({ temporaryId }),
+    expect(validate({ ...good, temporaryId })).toMatchObject({ temporaryId }),
   );
 
   it.each(['\u0001', 'a\tb\nc', '\u202e', '\ufffe', '1970-01-01T00:00:00.000Z', ' '.repeat(3) + 'x'])(
@@ -136,16 +139,15 @@ describe('validateEntry', () => {
   });
 
   it.each([0, -0, 1e308, 0.1])('takes any number of seconds from 0: %d', (value) => {
-    const judged = validateEntry({ ...good, playbackPosition: { value, timestamp: at } });
+    const judged = validate({ ...good, playbackPosition: { value, timestamp: at } });
     expect(judged).toMatchObject({ statuses: { playbackPosition: { value: value + 0 } } });
   });
 
   it.each([
     [{ podcastGuid: undefined }, 'podcast_guid is missing'],
-    [{ podcastGuid: null }, 'podcast_guid is not a valid UUID'],
+    [{ podcastGuid: null }, 'podcast_guid is missing'],
     [{ podcastGuid: 'x' }, 'podcast_guid is not a valid UUID'],
     [{ syncId: 'x' }, 'sync_id is not a valid UUID'],
-    [{ syncId: null }, 'sync_id is not a valid UUID'],
     [{ episodeGuid: 5 }, 'episode_guid is not a string'],
     [{ episodeGuid: 'x\0' }, 'episode_guid contains a NUL character'],
     [{ episodeGuid: '\ud800' }, 'episode_guid is not valid Unicode'],
@@ -157,8 +159,7 @@ describe('validateEntry', () => {
     [{ enclosureUrl: 'https://e.example/\ud800' }, 'enclosure_url: The URL is not valid Unicode'],
     [{ enclosureUrl: `https://e.example/${'ä'.repeat(2_040)}` }, 'enclosure_url: The URL is longer than 4096 bytes'],
     [{ playbackPosition: 5 }, 'playback_position is not an object with value and timestamp'],
-    [{ playbackPosition: null }, 'playback_position is not an object with value and timestamp'],
-    [{ playedStatus: [] }, 'played_status: the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)'],
+    [{ playedStatus: [] }, 'played_status is not an object with value and timestamp'],
     [
       { playbackPosition: { value: -1, timestamp: at } },
       'playback_position: the value is not a number of seconds, 0 or more',
@@ -172,8 +173,7 @@ describe('validateEntry', () => {
       'playback_position: the value is not a number of seconds, 0 or more',
     ],
     [{ playedStatus: { value: 1, timestamp: at } }, 'played_status: the value is not a boolean'],
-    [{ newStatus: { timestamp: at } }, 'new_status: the value is not a boolean'],
-    [{ downloadStatus: { value: null, timestamp: at } }, 'download_status: the value is not a boolean'],
+    [{ newStatus: { value: {}, timestamp: at } }, 'new_status: the value is not a boolean'],
     [
       { favoriteStatus: { value: true } },
       'favorite_status: the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)',
@@ -182,6 +182,7 @@ describe('validateEntry', () => {
       { playedStatus: { value: true, timestamp: 1 } },
       'played_status: the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)',
     ],
+    [{ temporaryId: Infinity }, 'temporary_id is neither a string nor a number'],
     [{ temporaryId: {} }, 'temporary_id is neither a string nor a number'],
     [{ temporaryId: 'ä'.repeat(128) }, 'temporary_id is longer than 255 bytes'],
   ] as [Record<string, unknown>, string][])('refuses %j: %s', (differing, message) => {
@@ -198,13 +199,13 @@ describe('validateEntry', () => {
     [{ playedStatus: true }, 'invalid_value'],
     [{ temporaryId: [] }, 'invalid_value'],
   ] as [Record<string, unknown>, string][])('says by a code what is wrong: %j %s', (differing, code) => {
-    expect(validateEntry({ ...good, ...differing })).toMatchObject({ code });
+    expect(validate({ ...good, ...differing })).toMatchObject({ code });
   });
 
   it('leaves out of the echo what is longer than it may be', () => {
     const long = { podcastGuid: 'x'.repeat(256), syncId: 'x'.repeat(256), episodeGuid: 'x'.repeat(2_049) };
     const longer = { enclosureUrl: 'x'.repeat(4_097), temporaryId: 'x'.repeat(256) };
-    expect(validateEntry({ ...long, ...longer })).toEqual({
+    expect(validate({ ...long, ...longer })).toEqual({
       code: 'invalid_value',
       message: 'temporary_id is longer than 255 bytes',
     });
@@ -218,7 +219,7 @@ describe('validateEntry', () => {
       enclosureUrl: ' \n',
       temporaryId: 'mine',
     };
-    expect(validateEntry({ ...sent, title: 'not echoed' })).toEqual({
+    expect(validate({ ...sent, title: 'not echoed' })).toEqual({
       podcast_guid: 'NO GUID',
       sync_id: guid('A'),
       episode_guid: 'x\0',
@@ -230,13 +231,25 @@ describe('validateEntry', () => {
   });
 
   it('leaves out of the echo what could not be an identifier', () => {
-    expect(validateEntry({ podcastGuid: 1, syncId: null, episodeGuid: {}, temporaryId: [] })).toEqual({
+    expect(validate({ podcastGuid: 1, syncId: null, episodeGuid: {}, temporaryId: [] })).toEqual({
       code: 'invalid_value',
       message: 'temporary_id is neither a string nor a number',
     });
   });
 
-  it('refuses what is no object', () => {
-    expect(validateEntry(null)).toEqual({ code: 'invalid_value', message: 'An entry must be an object' });
+  it.each([0, null, 'x', true, []])('refuses what is no object: %j', (sent) => {
+    expect(validateEntry(sent)).toEqual({ code: 'invalid_value', message: 'An entry must be an object' });
+  });
+
+  it('counts null as not sent, and a status without a value', () => {
+    const statuses = {
+      playedStatus: null,
+      newStatus: { value: null, timestamp: 'x' },
+      downloadStatus: { timestamp: at },
+    };
+    const judged = validate({ ...good, ...statuses, syncId: null, episodeGuid: null, temporaryId: null });
+    expect(judged).toMatchObject({ podcast, statuses: {} });
+    for (const name of ['syncId', 'temporaryId']) expect(judged).not.toHaveProperty(name);
+    expect((judged as { metadata: object }).metadata).not.toHaveProperty('episodeGuid');
   });
 });

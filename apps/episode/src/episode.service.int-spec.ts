@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Episode, type EpisodeEntry, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
+import { type Episode, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { type Identity, shown as shownEpisode } from './episode.rule.js';
 import { metadata, podcast, syncId, upload as uploadInMemory, world as knownWorld } from '../testing/known.world.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
+import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 
 const full = Boolean(process.env.TEST_FULL);
@@ -26,10 +27,8 @@ beforeEach(async () => {
   await context.subscription(userId, podcastGuid);
 });
 
-type Entry = NonNullable<EpisodeEntry>;
-
-const upload = async (entries: EpisodeEntry[], requestId?: string) =>
-  contentOf(await context.service.upload({ userId, entries }, call(requestId)), uploadedSchema);
+const upload = async (entries: Entry[], requestId?: string) =>
+  contentOf(await context.service.upload({ userId, body: sentBody(entries) }, call(requestId)), uploadedSchema);
 
 /** Uploads entries that must all be accepted, and returns what is answered. */
 async function put(...entries: Entry[]): Promise<Episode[]> {
@@ -246,7 +245,7 @@ describe('an upload', () => {
 
   it('answers within the bytes asked for, and applies only what it answers', async () => {
     const entries = [1, 2, 3].map((n) => ({ podcastGuid, ...metadata(n), title: 'x'.repeat(2_000), temporaryId: n }));
-    const text = await context.service.upload({ userId, entries, maxBytes: 6_000 }, call());
+    const text = await context.service.upload({ userId, body: sentBody(entries), maxBytes: 6_000 }, call());
     expect(Buffer.byteLength(text.toString())).toBeLessThanOrEqual(6_000);
     const { success, failure } = contentOf(text, uploadedSchema);
     expect(success.map((row) => row.temporary_id)).toEqual([1, 2]);

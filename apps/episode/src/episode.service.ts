@@ -38,8 +38,8 @@ export class EpisodeService {
   /** Uploads episode states (POST /episodes). */
   @Handle(uploadEpisodes)
   async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<JsonText<Uploaded>> {
-    const { userId, maxBytes = defaultAnswerBytes } = request;
-    const judged = request.entries.map(validateEntry);
+    const { userId, body, maxBytes = defaultAnswerBytes } = request;
+    const judged = body.episodes.map(validateEntry);
     const uploads = judged.filter((entry) => 'sent' in entry);
     const apply = (known: KnownEpisodes) => applyUploads(known, judged, new AnswerBudget(maxBytes, judged));
     const write = {

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { countedTime, type EpisodeEntry, type LoadVerdicts, statusNames } from '#contracts';
+import { countedTime, type LoadVerdicts, type loadEpisodes, type RequestOf, statusNames } from '#contracts';
 import { type FailedEntry, type Upload, validateEntry } from './episode-entry.rule.js';
 import type { KnownEpisodes } from './known-episodes.js';
 import { applyUpload, entriesPerTick, noAnswer } from './upload.rule.js';
 
 /** An entry of a bulk load: that of an upload, and other sync_ids that name the episode. */
-export type LoadEntry = NonNullable<EpisodeEntry> & { furtherSyncIds?: string[] | undefined };
+export type LoadEntry = RequestOf<typeof loadEpisodes>['entries'][number];
 
 /** An entry whose form was judged, and its further sync_ids. */
 export interface JudgedLoad {
@@ -16,7 +16,7 @@ export interface JudgedLoad {
 /** Judges the form of each entry by itself, a few in one tick of the event loop. */
 export async function judgeLoads(entries: readonly LoadEntry[]): Promise<JudgedLoad[]> {
   const judged: JudgedLoad[] = [];
-  for (const { furtherSyncIds = [], ...entry } of entries) {
+  for (const { further_sync_ids: furtherSyncIds = [], ...entry } of entries) {
     const load = { upload: validateEntry(entry), further: furtherSyncIds.map((syncId) => syncId.toLowerCase()) };
     if (judged.push(load) % entriesPerTick === 0) await setImmediate();
   }

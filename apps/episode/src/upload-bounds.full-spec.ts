@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type EpisodeEntry, uploadedSchema } from '#contracts';
+import { uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { metadata } from '../testing/known.world.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
+import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 import { storedEpisodes } from '../../../libs/database/testing/stored.episodes.js';
 
 /** What 250 entries can cost against the worst feeds that a user could have stored before. */
 
-type Entry = NonNullable<EpisodeEntry>;
 const full = Boolean(process.env.TEST_FULL);
 const stored = full ? 50_000 : 10_000;
 const entries = 250;
@@ -46,12 +46,12 @@ async function feedOf(columns: Record<'guid' | 'title' | 'date' | 'enclosure' | 
 
 /** Uploads entries; how long that took, and how long the event loop stood still and what it held meanwhile. */
 async function upload(name: string, userId: string, sent: Entry[]) {
-  await context.service.upload({ userId, entries: sent.slice(0, 1) }, call());
+  await context.service.upload({ userId, body: sentBody(sent.slice(0, 1)) }, call());
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const before = process.memoryUsage().heapUsed;
   const started = performance.now();
   delay.enable();
-  const text = await context.service.upload({ userId, entries: sent }, call());
+  const text = await context.service.upload({ userId, body: sentBody(sent) }, call());
   delay.disable();
   const took = performance.now() - started;
   const heap = (process.memoryUsage().heapUsed - before) / 1_048_576;

@@ -1,9 +1,10 @@
-import { defaultAnswerBytes, type EpisodeEntry } from '#contracts';
+import { defaultAnswerBytes } from '#contracts';
 import { validateEntry } from '../src/episode-entry.rule.js';
 import { AnswerBudget } from '../src/answer.budget.js';
 import type { EpisodeRow, Identity } from '../src/episode.rule.js';
 import { type Changes, KnownEpisodes, type Loaded } from '../src/known-episodes.js';
 import { type Applied, applyUpload } from '../src/upload.rule.js';
+import { type Entry, sentEntry } from './sent.entry.js';
 
 /** A stamp before every other, and the stamp of the write. */
 export const earlier = '2026-01-01T00:00:00.000Z';
@@ -69,8 +70,8 @@ export function world(
 }
 
 /** The row id that each entry ended at, or why it was refused. */
-export function upload(known: KnownEpisodes, ...entries: NonNullable<EpisodeEntry>[]): (number | string)[] {
-  const judged = entries.map((entry) => validateEntry({ podcastGuid: podcast, ...entry }));
+export function upload(known: KnownEpisodes, ...entries: Entry[]): (number | string)[] {
+  const judged = entries.map((entry) => validateEntry(sentEntry({ podcastGuid: podcast, ...entry })));
   const budget = new AnswerBudget(defaultAnswerBytes, judged);
   const outcomes = judged.map((entry, index) => ('sent' in entry ? applyUpload(known, entry, index, budget) : entry));
   return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { JsonText, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
+import { JsonText, type ReplyOf, type Rpc, type SentOf } from '#contracts';
 import { RequestEnd, UserLimiter, waitingPerUser } from '#http';
 import { inSpan } from '#runtime';
 import { call, StreamClient } from '#transport';
@@ -47,7 +47,7 @@ export class Services {
   async call<C extends Rpc>(
     contract: C,
     request: FastifyRequest,
-    payload: RequestOf<C>,
+    payload: SentOf<C>,
     { answerBytes = smallAnswer, part, budgetMs = contract.deadlineMs }: CallOptions = {},
   ): Promise<ReplyOf<C>> {
     const writes = contract.write && request.method !== 'GET' && request.method !== 'HEAD';

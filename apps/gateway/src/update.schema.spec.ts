@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deletionTime, subscriptionEntries, updateSchema } from './wire.schemas.js';
+import { deletionTime, updateSchema } from './wire.schemas.js';
 
 const feedUrl = 'https://podnews.net/rss';
 const guid = '9b024349-ccf0-5f69-a609-6b82873eab3c';
@@ -68,16 +68,5 @@ describe('the timestamp of DELETE /subscriptions/{guid}', () => {
     '2026-01-15T10:00:00Z&timestamp=2026-01-15T10:00:00Z',
   ])('is refused where it is no time, or there are several: %s', (sent) =>
     expect(() => deletionTime(`/?timestamp=${sent}`)).toThrowError('invalid'),
-  );
-});
-
-describe('the timestamp of an entry of POST /subscriptions', () => {
-  it.each([
-    ['2026-01-15T10:00:00Z', '2026-01-15T10:00:00Z'],
-    [null, undefined],
-    [5, ''],
-    [[], ''],
-  ])('%j leaves as %j: null counts as not sent, and what is no text can not be used', (sent, timestamp) =>
-    expect(subscriptionEntries([{ feed_url: feedUrl, timestamp: sent }], 9)).toEqual([{ feedUrl, timestamp }]),
   );
 });

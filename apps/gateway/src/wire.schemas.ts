@@ -1,18 +1,14 @@
 import {
   documentedEntrySchema,
-  entryNames,
-  type EpisodeEntry,
   episodeSchema,
-  episodeStatuses,
   Failure,
   faultInHttpUrl,
   guidSchema,
+  type JsonText,
   parseTime,
-  type RequestOf,
-  type subscribe,
   subscriptionSchema,
-  wireNames,
 } from '#contracts';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { QueryString } from './http/query.string.js';
 
@@ -56,7 +52,7 @@ export const subscriptionPageSchema = page
 
 const timeOfChange = 'When, by the clock of the client, the listener';
 
-/** A valid entry, for the API description: entries are validated one by one, after they were counted (subscriptionEntries). */
+/** A valid entry, for the API description: the service validates entries, each by itself. */
 export const subscriptionEntrySchema = z.object({
   feed_url: z.string().describe('Absolute http or https URL.'),
   guid: z.guid().optional().meta({ format: 'uuid', description: 'Declared by the feed; derived when omitted.' }),
@@ -92,6 +88,16 @@ export const uploadSchema = z
   .object({ episodes: z.array(documented(z.toJSONSchema(documentedEntrySchema))) })
   .meta({ id: 'UploadRequest' });
 
+/**
+ * The body of a batch, for the service as the client sent it. Its entries are counted here and looked at there.
+ *
+ * @throws Failure `invalid` for more entries than a batch may have.
+ */
+export function sentBatch({ sentJson }: FastifyRequest, entries: readonly unknown[], most: number): JsonText<never> {
+  if (!sentJson || entries.length > most) throw new Failure('invalid');
+  return sentJson;
+}
+
 /** Anything, so that it costs nothing to accept; shown in the API's description as what it should be. */
 function documented(schema: object) {
   return z.unknown().meta(schema as Record<string, unknown>);
@@ -108,59 +114,3 @@ export const deletionSchema = z
     message: z.string().optional(),
   })
   .meta({ id: 'Deletion' });
-
-/**
- * Batches as they leave for the services: counted before anything else, and with no deeper structure than an entry has.
- * What stands where a scalar should is passed on as an empty array, which every field's rule refuses.
- */
-const misplaced: readonly never[] = [];
-
-/** @throws Failure `invalid` for more entries than a batch may have. */
-function counted(entries: readonly unknown[], most: number): readonly unknown[] {
-  if (entries.length > most) throw new Failure('invalid');
-  return entries;
-}
-
-/** The entries of POST /subscriptions. @throws Failure `invalid` also where one has no `feed_url` to answer with. */
-export function subscriptionEntries(entries: readonly unknown[], most: number): RequestOf<typeof subscribe>['entries'] {
-  return counted(entries, most).map((entry) => {
-    if (!isObject(entry) || typeof entry.feed_url !== 'string') throw new Failure('invalid');
-    return { feedUrl: entry.feed_url, guid: sentText(entry.guid), timestamp: sentText(entry.timestamp) };
-  });
-}
-
-/** What is no text is answered like any other text that can't be used. */
-function sentText(value: unknown): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  return typeof value === 'string' ? value : '';
-}
-
-/** The entries of POST /episodes; `null` for one that is no object. */
-export function episodeEntries(entries: readonly unknown[], most: number): EpisodeEntry[] {
-  return counted(entries, most).map((entry) => (isObject(entry) ? episodeEntry(entry) : null));
-}
-
-function episodeEntry(entry: Record<string, unknown>): EpisodeEntry {
-  const fields: Record<string, unknown> = {};
-  for (const name of entryNames) {
-    const sent = entry[wireNames[name]];
-    if (!isSent(entry, wireNames[name])) continue;
-    if (!(name in episodeStatuses)) fields[name] = scalar(sent);
-    else if (!isObject(sent)) fields[name] = misplaced;
-    else if (isSent(sent, 'value')) fields[name] = { value: scalar(sent.value), timestamp: scalar(sent.timestamp) };
-  }
-  return fields;
-}
-
-/** Many serializers write `null` for what is absent; a status without a value is absent as well. */
-function isSent(entry: Record<string, unknown>, field: string): boolean {
-  return Object.hasOwn(entry, field) && entry[field] !== null && entry[field] !== undefined;
-}
-
-function scalar(value: unknown): unknown {
-  return typeof value === 'object' && value !== null ? misplaced : value;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

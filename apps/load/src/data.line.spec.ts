@@ -4,21 +4,19 @@ import { readLine } from './data.line.js';
 const of = (line: object) => readLine(JSON.stringify(line));
 
 describe('a line', () => {
-  it('of an episode becomes an entry, without what nobody knows, null and statuses without a value', () => {
+  it('of an episode becomes an entry, without fields that are not those of an upload', () => {
     const episode = {
       podcast_guid: 'g',
-      title: null,
       other: 1,
       temporary_id: 't',
-      playback_position: { value: null, timestamp: 'x' },
       played_status: { value: false, timestamp: 'x' },
       duration: 'kept for the service to judge',
     };
     expect(of({ episode })).toEqual({
       kind: 'episode',
       entry: {
-        podcastGuid: 'g',
-        playedStatus: { value: false, timestamp: 'x' },
+        podcast_guid: 'g',
+        played_status: { value: false, timestamp: 'x' },
         duration: 'kept for the service to judge',
       },
     });

@@ -9,7 +9,6 @@ import {
   mostNames,
   type RequestOf,
   type loadEpisodes,
-  statusNames,
   type SubscriptionLoadEntry,
   wireNames,
 } from '#contracts';
@@ -58,22 +57,15 @@ function format(number: unknown): Said {
   throw new FormatError(`the file is of format ${JSON.stringify(number)}; this build reads ${dataFormat}`);
 }
 
-const fields = entryNames.filter((name) => name !== 'temporaryId').map((name) => [name, wireNames[name]] as const);
-const statuses = new Set<string>(statusNames);
+const fields = entryNames.filter((name) => name !== 'temporaryId').map((name) => wireNames[name]);
 
 function episode(sent: Record<string, unknown>): Said {
-  const entry: Record<string, unknown> = {};
-  for (const [name, wireName] of fields) {
-    const value = sent[wireName] ?? undefined;
-    // A status without a value counts as not sent, as in HTTP.
-    if (value !== undefined && !(statuses.has(name) && isObject(value) && (value.value ?? undefined) === undefined))
-      entry[name] = value;
-  }
+  const entry: Record<string, unknown> = Object.fromEntries(fields.map((name) => [name, sent[name]]));
   const further = sent.further_sync_ids ?? undefined;
   if (further !== undefined) {
     if (!Array.isArray(further) || further.length > mostNames || !further.every((syncId) => isGuid(syncId)))
       return unusable(`further_sync_ids are not up to ${mostNames} UUIDs`);
-    entry.furtherSyncIds = further;
+    entry.further_sync_ids = further;
   }
   return { kind: 'episode', entry };
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure, podcastGuid, type ReplyOf, type listFeeds } from '#contracts';
 import { freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
+import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 import { pageUrls } from './feeds.store.js';
 
@@ -46,8 +47,7 @@ beforeEach(() => {
   client = new Client();
 });
 
-const post = (...entries: { feedUrl: string; guid?: string }[]) =>
-  context.service.subscribe({ userId, entries }, call());
+const post = (...entries: Entry[]) => context.service.subscribe({ userId, body: sentBody(entries) }, call());
 const patch = (guid: string, change: object) => context.service.update({ userId, guid, ...change }, call());
 const unsubscribe = (feedUrl: string) => patch(podcastGuid(feedUrl), { isSubscribed: false });
 const feedOf = (feedUrl: string) => ({ feedUrl, guid: podcastGuid(feedUrl) });

@@ -20,6 +20,18 @@ function post(known: KnownSubscriptions, ...entries: { feedUrl: string; guid?: s
 }
 
 describe('judgeEntry', () => {
+  it.each([null, undefined])('counts %s as not sent', (sent) =>
+    expect(judgeEntry({ feedUrl: u, guid: sent, timestamp: sent })).toEqual({
+      feedUrl: u,
+      derivedGuid: podcastGuid(u),
+    }),
+  );
+
+  it.each([5, [], {}, true])('refuses %j as a guid and as a timestamp', (sent) => {
+    expect(judgeEntry({ feedUrl: u, guid: sent })).toMatchObject({ fault: { code: 'invalid_guid' } });
+    expect(judgeEntry({ feedUrl: u, timestamp: sent })).toMatchObject({ fault: { code: 'invalid_value' } });
+  });
+
   it.each([
     ['podnews.net/rss', 'No protocol present'],
     ['https://podnews.net/\0', 'The URL contains a NUL character'],

@@ -1,18 +1,8 @@
-import {
-  type EntryFailureCode,
-  faultInHttpUrl,
-  guidSchema,
-  parseTime,
-  type RequestOf,
-  type Subscribed,
-  type subscribe,
-  podcastGuid,
-} from '#contracts';
+import { type EntryFailureCode, faultInHttpUrl, guidSchema, parseTime, type Subscribed, podcastGuid } from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription.row.js';
 import type { MergeBudget } from './merge.budget.js';
 
-type Entry = RequestOf<typeof subscribe>['entries'][number];
 export type Fault = { code: EntryFailureCode; message: string; guid?: string };
 
 /** A valid entry; `guid` is what the client sent, `derivedGuid` what is derived from the URL. */
@@ -56,17 +46,24 @@ export const superseded: Fault = {
   message: 'The subscription was unsubscribed or deleted later than that',
 };
 
+/** An entry as it was sent; `null` counts as not sent. */
+export interface SentEntry {
+  feedUrl: string;
+  guid?: unknown;
+  timestamp?: unknown;
+}
+
 /** Validates an entry by itself (docs/interface.md, "Subscriptions"). */
-export function judgeEntry({ feedUrl: sent, guid, timestamp }: Entry): JudgedEntry {
+export function judgeEntry({ feedUrl: sent, guid, timestamp }: SentEntry): JudgedEntry {
   const feedUrl = sent.trim();
   const fault = faultInHttpUrl(feedUrl);
   if (fault !== undefined) return { feedUrl: sent, fault: { code: 'invalid_url', message: fault } };
-  const parsed = guidSchema.optional().safeParse(guid);
+  const parsed = guidSchema.nullish().safeParse(guid);
   if (!parsed.success) return { feedUrl, fault: { code: 'invalid_guid', message: 'The guid is not a valid UUID' } };
-  const time = timestamp === undefined ? undefined : parseTime(timestamp);
-  if (timestamp !== undefined && !time)
+  const time = typeof timestamp === 'string' ? parseTime(timestamp) : undefined;
+  if ((timestamp ?? undefined) !== undefined && !time)
     return { feedUrl, fault: { code: 'invalid_value', message: 'The timestamp is not a date and time (RFC 3339)' } };
-  return { feedUrl, guid: parsed.data, derivedGuid: podcastGuid(feedUrl), timestamp: time?.instant };
+  return { feedUrl, guid: parsed.data ?? undefined, derivedGuid: podcastGuid(feedUrl), timestamp: time?.instant };
 }
 
 /**

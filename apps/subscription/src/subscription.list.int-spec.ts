@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ListRequest, type Subscription, subscriptionSchema, updatedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
+import { sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 
 const full = Boolean(process.env.TEST_FULL);
@@ -22,7 +23,7 @@ beforeEach(() => {
 const feed = (n: number) => `https://podcast.example/${n}`;
 
 async function add(n: number, guid: string = randomUUID()): Promise<string> {
-  await context.service.subscribe({ userId, entries: [{ feedUrl: feed(n), guid }] }, call());
+  await context.service.subscribe({ userId, body: sentBody([{ feedUrl: feed(n), guid }]) }, call());
   return guid;
 }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { subscribedSchema, subscriptionSchema, updatedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
+import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 
 let context: ServiceContext;
@@ -18,8 +19,8 @@ beforeEach(() => {
 
 const feed = (n: number | string) => `https://podcast.example/${n}`;
 
-async function subscribe(...entries: { feedUrl: string; guid?: string }[]) {
-  return contentOf(await context.service.subscribe({ userId, entries }, call()), subscribedSchema);
+async function subscribe(...entries: Entry[]) {
+  return contentOf(await context.service.subscribe({ userId, body: sentBody(entries) }, call()), subscribedSchema);
 }
 
 /** Subscribes to a feed and returns its guid. */
@@ -69,7 +70,7 @@ describe('POST', () => {
   });
 
   it('runs a batch of 1,000 in as many statements as a batch of one', async () => {
-    const statementsOf = async (entries: { feedUrl: string; guid?: string }[]) => {
+    const statementsOf = async (entries: Entry[]) => {
       const before = context.statements();
       await subscribe(...entries);
       return context.statements() - before;

@@ -55,8 +55,8 @@ export class SubscriptionService {
   /** Adds a batch (POST /subscriptions). */
   @Handle(subscribe)
   async subscribe(request: RequestOf<typeof subscribe>, context: CallContext): Promise<JsonText<Subscribed>> {
-    const { userId } = request;
-    const entries = request.entries.map(judgeEntry);
+    const { userId, body } = request;
+    const entries = body.subscriptions.map(({ feed_url: feedUrl, ...more }) => judgeEntry({ feedUrl, ...more }));
     const accepted = entries.filter((entry) => entry.fault === undefined);
     const reads = named(userId, {
       guids: accepted.flatMap(({ guid, derivedGuid }) => (guid === undefined ? derivedGuid : [guid, derivedGuid])),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { episodeEntrySchema, episodeSchema, uploadedSchema } from './episode.fields.js';
+import { episodeSchema, uploadedSchema } from './episode.fields.js';
 import { jsonOf } from './json.text.js';
 import { chunkLimits } from './limits.js';
 import { listReplySchema, listRequestSchema, stampSchema } from './list.schemas.js';
@@ -13,7 +13,8 @@ export const uploadEpisodes = rpc({
   write: true,
   request: z.object({
     userId: z.guid(),
-    entries: z.array(episodeEntrySchema),
+    /** The body as the client sent it: `readEntry` says what of an entry is wrong. */
+    body: z.object({ episodes: z.array(z.unknown()) }),
     /**
      * The most bytes of JSON that the reply may have: an entry whose verdict has no room is not applied
      * (`limit_reached`).
@@ -30,9 +31,7 @@ export const loadEpisodes = rpc({
   deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
-    entries: z
-      .array(episodeEntrySchema.unwrap().extend({ furtherSyncIds: z.array(z.guid()).optional() }))
-      .max(chunkLimits.entries),
+    entries: z.array(z.looseObject({ further_sync_ids: z.array(z.guid()).optional() })).max(chunkLimits.entries),
     /** Whether those with different sync_ids are different episodes, whatever they share but an episode_guid. */
     distinct: z.boolean().optional(),
   }),

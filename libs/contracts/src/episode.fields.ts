@@ -20,31 +20,36 @@ export interface Status {
 /** The longest `temporary_id`, and the longest guid that a failure repeats, in bytes of UTF-8. */
 const nameLimit = 255;
 
-/** Says what is wrong with what was sent for a field. @param words follow the field's name. */
-function fail(context: z.core.ParsePayload, words: string, code: EntryFailureCode = 'invalid_value'): never {
-  context.issues.push({ code: 'custom', input: context.value, message: words, params: { code } });
-  return z.NEVER;
+/** What is wrong with what was sent for a field, in words that follow the field's name. */
+class Fault {
+  constructor(
+    readonly words: string,
+    readonly code: EntryFailureCode = 'invalid_value',
+  ) {}
 }
 
-const guid = z.transform(
-  (sent, context): string => guidSchema.safeParse(sent).data ?? fail(context, ' is not a valid UUID', 'invalid_guid'),
-);
+/** Reads what was sent for a field; `undefined` where it counts as not sent. It is never `null` or `undefined`. */
+type Read<Value> = (sent: unknown) => Value | undefined | Fault;
+
+const guid: Read<string> = (sent) =>
+  guidSchema.safeParse(sent).data ?? new Fault(' is not a valid UUID', 'invalid_guid');
 
 /** Which publish_date is shown of an episode that has none: 1970 is that of no podcast. */
 const unknownDate = '1970-01-01T00:00:00.000Z';
 
 /**
- * A text that identifies an episode: an empty one counts as not sent.
+ * Reads a text that identifies an episode: an empty one counts as not sent.
  *
  * @param faultIn what is wrong with a text, in words that follow the field's name.
  */
-const identifying = (faultIn: (text: string) => string | undefined, code?: EntryFailureCode) =>
-  z.transform((sent, context): string | undefined => {
-    if (typeof sent !== 'string') return fail(context, ' is not a string');
+function identifying(faultIn: (text: string) => string | undefined, code?: EntryFailureCode): Read<string> {
+  return (sent) => {
+    if (typeof sent !== 'string') return new Fault(' is not a string');
     const text = sent.trim();
     const fault = text === '' ? undefined : faultIn(text);
-    return fault === undefined ? text || undefined : fail(context, fault, code);
-  });
+    return fault === undefined ? text || undefined : new Fault(fault, code);
+  };
+}
 
 const episodeGuid = identifying((sent) => {
   const fault = faultInText(sent, textLimits.episodeGuid);
@@ -57,29 +62,26 @@ const enclosureUrl = identifying((sent) => {
 }, 'invalid_url');
 
 // What only describes an episode never costs its state: what can't be used counts as not sent.
-const title = z.transform((sent) => (typeof sent === 'string' ? keptTitle(sent) || undefined : undefined));
+const title: Read<string> = (sent) => (typeof sent === 'string' ? keptTitle(sent) || undefined : undefined);
 
-const publishDate = z.transform((sent) => {
+const publishDate: Read<string> = (sent) => {
   const read = typeof sent === 'string' ? parseTime(sent) : undefined;
   const date = read && toStamp(read);
   return date === unknownDate ? undefined : date;
-});
+};
 
-const episodeUrl = z.transform((sent) => {
+const episodeUrl: Read<string> = (sent) => {
   const read = typeof sent === 'string' ? sent.trim() : '';
   return faultInSpacedUrl(read) === undefined ? read : undefined;
-});
+};
 
-const duration = z.transform((sent) => {
-  const isDuration = typeof sent === 'number' && Number.isFinite(sent) && sent > 0;
-  return isDuration ? sent : undefined;
-});
+const duration: Read<number> = (sent) => (Number.isFinite(sent) && (sent as number) > 0 ? (sent as number) : undefined);
 
-const temporaryId = z.transform((sent, context) => {
-  if (typeof sent === 'number') return sent;
-  if (typeof sent !== 'string') return fail(context, ' is neither a string nor a number');
-  return Buffer.byteLength(sent) > nameLimit ? fail(context, ` is longer than ${nameLimit} bytes`) : sent;
-});
+const temporaryId: Read<string | number> = (sent) => {
+  if (typeof sent === 'number' && Number.isFinite(sent)) return sent;
+  if (typeof sent !== 'string') return new Fault(' is neither a string nor a number');
+  return Buffer.byteLength(sent) > nameLimit ? new Fault(` is longer than ${nameLimit} bytes`) : sent;
+};
 
 const shownTime = z
   .string()
@@ -93,17 +95,18 @@ function kindOfStatus<Value extends Status['value']>(
   value: z.ZodType<Value>,
   noun: string,
 ) {
-  const sent = z.transform((status, context): Status => {
-    if (typeof status !== 'object' || status === null)
-      return fail(context, ' is not an object with value and timestamp');
-    const { value: sentValue, timestamp } = status as { value?: unknown; timestamp?: unknown };
+  const sent: Read<Status> = (status) => {
+    if (!isJsonObject(status)) return new Fault(' is not an object with value and timestamp');
+    const { value: sentValue, timestamp } = status;
+    // A status without a value counts as not sent.
+    if (sentValue === undefined || sentValue === null) return undefined;
     const at = typeof timestamp === 'string' ? parseStatusTime(timestamp) : undefined;
-    if (!at) return fail(context, ': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)');
+    if (!at) return new Fault(': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)');
     const { success, data } = value.safeParse(sentValue);
-    if (!success) return fail(context, `: the value is not ${noun}`);
+    if (!success) return new Fault(`: the value is not ${noun}`);
     // Adding zero turns the JSON number -0 into 0.
     return { value: typeof data === 'number' ? data + 0 : data, at: at.instant, minuteForm: at.minuteForm };
-  });
+  };
   return {
     columnType,
     sent,
@@ -193,23 +196,55 @@ function onTheWire<Table extends object>(table: Table) {
   return Object.fromEntries(fields) as { [Name in keyof Table & string as SnakeCase<Name>]: Table[Name] };
 }
 
-/** An entry of an upload as the client sent it, its fields renamed; `null` stands for what was no object. */
-export const episodeEntrySchema = z
-  .object(Object.fromEntries(entryNames.map((name) => [name, z.unknown()])) as Record<EntryName, z.ZodUnknown>)
-  .partial()
-  .nullable();
-export type EpisodeEntry = z.output<typeof episodeEntrySchema>;
+/** What an entry of POST /episodes says, in the forms that the rules use. What was not sent is absent. */
+export interface EpisodeEntry {
+  podcastGuid?: string;
+  syncId?: string;
+  temporaryId?: string | number;
+  metadata: { [Name in MetadataName]?: NonNullable<(typeof unknownMetadata)[Name]> };
+  statuses: Partial<Record<StatusName, Status>>;
+}
 
-/** An entry whose form is right. Of several faults the first is answered, in the order of the fields here. */
-export const validEntrySchema = z
-  .object({
-    temporaryId,
-    ...pluck(episodeStatuses, 'sent'),
-    ...pluck(identifiers, 'sent'),
-    ...pluck(metadata, 'sent'),
-  })
-  .partial()
-  .extend({ podcastGuid: guid });
+/** What is wrong with an entry: the first fault, in the order of {@link readEntry}, by the name of its field in HTTP. */
+export interface EntryFault {
+  field: string;
+  code: EntryFailureCode;
+  message: string;
+}
+
+/** The fields of one part of an entry, with their names in HTTP. */
+function readers(fields: Record<string, Read<unknown>>, part?: 'metadata' | 'statuses') {
+  return Object.entries(fields).map(([name, read]) => ({ part, name, wireName: wireNames[name as EntryName], read }));
+}
+
+const entryReaders = [
+  ...readers({ temporaryId }),
+  ...readers(pluck(episodeStatuses, 'sent'), 'statuses'),
+  ...readers(pluck(identifiers, 'sent')),
+  ...readers(pluck(metadata, 'sent'), 'metadata'),
+];
+
+/**
+ * Reads an entry as a client sent it: validates and normalises each field. Many serializers write `null` for what is
+ * absent, so it counts as not sent. Which identifiers an entry needs is left to the caller.
+ */
+export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
+  const entry: EpisodeEntry = { metadata: {}, statuses: {} };
+  for (const { part, name, wireName, read } of entryReaders) {
+    const value = sent[wireName];
+    if (value === undefined || value === null) continue;
+    const result = read(value);
+    if (result instanceof Fault) return { field: wireName, code: result.code, message: `${wireName}${result.words}` };
+    const target: object = part ? entry[part] : entry;
+    if (result !== undefined) (target as Record<string, unknown>)[name] = result;
+  }
+  return entry;
+}
+
+/** Whether a value that was parsed from JSON is an object, and neither an array nor `null`. */
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /** An episode as a client is shown it. */
 export const episodeSchema = z
@@ -231,11 +266,11 @@ export const documentedEntrySchema = episodeSchema
 
 /** What a failure repeats of its entry, and the most bytes of each: one that is longer is left out. */
 export const echoLimits = {
-  podcastGuid: nameLimit,
-  syncId: nameLimit,
-  episodeGuid: textLimits.episodeGuid,
-  enclosureUrl: textLimits.url,
-  temporaryId: nameLimit,
+  podcast_guid: nameLimit,
+  sync_id: nameLimit,
+  episode_guid: textLimits.episodeGuid,
+  enclosure_url: textLimits.url,
+  temporary_id: nameLimit,
 } as const;
 
 /** The verdicts on the entries of POST /episodes. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { JsonText } from './json.text.js';
 
 /** The services behind the edges. A contract's pattern starts with the name of the one that answers it. */
 export const services = ['subscription', 'episode', 'deletion', 'account'] as const;
@@ -25,6 +26,10 @@ export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodT
 
 export type RequestOf<C extends Rpc> = z.output<C['request']>;
 export type ReplyOf<C extends Rpc> = z.output<C['reply']>;
+
+/** A request as its caller gives it: a field may be a {@link JsonText}, which is passed on as it is. */
+export type SentOf<C extends Rpc> = Sent<RequestOf<C>>;
+type Sent<Request> = { [Field in keyof Request]: Request[Field] | JsonText<Request[Field]> };
 
 /** The default deadline: longer than it takes another replica to take a call over and run it. In milliseconds. */
 export const defaultDeadlineMs = 5_000;

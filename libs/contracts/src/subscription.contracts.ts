@@ -12,7 +12,12 @@ export const subscribe = rpc({
   write: true,
   request: z.object({
     userId: z.guid(),
-    entries: z.array(z.object({ feedUrl: z.string(), guid: z.string().optional(), timestamp: z.string().optional() })),
+    /** The body as the client sent it: without a `feed_url` to answer with, an entry makes all of it invalid. */
+    body: z.object({
+      subscriptions: z.array(
+        z.object({ feed_url: z.string(), guid: z.unknown().optional(), timestamp: z.unknown().optional() }),
+      ),
+    }),
   }),
   reply: jsonOf(subscribedSchema),
 });

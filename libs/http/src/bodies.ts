@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Failure } from '#contracts';
+import { Failure, JsonText } from '#contracts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Hold } from './held.bytes.js';
 import { readBody, readJson, waitToParse } from './json.body.js';
@@ -10,6 +10,8 @@ declare module 'fastify' {
     hold?: Hold;
     /** The bytes of its body, once that was read. */
     bodyBytes?: number;
+    /** Its body as the client sent it, where that is JSON and was parsed. */
+    sentJson?: JsonText<never>;
   }
 }
 
@@ -48,7 +50,9 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
       const body = await read(request, payload);
       await waitToParse(body);
       onBody?.(request, body);
-      return readJson(body);
+      const { value, text } = readJson(body);
+      request.sentJson = JsonText.from(text);
+      return value;
     });
   }
   if (kinds.includes('xml')) {

@@ -5,7 +5,7 @@ import { Failure } from '#contracts';
 import { dropBody, parsingSlot, readBody, readJson } from './json.body.js';
 
 const limit = 2 * 1_024 * 1_024;
-const read = (text: string) => readJson(Buffer.from(text));
+const read = (text: string) => readJson(Buffer.from(text)).value;
 
 describe('parsingSlot', () => {
   it('is one in each iteration of the event loop', async () => {
@@ -29,6 +29,10 @@ describe('parsingSlot', () => {
 describe('readJson', () => {
   it.each(['{"a":[1,"x",null]}', '7', '"x"', '{"__proto__":1}'])('reads %s', (text) => {
     expect(JSON.stringify(read(text))).toBe(text);
+  });
+
+  it('returns the text as well, without a byte order mark', () => {
+    expect(readJson(Buffer.from('\ufeff{"a": 1e999}'))).toEqual({ value: { a: Infinity }, text: '{"a": 1e999}' });
   });
 
   it('reads nothing as nothing', () => expect(read('')).toBeUndefined());
@@ -55,7 +59,7 @@ describe('readJson', () => {
   it('refuses them as it is told', () => {
     const tooMany = () => new Error('too many');
     expect(() => readJson(Buffer.from('[0,0,0]'), 2, tooMany)).toThrowError('too many');
-    expect(readJson(Buffer.from('[0,0]'), 2, tooMany)).toEqual([0, 0]);
+    expect(readJson(Buffer.from('[0,0]'), 2, tooMany).value).toEqual([0, 0]);
     expect(() => readJson(Buffer.from('['.repeat(33)), 2, tooMany)).toThrowError('invalid');
   });
 

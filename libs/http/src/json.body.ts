@@ -74,19 +74,25 @@ export function parsingSlot(): Promise<void> {
 }
 
 /**
- * Parses JSON in UTF-8 with at most {@link maxDepth} levels and, unless said otherwise, {@link maxValues} values;
- * `undefined` for an empty body. A key `__proto__` stays an ordinary one, as JSON.parse leaves it.
+ * Parses JSON in UTF-8 with at most {@link maxDepth} levels and, unless said otherwise, {@link maxValues} values.
+ * Returns the value and the text that it was parsed from; no value for an empty body. A key `__proto__` stays an
+ * ordinary one, as JSON.parse leaves it.
  *
- * @param tooMany what is thrown for more values, where that is not the failure of anything else.
+ * @param tooMany makes the error to throw for more values, where that is not the failure of anything else.
  * @throws Failure `invalid`.
  */
-export function readJson(body: Buffer, mostValues = maxValues, tooMany = (): Error => new Failure('invalid')): unknown {
-  if (body.length === 0) return undefined;
+export function readJson(
+  body: Buffer,
+  mostValues = maxValues,
+  tooMany = (): Error => new Failure('invalid'),
+): { value: unknown; text: string } {
+  if (body.length === 0) return { value: undefined, text: '' };
   const { depth, values } = shape(body);
   if (depth > maxDepth) throw new Failure('invalid');
   if (values > mostValues) throw tooMany();
   try {
-    return JSON.parse(utf8.decode(body));
+    const text = utf8.decode(body);
+    return { value: JSON.parse(text), text };
   } catch (cause) {
     throw new Failure('invalid', { cause });
   }

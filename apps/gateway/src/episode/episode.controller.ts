@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { episodeEntries, episodePageSchema, uploadSchema } from '../wire.schemas.js';
+import { episodePageSchema, sentBatch, uploadSchema } from '../wire.schemas.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 import { Services } from '../services.js';
@@ -27,14 +27,10 @@ export class EpisodeController {
   upload(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
-    @Body({ schema: uploadSchema }) body: z.output<typeof uploadSchema>,
+    @Body({ schema: uploadSchema }) { episodes }: z.output<typeof uploadSchema>,
   ) {
-    const upload = {
-      userId,
-      entries: episodeEntries(body.episodes, this.config.MAX_EPISODE_ENTRIES),
-      maxBytes: this.config.MAX_ANSWER_BYTES,
-    };
-    return this.services.call(uploadEpisodes, request, upload);
+    const body = sentBatch(request, episodes, this.config.MAX_EPISODE_ENTRIES);
+    return this.services.call(uploadEpisodes, request, { userId, body, maxBytes: this.config.MAX_ANSWER_BYTES });
   }
 
   @Get()

@@ -59,11 +59,11 @@ export class OpmlImport {
     // An empty list is a write as well: its key stands for it.
     for (let first = 0; first === 0 || first < urls.length; first += size) {
       if (end.reached) throw unavailable('the caller went away');
-      const entries = urls.slice(first, first + size).map((feedUrl) => ({ feedUrl }));
+      const entries = urls.slice(first, first + size).map((feedUrl) => ({ feed_url: feedUrl }));
       // Named by what it has: where the next gateway cuts in another way, it is another write.
       const part = first === 0 ? undefined : `${first}+${entries.length}`;
       const options = { part, budgetMs: until - performance.now() };
-      answers.push(await this.services.call(subscribe, request, { userId, entries }, options));
+      answers.push(await this.services.call(subscribe, request, { userId, body: { subscriptions: entries } }, options));
     }
     return joined(answers, skipped);
   }

@@ -18,8 +18,8 @@ import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import {
   deletionAcceptedSchema,
   deletionTime,
+  sentBatch,
   subscribeSchema,
-  subscriptionEntries,
   subscriptionPageSchema,
   updateSchema,
 } from '../wire.schemas.js';
@@ -44,10 +44,10 @@ export class SubscriptionController {
   subscribe(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
-    @Body({ schema: subscribeSchema }) body: z.output<typeof subscribeSchema>,
+    @Body({ schema: subscribeSchema }) { subscriptions }: z.output<typeof subscribeSchema>,
   ) {
-    const entries = subscriptionEntries(body.subscriptions, this.config.MAX_SUBSCRIPTION_ENTRIES);
-    return this.services.call(subscribe, request, { userId, entries });
+    const body = sentBatch(request, subscriptions, this.config.MAX_SUBSCRIPTION_ENTRIES);
+    return this.services.call(subscribe, request, { userId, body });
   }
 
   @Get()

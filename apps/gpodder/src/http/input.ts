@@ -36,7 +36,7 @@ export async function jsonOf(body: Buffer | undefined, mostEntries: number): Pro
 
 /** The same for a body that may be parsed now. */
 export function parsed(body: Buffer, mostEntries: number): unknown {
-  return readJson(body, mostEntries * valuesPerEntry, () => new TooLarge());
+  return readJson(body, mostEntries * valuesPerEntry, () => new TooLarge()).value;
 }
 
 /** What {@link jsonOf} reads, where it has to be an object. @throws Failure `invalid`; TooLarge */

@@ -1,4 +1,4 @@
-import { Failure, type CallMetadata, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
+import { Failure, type CallMetadata, type ReplyOf, type Rpc, type SentOf } from '#contracts';
 import type { StreamClient } from './stream.client.js';
 
 /** The facts about one call, and a wait other than the contract's. */
@@ -16,7 +16,7 @@ export interface CallOptions extends CallMetadata {
 export async function call<C extends Rpc>(
   client: StreamClient,
   contract: C,
-  request: RequestOf<C>,
+  request: SentOf<C>,
   options: CallOptions,
 ): Promise<ReplyOf<C>> {
   const { requestId, fingerprint, correlationId, budgetMs = contract.deadlineMs } = options;

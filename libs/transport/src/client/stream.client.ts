@@ -4,7 +4,14 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { Failure, failureSchema, type Rpc, unavailable } from '#contracts';
 import { warnOfEviction } from '#redis';
-import { decodeReplies, encodeRequest, longestBudgetMs, type Request, type Result } from '../wire/format.js';
+import {
+  decodeReplies,
+  encodePayload,
+  encodeRequest,
+  longestBudgetMs,
+  type Request,
+  type Result,
+} from '../wire/format.js';
 import { replyChannel } from '../wire/keys.js';
 import { ClientLinks } from './client.links.js';
 import { PendingCalls } from './pending.calls.js';
@@ -104,7 +111,7 @@ export class StreamClient extends ClientProxy {
    *
    * @throws Failure only: the handler's, `unavailable`, or `internal` for anything else.
    */
-  async request(contract: Rpc, data: unknown, options: RequestOptions): Promise<unknown> {
+  async request(contract: Rpc, data: object, options: RequestOptions): Promise<unknown> {
     const { pattern, service, secret } = contract;
     const packet = this.createPacket(pattern, data);
     const metadata = { ...packet.metadata, ...options.metadata };
@@ -163,13 +170,13 @@ export class StreamClient extends ClientProxy {
   }
 
   /** Adds a request to its service's stream, or throws why it can't be. */
-  private async transmit(view: ServiceView, request: Omit<Request, 'data'>, data: unknown): Promise<void> {
+  private async transmit(view: ServiceView, request: Omit<Request, 'data'>, data: object): Promise<void> {
     // If this process itself was held up, the last poll is too old to say that no replica is alive: it polls once more.
     // A poll that is under way already is not waited for, as it may hang during a failover.
     if (!view.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
     const reason = this.isUp ? view.refusal(request.budgetMs) : 'Redis is disconnected';
     if (reason) throw this.refusal(reason);
-    const fields = encodeRequest({ ...request, data: JSON.stringify(data) });
+    const fields = encodeRequest({ ...request, data: encodePayload(data) });
     this.counts.sent += 1;
     await view.send(fields);
   }

@@ -3,6 +3,7 @@ import { JsonText } from '#contracts';
 import {
   decodeEntry,
   decodeReplies,
+  encodePayload,
   encodeReply,
   encodeRequest,
   encodeResult,
@@ -48,6 +49,12 @@ describe('a request on the wire', () => {
         deadline: 1_700_000_005_000,
         request,
       });
+  });
+
+  it('has a payload whose JSON texts are as they were', () => {
+    const payload = { userId: 'ä', none: undefined, most: 1, body: JsonText.from('{ "a": 1e999 }') };
+    expect(encodePayload(payload)).toBe('{"userId":"ä","most":1,"body":{ "a": 1e999 }}');
+    expect(encodePayload({})).toBe('{}');
   });
 
   it('may carry fields of tomorrow', () => {

@@ -41,6 +41,20 @@ export interface Entry {
  */
 const never = '9999999999999';
 
+/**
+ * A request's payload as JSON. A field that is a {@link JsonText} goes in as it is.
+ *
+ * @throws TypeError for what JSON does not have.
+ */
+export function encodePayload(payload: object): string {
+  const fields = Object.entries(payload).filter(([, value]) => value !== undefined);
+  const members = fields.map(([name, value]) => {
+    const json = value instanceof JsonText ? value.toString() : JSON.stringify(value);
+    return `${JSON.stringify(name)}:${json}`;
+  });
+  return `{${members.join(',')}}`;
+}
+
 /** The fields of a stream entry, names and values in turn. */
 export function encodeRequest(request: Request): string[] {
   const fields = ['pattern', request.pattern, 'data', request.data];

@@ -1,0 +1,10 @@
+/** An entry of POST /subscriptions by the names of the rules. */
+export interface Entry {
+  feedUrl: string;
+  guid?: string | undefined;
+}
+
+/** Returns the body of a POST of these entries. */
+export function sentBody(entries: readonly Entry[]) {
+  return { subscriptions: entries.map(({ feedUrl, ...more }) => ({ feed_url: feedUrl, ...more })) };
+}
