@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Failure } from '#contracts';
-import type { Hold } from './held.bytes.js';
+import type { Hold } from './user.limiter.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
