@@ -1,14 +1,6 @@
 import { services } from '#contracts';
 import { watchPool } from '#database';
-import {
-  type BegunApp,
-  type Connections,
-  createHttpAdapter,
-  type HttpApp,
-  openConnections,
-  RouteTable,
-  serveHttp,
-} from '#http';
+import { type BegunApp, type Connections, createHttpAdapter, type HttpApp, openConnections, serveHttp } from '#http';
 import { RevocationWriter, watchRevocations } from '#identity';
 import { connectRedis } from '#redis';
 import type { Log, Running, WaitFor } from '#runtime';
@@ -56,10 +48,9 @@ export async function compose(
   // There before the first request is.
   let issuer: Issuer | undefined;
   const adapter = await createHttpAdapter(serverOptions(own, log, limits, (request) => issuer?.listener(request)));
-  const routes = new RouteTable(adapter.getInstance());
   await serveConsole(adapter.getInstance());
   const begin = async (nest: NestFastifyApplication): Promise<BegunApp> => {
-    nest.useGlobalFilters(new PageFailures(log, routes));
+    nest.useGlobalFilters(new PageFailures(log));
     issuer = nest.get(Issuer);
     const strategy = new StreamServer({
       service: 'account',

@@ -64,11 +64,7 @@ export const gatewayConfig = z
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
       .describe('Bytes in one answer: a start whose other limits could pass it is refused.'),
-    MAX_CALLS: integer(1, 100_000)
-      .default(1_000)
-      .describe(
-        'Requests that wait for one service at the same time; also writes of all users that wait for their turn.',
-      ),
+    MAX_CALLS: integer(1, 100_000).default(1_000).describe('Calls that wait for one service at the same time.'),
     MAX_WRITES_PER_USER: integer(1, 100_000).default(4).describe('Writes of one user that run at the same time.'),
     MAX_READS_PER_USER: integer(1, 100_000)
       .default(8)

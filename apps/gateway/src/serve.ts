@@ -1,19 +1,18 @@
 import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
-import { services } from '#contracts';
+import { services as allServices } from '#contracts';
 import {
   type BegunApp,
   type Connections,
   createHttpAdapter,
-  HeldBytes,
   type HttpApp,
   linkBase,
   openConnections,
-  RouteTable,
+  requestsPerUser,
   serveHttp,
-  waitingPerUser,
-  watchHeldBytes,
+  Services,
+  UserLimiter,
 } from '#http';
 import { ClockListener, connectRedis } from '#redis';
 import type { Log, Running } from '#runtime';
@@ -22,15 +21,10 @@ import { Authenticator } from './auth/authenticator.js';
 import { ChangeStreams, type StreamBounds } from './changes/change.streams.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
-import { Admission } from './http/admission.js';
 import { resourceMetadata, resourceMetadataPath } from './http/challenge.js';
 import { serverOptions } from './http/server.options.js';
+import { writeIdentity } from './http/write.identity.js';
 import { createOpenApi } from './openapi.js';
-
-/** How many requests of one user may run and wait, reads and writes together. */
-function requestsPerUser(config: GatewayConfig): number {
-  return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + 2 * waitingPerUser;
-}
 
 /**
  * Starts the gateway. It serves until it is stopped; without Redis it answers 503 to everybody. It is unready until it
@@ -38,7 +32,7 @@ function requestsPerUser(config: GatewayConfig): number {
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   // A bare API has no account service.
-  const called = services.filter((service) => acceptsAppPasswords(config) || service !== 'account');
+  const called = allServices.filter((service) => acceptsAppPasswords(config) || service !== 'account');
   const connections = openConnections(config, log, called);
   const app = await compose(config, log, connections);
   return serveHttp(app, { config, log, connections, maxStreams: config.MAX_STREAMS });
@@ -57,10 +51,8 @@ export async function compose(
 ): Promise<HttpApp> {
   const credentials = { revocations, ...(acceptsAppPasswords(config) && { appPasswords }) };
   const authenticator = new Authenticator(config, log, credentials);
-  const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerUser(config));
-  const admission = new Admission(config, authenticator, limits, held, log);
-  const adapter = await createHttpAdapter(serverOptions(config, admission, log));
-  admission.routes = new RouteTable(adapter.getInstance());
+  const limiter = new UserLimiter({ requests: requestsPerUser(config), bytes: config.MAX_HELD_BYTES });
+  const adapter = await createHttpAdapter(serverOptions(config, { authenticator, limits, limiter }, log));
   const ear = new ClockListener(
     connectRedis(config),
     connectRedis(config),
@@ -71,7 +63,6 @@ export async function compose(
   const begin = async (app: NestFastifyApplication): Promise<BegunApp> => {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
     serveOpenPaths(app, authenticator, config);
-    watchHeldBytes(() => held.held);
     watchStreams(() => streams);
     return {
       missing,
@@ -79,7 +70,14 @@ export async function compose(
       close: async () => ear.close(),
     };
   };
-  return { module: GatewayModule.forRoot(config, client, streams, log), adapter, begin };
+  const services = new Services({
+    client,
+    limiter,
+    reads: { calls: config.MAX_READS_PER_USER, bytes: config.MAX_ANSWER_BYTES },
+    writes: { calls: config.MAX_WRITES_PER_USER, bytes: config.MAX_BODY_BYTES },
+    writeIdentity,
+  });
+  return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, begin };
 }
 
 function acceptsAppPasswords(config: GatewayConfig): boolean {

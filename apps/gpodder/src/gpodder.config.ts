@@ -27,11 +27,7 @@ export const gpodderConfig = z.object({
   MAX_ENTRIES: integer(1, 1_000_000)
     .default(30_000)
     .describe('Actions in one request body; of feeds it adds at most 10,000 and removes as many, or lists 5,000.'),
-  MAX_CALLS: integer(1, 100_000)
-    .default(1_000)
-    .describe(
-      'Requests that wait for one service at the same time; also writes of all users that wait for their turn.',
-    ),
+  MAX_CALLS: integer(1, 100_000).default(1_000).describe('Calls that wait for one service at the same time.'),
   MAX_WRITES_PER_USER: integer(1, 100_000).default(4).describe('Uploads of one user that run at the same time.'),
   MAX_READS_PER_USER: integer(1, 100_000).default(8).describe('Reads of one user that run at the same time.'),
 });

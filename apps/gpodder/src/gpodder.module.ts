@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
+import { FailureFilter, Services } from '#http';
 import type { Log } from '#runtime';
-import { StreamClient } from '#transport';
 import { EpisodeActionController, NextcloudActionController } from './actions/action.controller.js';
 import { Downloads } from './actions/download.js';
 import { Uploads } from './actions/upload.js';
@@ -13,9 +13,8 @@ import { DirectoryController } from './directory/directory.controller.js';
 import { FavoritesController } from './favorites/favorites.controller.js';
 import { UpdatesController } from './favorites/updates.controller.js';
 import { CONFIG, type GpodderConfig, LOG } from './gpodder.config.js';
-import { FailureFilter } from './http/errors.js';
+import { errorFormat } from './http/errors.js';
 import { NextcloudController } from './nextcloud/nextcloud.controller.js';
-import { Services } from './services.js';
 import { SettingsController } from './settings/settings.controller.js';
 import { Settings } from './settings/settings.js';
 import { Feeds } from './subscriptions/feeds.js';
@@ -26,14 +25,14 @@ import { SubscriptionsController } from './subscriptions/subscriptions.controlle
 interface Parts {
   readonly config: GpodderConfig;
   readonly log: Log;
-  readonly client: StreamClient;
+  readonly services: Services;
   readonly sessions: Sessions;
 }
 
-/** Handlers and error answers; the credential was checked before (http/admission.ts). */
+/** Handlers and error answers; admission has checked the credential before. */
 @Module({})
 export class GpodderModule {
-  static of({ config, log, client, sessions }: Parts): DynamicModule {
+  static of({ config, log, services, sessions }: Parts): DynamicModule {
     return {
       module: GpodderModule,
       controllers: [
@@ -52,10 +51,9 @@ export class GpodderModule {
       providers: [
         { provide: CONFIG, useValue: config },
         { provide: LOG, useValue: log },
-        { provide: StreamClient, useValue: client },
+        { provide: Services, useValue: services },
         { provide: Sessions, useValue: sessions },
-        { provide: APP_FILTER, useValue: new FailureFilter(log) },
-        Services,
+        { provide: APP_FILTER, useValue: new FailureFilter(errorFormat, log) },
         KnownDevices,
         Feeds,
         Settings,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Failure, JsonText } from '#contracts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Hold } from './held.bytes.js';
+import type { Hold } from './user.limiter.js';
 import { readBody, readJson, waitToParse } from './json.body.js';
 
 declare module 'fastify' {

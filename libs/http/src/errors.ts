@@ -1,10 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import { Failure, type FailureCode } from '#contracts';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** An error answer: a status, a text for people, and headers that help (docs/interface.md, "Errors"). */
 export interface ErrorAnswer {
@@ -15,6 +16,46 @@ export interface ErrorAnswer {
 
 /** Status and message of every failure of a call: each edge process has its own. */
 export type FailureAnswers = Readonly<Record<FailureCode, ErrorAnswer>>;
+
+/** How an app answers with errors. */
+export interface ErrorFormat {
+  /** Returns the answer to whatever was thrown, and logs it where the server is at fault. */
+  answerTo(error: unknown, request: FastifyRequest, log: Log): ErrorAnswer;
+  /** Sends an answer. */
+  send(reply: FastifyReply, answer: ErrorAnswer): unknown;
+  /** The answer for a method that a path does not have. */
+  readonly wrongMethod: ErrorAnswer;
+  /** The answer for a path that can't be decoded. */
+  readonly badPath: ErrorAnswer;
+}
+
+/** A credential that is missing or can't be accepted; the reason is for the operator alone. */
+export class AuthenticationFailure extends Failure {
+  constructor(
+    readonly reason: string,
+    options?: ErrorOptions,
+    /** The scope that it lacks, where that is the reason. */
+    readonly wanted?: string,
+  ) {
+    super('unauthorized', options);
+    this.name = 'AuthenticationFailure';
+  }
+}
+
+/** Answers whatever a handler throws. */
+@Catch()
+export class FailureFilter implements ExceptionFilter {
+  constructor(
+    private readonly errors: ErrorFormat,
+    private readonly log: Log,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const reply = host.switchToHttp().getResponse<FastifyReply>();
+    const { request } = reply;
+    this.errors.send(reply, this.errors.answerTo(error, request, this.log.child({ requestId: request.id })));
+  }
+}
 
 /** Faults of HTTP itself, by their status. */
 export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> & Readonly<Record<number, ErrorAnswer>> = {

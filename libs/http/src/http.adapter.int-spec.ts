@@ -1,29 +1,20 @@
 import 'reflect-metadata';
 import { APP_FILTER } from '@nestjs/core';
-import {
-  type ArgumentsHost,
-  Body,
-  Catch,
-  Controller,
-  type ExceptionFilter,
-  Get,
-  Module,
-  Param,
-  Post,
-  Req,
-  Res,
-} from '@nestjs/common';
+import { Body, Controller, Get, Module, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pino } from 'pino';
 import { register } from 'prom-client';
+import { RateLimited } from '#identity';
+import { redisConfig } from '#redis';
 import type { Running } from '#runtime';
 import { eventually } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createHttpAdapter, type HttpOptions } from './http.adapter.js';
 import { httpConfig } from './http.config.js';
-import { answerFor, send } from './errors.js';
-import { HeldBytes } from './held.bytes.js';
+import { answerFor, type ErrorFormat, FailureFilter, send } from './errors.js';
+import { RateLimits } from './rate.limits.js';
 import { serveHttp } from './serve.http.js';
+import { UserLimiter } from './user.limiter.js';
 
 @Controller()
 class PageController {
@@ -60,18 +51,23 @@ const failures = {
   internal: invalid,
 };
 
-@Catch()
-class Filter implements ExceptionFilter {
-  catch(error: unknown, host: ArgumentsHost): void {
-    send(host.switchToHttp().getResponse(), answerFor(error, options.log, failures));
-  }
-}
+const log = pino(
+  { level: 'debug' },
+  { write: (line: string) => void logged.push(JSON.parse(line) as object as never) },
+);
+const errors: ErrorFormat = {
+  answerTo: (error, _request, to) => answerFor(error, to, failures),
+  send,
+  wrongMethod: { status: 405, message: 'Another method' },
+  badPath: { status: 400, message: 'Bad request' },
+};
+const filter = { provide: APP_FILTER, useValue: new FailureFilter(errors, log) };
 
-@Module({ controllers: [PageController], providers: [{ provide: APP_FILTER, useClass: Filter }] })
+@Module({ controllers: [PageController], providers: [filter] })
 class PageModule {}
 
 const secret = 'zY3_secret-of-a-link-that-nobody-may-read01';
-const held = new HeldBytes(4_194_304, 100);
+const limiter = new UserLimiter({ requests: 100, bytes: 4_194_304 });
 let logged: Record<string, unknown>[] = [];
 let app: Running;
 let base: string;
@@ -81,13 +77,14 @@ let waiting: Promise<void> | undefined;
 /** An edge process with pages and a listener of Node, as the account app is one. */
 const options: HttpOptions = {
   config: httpConfig.parse({ PORT: '0', MAX_BODY_BYTES: '4096' }),
-  log: pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line) as object as never) }),
-  admit: (request, reply) => {
-    if (request.headers['x-refuse']) return send(reply, { status: 429, message: 'Too many requests' });
-    request.hold = held.forRequest(request.ip, request.end!);
+  log,
+  limits: new RateLimits(redisConfig.parse({ REDIS_URL: 'redis://127.0.0.1:1' }), log),
+  limiter,
+  errors,
+  authenticate: async ({ headers }) => {
+    if (headers['x-refuse']) throw new RateLimited(1);
     return undefined;
   },
-  refuse: (_, reply) => send(reply, { status: 400, message: 'Bad request' }),
   headers: () => ({ 'content-security-policy': "default-src 'none'" }),
   bodies: ['form'],
   cookies: true,
@@ -106,7 +103,7 @@ const options: HttpOptions = {
 
 /** Serves the pages on a port of their own. */
 async function serve(served: HttpOptions): Promise<Running> {
-  const { config, log } = served;
+  const { config } = served;
   const connections = { opened: Promise.resolve(), close: async () => {} };
   const adapter = await createHttpAdapter(served);
   const pages = { module: { module: PageModule }, adapter, begin: async () => ({ close: async () => {} }) };
@@ -157,7 +154,7 @@ describe('a form', () => {
 
   it('holds nothing once it was answered', async () => {
     await form('a=1');
-    await eventually(() => expect(held.held).toBe(0));
+    await eventually(() => expect(limiter.heldBytes).toBe(0));
   });
 
   it('is not read before its request is admitted', async () => {

@@ -9,9 +9,12 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onSendAsyncHookHandler } from 'fastify';
 import { type BodyKind, type BodyOptions, parseBodies } from './bodies.js';
 import type { HttpConfig } from './http.config.js';
-import { type ErrorAnswer, httpAnswers, send } from './errors.js';
+import { Admission, type AdmissionOptions } from './admission.js';
+import { httpAnswers } from './errors.js';
+import { watchHeldBytes } from './http.metrics.js';
 import { ownHost } from './own.host.js';
 import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
+import { RouteTable } from './route.table.js';
 
 /** JSON and OPML from `threshold` bytes on are compressed where the client accepts it; docs/security.md says why that is safe. */
 const compression = {
@@ -28,21 +31,12 @@ const compression = {
  */
 export const largestCompressed = 524_288;
 
-/** How an HTTP app answers. */
-export interface HttpOptions {
+/** How an HTTP app answers. Requests are admitted after CORS, so that a browser can read a refusal. */
+export interface HttpOptions extends AdmissionOptions {
   readonly config: HttpConfig;
   readonly log: Log;
-  /**
-   * Decides about a request before its body is read: returns, or answers it by `reply`. Sets `request.hold`, without
-   * which no body is read. Runs after CORS, so that a browser can read a refusal, and preflights need no credential.
-   */
-  admit(request: FastifyRequest, reply: FastifyReply): unknown;
-  /** Answers a request whose path can't be decoded, for which {@link admit} is not called. */
-  refuse(request: FastifyRequest, reply: FastifyReply): unknown;
   /** Headers of every answer to this request beside those that all have: at least `content-security-policy`. */
   headers(request: FastifyRequest): Readonly<Record<string, string>>;
-  /** Sends what the server itself has to refuse. Left out: as JSON. */
-  readonly answer?: (reply: FastifyReply, error: ErrorAnswer) => unknown;
   /** The kinds of bodies that are read; any other is refused with 415. */
   readonly bodies: readonly BodyKind[];
   /** Sees each body of JSON or XML before it is parsed. */
@@ -63,10 +57,10 @@ export interface HttpOptions {
 
 /**
  * What bounds, records and refuses the requests of an HTTP app before its routes see them, as an adapter for Nest (ADR 20).
- * Who may ask for what is the app's own, by {@link HttpOptions.admit}. The server is {@link serveApps}.
+ * What differs between apps is in their options. The server is {@link serveApps}.
  */
 export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAdapter> {
-  const { config, log, answer = send, rewrite = (url) => url } = options;
+  const { config, log, limiter, errors, rewrite = (url) => url } = options;
   const isOwn = ownHost(config);
   const protect = securityHeaders(config.PUBLIC_URL, options.headers);
   const adapter = new FastifyAdapter({
@@ -82,10 +76,12 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // Fastify runs no hook for such a request.
       protect(request, reply.header('x-request-id', request.id));
-      void options.refuse(request, reply);
+      void admission.refuse(request, reply);
     },
   });
   const fastify = adapter.getInstance();
+  const admission = new Admission(options, new RouteTable(fastify), log);
+  watchHeldBytes(() => limiter.heldBytes);
   // Fastify sends a Buffer as it is; only its types demand a string.
   fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
   trackEnds(fastify);
@@ -93,30 +89,30 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   parseBodies(fastify, { kinds: options.bodies, limit: config.MAX_BODY_BYTES, onBody: options.onBody });
   fastify.addHook('onRequest', (request, reply, done) => {
     protect(request, reply);
-    if (request.headers.host !== undefined && !isOwn(request.hostname)) answer(reply, httpAnswers[421]);
+    if (request.headers.host !== undefined && !isOwn(request.hostname)) errors.send(reply, httpAnswers[421]);
     else done();
   });
   if (options.cors) allowOrigins(fastify, options.cors);
   if (options.cookies) await fastify.register(cookie);
   fastify.after(() => {
-    fastify.addHook('onRequest', async (request, reply) => options.admit(request, reply));
-    if (options.handOver) handOver(fastify, options.handOver);
+    fastify.addHook('onRequest', async (request, reply) => {
+      const listener = options.handOver?.(request);
+      if (!(await admission.admit(request, reply, listener !== undefined))) return reply;
+      if (listener) handOver(listener, request, reply);
+      return undefined;
+    });
   });
   await compressAnswers(fastify);
   return adapter;
 }
 
-/** Gives requests to listeners of Node instead of to routes. */
-function handOver(fastify: FastifyInstance, listenerOf: NonNullable<HttpOptions['handOver']>): void {
-  fastify.addHook('onRequest', (request, reply, done) => {
-    const listener = listenerOf(request);
-    if (!listener) return done();
-    request.isHandedOver = true;
-    reply.hijack();
-    for (const [name, value] of Object.entries(reply.getHeaders()))
-      if (value !== undefined) reply.raw.setHeader(name, value);
-    listener(request.raw, reply.raw);
-  });
+/** Gives a request to a listener of Node instead of to a route. */
+function handOver(listener: RequestListener, request: FastifyRequest, reply: FastifyReply): void {
+  request.isHandedOver = true;
+  reply.hijack();
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  listener(request.raw, reply.raw);
 }
 
 function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): void {

@@ -12,21 +12,23 @@ export {
 } from './serve.http.js';
 export {
   answerFor,
+  AuthenticationFailure,
   beginError,
   type ErrorAnswer,
   errorBody,
+  type ErrorFormat,
   type FailureAnswers,
+  FailureFilter,
   httpAnswers,
   send,
   TooLarge,
 } from './errors.js';
-export { type Hold, HeldBytes } from './held.bytes.js';
 export { appNames, type AppName, appOfPath, appPaths } from './app.paths.js';
 export { type Connections, openConnections } from './connections.js';
 export { dropBody, parsingSlot, readJson, waitToParse } from './json.body.js';
-export { authenticationFailureMetrics, rateLimitMetrics, watchHeldBytes } from './http.metrics.js';
+export { rateLimitMetrics } from './http.metrics.js';
 export { linkBase } from './link.base.js';
 export { RateLimits } from './rate.limits.js';
-export { RouteTable } from './route.table.js';
 export { RequestEnd } from './request.end.js';
-export { type CallLimits, type LimitedCall, UserLimiter, waitingPerUser } from './user.limiter.js';
+export { type CallOptions, requestsPerUser, Services } from './services.js';
+export { type Hold, type Lane, UserLimiter } from './user.limiter.js';

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Failure } from '#contracts';
 import { TooLarge } from './errors.js';
-import type { Hold } from './held.bytes.js';
+import type { Hold } from './user.limiter.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

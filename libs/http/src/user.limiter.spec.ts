@@ -2,30 +2,32 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Failure } from '#contracts';
 import { RequestEnd } from './request.end.js';
-import { type CallLimits, UserLimiter } from './user.limiter.js';
+import { type Lane, UserLimiter } from './user.limiter.js';
 
 /** A limiter whose calls end on demand. */
 class World {
-  readonly limiter: UserLimiter;
+  readonly limiter = new UserLimiter({ requests: 10, bytes: 1_000 });
+  readonly lane: Lane;
   /** Calls in the order in which they started. */
   readonly started: string[] = [];
   /** The budget that each had left when it started, in milliseconds. */
   readonly remaining: number[] = [];
   private readonly ends = new Map<string, () => void>();
 
-  constructor(limits: Partial<CallLimits> = {}) {
-    this.limiter = new UserLimiter({ running: 2, runningBytes: 100, waiting: 3, waitingInAll: 100, ...limits });
+  constructor(lane: Partial<Lane> = {}) {
+    this.lane = { calls: 2, bytes: 100, ...lane };
   }
 
   /** Makes a call; returns how it ended: `done`, or the failure's code. */
-  call(name: string, { userId = 'ann', bytes = 1, budgetMs = 5_000, caller = new RequestEnd() } = {}): Promise<string> {
+  call(name: string, { user = 'ann', bytes = 1, budgetMs = 5_000, caller = new RequestEnd() } = {}): Promise<string> {
     const run = async (remainingMs: number) => {
       this.started.push(name);
       this.remaining.push(remainingMs);
       await new Promise<void>((resolve) => this.ends.set(name, resolve));
       return 'done';
     };
-    return this.limiter.run({ userId, bytes, budgetMs, end: caller }, run).catch((error: Failure) => error.code);
+    const call = { user, bytes, budgetMs, end: caller };
+    return this.limiter.run(this.lane, call, run).catch((error: Failure) => error.code);
   }
 
   async end(name: string): Promise<void> {
@@ -58,26 +60,35 @@ describe('calls of one user', () => {
   });
 
   it('leave room for another when they fail', async () => {
-    const { limiter } = new World({ running: 1 });
-    const call = { userId: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() };
-    const failing = limiter.run(call, () => Promise.reject(new Failure('not_found')));
-    const next = limiter.run(call, () => Promise.resolve('done'));
+    const { limiter, lane } = new World({ calls: 1 });
+    const call = { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() };
+    const failing = limiter.run(lane, call, () => Promise.reject(new Failure('not_found')));
+    const next = limiter.run(lane, call, () => Promise.resolve('done'));
     await expect(failing).rejects.toMatchObject({ code: 'not_found' });
     expect(await next).toBe('done');
   });
 
+  it('in one lane leave the other lanes free', () => {
+    const world = new World({ calls: 1 });
+    const reads: Lane = { calls: 1, bytes: 100 };
+    void world.call('a');
+    const read = vi.fn<() => Promise<void>>(() => Promise.resolve());
+    void world.limiter.run(reads, { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() }, read);
+    expect(read).toHaveBeenCalledOnce();
+  });
+
   it('do not stand in the way of another user', () => {
-    const world = new World({ running: 1 });
+    const world = new World({ calls: 1 });
     void world.call('a');
     void world.call('b');
-    void world.call('c', { userId: 'bob' });
+    void world.call('c', { user: 'bob' });
     expect(world.started).toEqual(['a', 'c']);
   });
 });
 
 describe('calls that carry much', () => {
   it('run while their bytes leave room, and one by itself whatever it carries', async () => {
-    const world = new World({ running: 9, runningBytes: 10 });
+    const world = new World({ calls: 9, bytes: 10 });
     void world.call('a', { bytes: 99 });
     void world.call('b', { bytes: 6 });
     void world.call('c', { bytes: 4 });
@@ -87,7 +98,7 @@ describe('calls that carry much', () => {
   });
 
   it('are not overtaken by smaller ones', async () => {
-    const world = new World({ running: 9, runningBytes: 10 });
+    const world = new World({ calls: 9, bytes: 10 });
     for (const [name, bytes] of [
       ['a', 6],
       ['b', 6],
@@ -100,7 +111,7 @@ describe('calls that carry much', () => {
   });
 
   it('hold up nobody once they have given up', async () => {
-    const world = new World({ running: 9, runningBytes: 10 });
+    const world = new World({ calls: 9, bytes: 10 });
     const caller = new RequestEnd();
     void world.call('a', { bytes: 6 });
     const gone = world.call('b', { bytes: 6, caller });
@@ -113,52 +124,39 @@ describe('calls that carry much', () => {
 });
 
 describe('a call that has to wait', () => {
-  it('is refused at once where too many of its user wait', async () => {
-    const world = new World();
-    for (const name of ['a', 'b', 'c', 'd', 'e']) void world.call(name);
-    expect(await world.call('f')).toBe('unavailable');
-    expect(world.limiter.waiting).toBe(3);
-  });
-
-  it('is refused at once where too many of all users wait', async () => {
-    const world = new World({ running: 1, waitingInAll: 1 });
-    for (const name of ['a', 'b']) void world.call(name);
-    void world.call('c', { userId: 'bob' });
-    expect(await world.call('d', { userId: 'bob' })).toBe('unavailable');
-  });
-
   it('never starts once its time is up', async () => {
-    const world = new World({ running: 1 });
+    const world = new World({ calls: 1 });
     void world.call('a', { budgetMs: 60_000 });
     const late = world.call('b', { budgetMs: 1_000 });
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await late).toBe('unavailable');
     await world.end('a');
     expect(world.started).toEqual(['a']);
-    expect(world.limiter.users).toBe(0);
+    expect(world.limiter.size).toBe(0);
   });
 
   it('never starts when it could before its timer ends, in a process that was held up', async () => {
-    const { limiter } = new World({ running: 1 });
+    const { limiter, lane } = new World({ calls: 1 });
     const request = new RequestEnd();
     let end = () => {};
     const first = limiter.run(
-      { userId: 'ann', bytes: 1, budgetMs: 5_000, end: request },
+      lane,
+      { user: 'ann', bytes: 1, budgetMs: 5_000, end: request },
       () => new Promise<void>((done) => (end = done)),
     );
     const run = vi.fn<() => Promise<void>>();
-    const late = limiter.run({ userId: 'ann', bytes: 1, budgetMs: 1_000, end: request }, run);
+    const late = limiter.run(lane, { user: 'ann', bytes: 1, budgetMs: 1_000, end: request }, run);
     late.catch(() => {});
     vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
     end();
     await first;
     await expect(late).rejects.toMatchObject({ code: 'unavailable' });
     expect(run).not.toHaveBeenCalled();
-    expect(limiter.users).toBe(0);
+    expect(limiter.size).toBe(0);
   });
 
   it('has only what is left of its budget when it starts', async () => {
-    const world = new World({ running: 1 });
+    const world = new World({ calls: 1 });
     void world.call('a');
     void world.call('b');
     await vi.advanceTimersByTimeAsync(1_200);
@@ -166,8 +164,8 @@ describe('a call that has to wait', () => {
     expect(world.remaining).toEqual([5_000, 3_800]);
   });
 
-  it('leaves the line with its caller, and makes room there', async () => {
-    const world = new World({ running: 1, waiting: 1 });
+  it('stops waiting when its caller leaves', async () => {
+    const world = new World({ calls: 1 });
     const caller = new RequestEnd();
     void world.call('a');
     const gone = world.call('b', { caller });
@@ -179,7 +177,7 @@ describe('a call that has to wait', () => {
   });
 
   it('hands on no place that came in the moment in which its caller left', async () => {
-    const world = new World({ running: 1 });
+    const world = new World({ calls: 1 });
     const caller = new RequestEnd();
     void world.call('a');
     void world.call('b', { caller });
@@ -187,7 +185,7 @@ describe('a call that has to wait', () => {
     caller.reach();
     await world.end('a');
     await world.end('c');
-    expect(world.limiter.users).toBe(0);
+    expect(world.limiter.size).toBe(0);
   });
 });
 
@@ -204,10 +202,8 @@ describe('whatever happens in whatever order', () => {
     fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 1, max: 200 }) }),
   );
   const limits = fc.record({
-    running: fc.integer({ min: 1, max: 3 }),
-    runningBytes: fc.nat(12),
-    waiting: fc.nat(4),
-    waitingInAll: fc.nat(6),
+    calls: fc.integer({ min: 1, max: 3 }),
+    bytes: fc.nat(12),
   });
 
   it('the limits and the order hold, every call ends, and nothing is left', () =>
@@ -223,7 +219,7 @@ describe('whatever happens in whatever order', () => {
             const caller = new RequestEnd();
             const name = `${action.user}.${calls.length}`;
             bytes.set(name, action.bytes);
-            calls.push(world.call(name, { ...action, userId: userOf(name), caller }));
+            calls.push(world.call(name, { ...action, user: userOf(name), caller }));
             callers.push(caller);
           }
           if (action.kind === 'end') await world.end(world.running[action.which % world.running.length] ?? '');
@@ -232,10 +228,9 @@ describe('whatever happens in whatever order', () => {
           for (const user of ['0', '1', '2']) {
             const running = world.running.filter((name) => userOf(name) === user);
             const sum = running.reduce((all, name) => all + (bytes.get(name) ?? 0), 0);
-            expect(running.length).toBeLessThanOrEqual(most.running);
-            expect(running.length <= 1 || sum <= most.runningBytes).toBe(true);
+            expect(running.length).toBeLessThanOrEqual(most.calls);
+            expect(running.length <= 1 || sum <= most.bytes).toBe(true);
           }
-          expect(world.limiter.waiting).toBeLessThanOrEqual(Math.min(most.waitingInAll, 3 * most.waiting));
         }
         while (world.running.length > 0) await world.end(world.running[0] as string);
         await vi.advanceTimersByTimeAsync(300);
@@ -246,8 +241,104 @@ describe('whatever happens in whatever order', () => {
           const order = world.started.filter((name) => userOf(name) === user).map((name) => Number(name.split('.')[1]));
           expect(order).toEqual(order.toSorted((a, b) => a - b));
         }
-        expect([world.limiter.users, world.limiter.waiting]).toEqual([0, 0]);
+        expect(world.limiter.size).toBe(0);
       }),
       { numRuns: 200 },
     ));
+});
+
+/** Bytes that all users may hold. */
+const most = 1_000;
+const limiterOf = (requests: number) => new UserLimiter({ requests, bytes: most });
+
+/** One request of a user: what it holds, until it ends. */
+function open(limiter: UserLimiter, user: string) {
+  const end = new RequestEnd();
+  const hold = limiter.admit(user, end);
+  const tries = (bytes: number) => {
+    try {
+      hold(bytes);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return { hold: tries, end: () => end.reach() };
+}
+
+describe('bytes that requests hold', () => {
+  it('of one user are at most a quarter', () => {
+    const limiter = limiterOf(10);
+    const [first, second] = [open(limiter, 'ann'), open(limiter, 'ann')];
+    expect([first.hold(200), second.hold(50), second.hold(1)]).toEqual([true, true, false]);
+    first.end();
+    expect(second.hold(200)).toBe(true);
+  });
+
+  it('are given back when a response ends, and none is held for it afterwards', () => {
+    const limiter = limiterOf(10);
+    const one = open(limiter, 'ann');
+    expect([one.hold(100), limiter.heldBytes]).toEqual([true, 100]);
+    one.end();
+    expect([limiter.heldBytes, one.hold(1)]).toEqual([0, false]);
+  });
+
+  it('are none of a request that has ended before', () => {
+    const limiter = limiterOf(10);
+    const end = new RequestEnd();
+    end.reach();
+    expect(() => limiter.admit('ann', end)).toThrowError('unavailable');
+    expect(limiter.heldBytes).toBe(0);
+  });
+
+  it('count also where there is no room for what is there already, and refuse what comes next', () => {
+    const limiter = limiterOf(10);
+    const end = new RequestEnd();
+    limiter.admit('ann', end)(400, true);
+    expect([limiter.heldBytes, open(limiter, 'ann').hold(1)]).toEqual([400, false]);
+    end.reach();
+    expect([limiter.heldBytes, open(limiter, 'ann').hold(1)]).toEqual([0, true]);
+  });
+
+  it('belong to at most so many requests of one user: one more is refused at once', () => {
+    const limiter = limiterOf(2);
+    const first = open(limiter, 'ann');
+    open(limiter, 'ann');
+    expect(() => open(limiter, 'ann')).toThrowError('unavailable');
+    expect(open(limiter, 'bob').hold(1)).toBe(true);
+    first.end();
+    expect(open(limiter, 'ann').hold(1)).toBe(true);
+  });
+
+  it('leave room for one who comes with little, however many take all they can', () => {
+    const limiter = limiterOf(10);
+    const quiet: boolean[] = [];
+    for (let user = 0; user < 5; user++) {
+      const greedy = open(limiter, `greedy ${user}`);
+      for (let bytes = 256; bytes >= 1; bytes /= 2) greedy.hold(bytes);
+      quiet.push(open(limiter, `quiet ${user}`).hold(10));
+    }
+    expect(quiet).toEqual([true, true, true, true, true]);
+    expect(limiter.heldBytes).toBeLessThanOrEqual(most);
+  });
+
+  it('are never more than all may hold, whatever comes in whatever order', () => {
+    const step = fc.record({ user: fc.nat(3), bytes: fc.nat(400), ends: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const limiter = limiterOf(100);
+        const opened: ReturnType<typeof open>[] = [];
+        for (const { user, bytes, ends } of steps) {
+          const one = open(limiter, String(user));
+          one.hold(bytes);
+          opened.push(one);
+          if (ends) opened.shift()?.end();
+          expect(limiter.heldBytes).toBeGreaterThanOrEqual(0);
+          expect(limiter.heldBytes).toBeLessThanOrEqual(most);
+        }
+        for (const one of opened) one.end();
+        expect(limiter.heldBytes).toBe(0);
+      }),
+    );
+  });
 });

@@ -1,26 +1,30 @@
 import { unavailable } from '#contracts';
 import type { RequestEnd } from './request.end.js';
 
-/** How many calls of one kind, reads or writes, may run and wait. */
-export interface CallLimits {
-  /** Calls of one user that run at the same time. */
-  readonly running: number;
-  /** Bytes of the calls of one user that run at the same time; a single call may have more. */
-  readonly runningBytes: number;
-  /** Calls of one user that wait. */
-  readonly waiting: number;
-  /** Calls of all users that wait. */
-  readonly waitingInAll: number;
+/**
+ * Accounts for bytes that a request makes this process hold.
+ *
+ * @param always accounts for them even beyond the limits: for bytes that exist already.
+ * @throws Failure `unavailable` beyond the limits.
+ */
+export type Hold = (bytes: number, always?: boolean) => void;
+
+/** Calls of one kind, of which each user may run a few at a time. */
+export interface Lane {
+  readonly calls: number;
+  /** Bytes of the calls that run at the same time; a single call may have more. */
+  readonly bytes: number;
 }
 
-/** One call of one user. */
+/** One call of a user. */
 export interface LimitedCall {
-  readonly userId: string;
-  /** What it costs: for a write the bytes of its body, for a read those of the largest answer that it can have. */
+  /** The key under which {@link UserLimiter.admit} admitted the request. */
+  readonly user: string;
+  /** Its cost: for a write the bytes of its body, for a read those of the largest answer. */
   readonly bytes: number;
   /** How long its caller waits for the answer, in milliseconds. */
   readonly budgetMs: number;
-  /** Reached when the client went away. Heeded only while the call waits. */
+  /** The end of its request; it cancels a call that waits, and no call that runs. */
   readonly end: RequestEnd;
 }
 
@@ -30,122 +34,163 @@ interface Waiting {
   readonly start: () => void;
 }
 
-/** A user's calls: those that run, and those that wait, in the order in which they came. */
-interface UserCalls {
+/** A user's calls in one lane: those that run, and those that wait, in their order. */
+interface LaneCalls {
   running: number;
   bytes: number;
   readonly waiting: Set<Waiting>;
 }
 
-/**
- * Writes of one user that wait, and reads as many: all that a device has to say at once. A write takes some 10 ms, so the
- * hundredth is still answered long before its deadline.
- */
-export const waitingPerUser = 100;
+/** A user's requests, the bytes that they hold, and their calls. */
+interface User {
+  requests: number;
+  bytes: number;
+  readonly lanes: Map<Lane, LaneCalls>;
+}
 
-const tooLate = 'earlier calls of the user took all of its time';
-
 /**
- * Keeps one user from occupying the services: writes of one user run one after another in Postgres anyway, and many
- * large pages at a time would take what others need. There is one for reads and one for writes.
+ * Keeps one user from occupying this process and the services: bounds requests, bytes and calls
+ * of each user. A user is a key: the user's id, or a network where nobody is signed in.
  *
  * Invariants:
- * - at most `running` calls of one user, with at most `runningBytes`, run at the same time; others start in their
- *   order;
- * - at most `waiting` of one user wait, and `waitingInAll` of all; one more is refused at once;
- * - the wait counts against the budget: no call starts after it, and one that runs gets what is left of it;
- * - a call whose client goes away stops waiting; nothing is kept of a user without a call.
+ * - A user has at most `requests` requests; one more fails before its body is read.
+ * - Requests hold bodies that are read, wait or run, and answers that clients read slowly. They
+ *   hold at most `bytes` together, a user's a quarter of that, and at most half of what is free
+ *   (the dynamic threshold by which network switches share a buffer). So users who need little
+ *   always find room.
+ * - A request's bytes are released when it ends, however it ends.
+ * - In each lane, a user's calls run within the lane's bounds; others start in their order.
+ * - The wait counts against a call's budget: no call starts after it.
+ * - A call whose request ends stops waiting. Nothing is kept of a user without a request and a
+ *   call.
  */
 export class UserLimiter {
-  private readonly calls = new Map<string, UserCalls>();
-  private waitingInAll = 0;
+  private readonly users = new Map<string, User>();
+  private held = 0;
 
-  constructor(private readonly limits: CallLimits) {}
+  constructor(private readonly limits: { readonly requests: number; readonly bytes: number }) {}
 
-  /** Users with calls. */
-  get users(): number {
-    return this.calls.size;
+  /** Bytes that the requests of all users hold. */
+  get heldBytes(): number {
+    return this.held;
   }
 
-  /** Calls that wait. */
-  get waiting(): number {
-    return this.waitingInAll;
+  /** Users with requests or calls. */
+  get size(): number {
+    return this.users.size;
   }
 
   /**
-   * Runs a call as soon as the limits allow it beside the user's earlier ones.
+   * Admits a request of a user until it ends.
    *
-   * @param run gets what is left of the budget, in milliseconds.
-   * @throws Failure `unavailable` when too many wait, the budget ends or the client goes away; what `run` throws.
+   * @throws Failure `unavailable` if the user has too many requests, or this one has ended.
    */
-  async run<Result>(call: LimitedCall, run: (remainingMs: number) => Promise<Result>): Promise<Result> {
+  admit(key: string, end: RequestEnd): Hold {
+    if (end.reached) throw failures.callerLeft;
+    const user = this.userOf(key);
+    if (user.requests >= this.limits.requests) throw failures.requests;
+    user.requests += 1;
+    let own = 0;
+    end.onReached(() => {
+      this.held -= own;
+      user.bytes -= own;
+      user.requests -= 1;
+      this.forget(key, user);
+    });
+    return (bytes, always = false) => {
+      if (end.reached) throw failures.callerLeft;
+      const allowed = Math.min(this.limits.bytes / 4, (this.limits.bytes - this.held) / 2);
+      if (!always && user.bytes + bytes > allowed) throw failures.bytes;
+      this.held += bytes;
+      user.bytes += bytes;
+      own += bytes;
+    };
+  }
+
+  /**
+   * Runs a call as soon as the lane has room next to the user's earlier calls.
+   *
+   * @param run gets the rest of the budget, in milliseconds.
+   * @throws Failure `unavailable` when the budget or the request ends first; errors of `run`.
+   */
+  async run<Result>(lane: Lane, call: LimitedCall, run: (remainingMs: number) => Promise<Result>): Promise<Result> {
     const until = performance.now() + call.budgetMs;
-    const calls = this.callsOf(call.userId);
-    if (calls.waiting.size === 0 && this.mayRun(calls, call.bytes)) begin(calls, call.bytes);
-    else await this.wait(calls, call);
+    const user = this.userOf(call.user);
+    const calls = user.lanes.get(lane) ?? { running: 0, bytes: 0, waiting: new Set() };
+    user.lanes.set(lane, calls);
+    if (calls.waiting.size === 0 && hasRoom(lane, calls, call.bytes)) begin(calls, call.bytes);
+    else await wait(lane, calls, call);
     try {
       const remainingMs = until - performance.now();
-      // In a process that was held up, the call may start before the timer that should have ended its wait.
-      if (remainingMs <= 0) throw unavailable(tooLate);
+      // After a long event loop iteration, a call may start before the timer that ends its wait.
+      if (remainingMs <= 0) throw failures.tooLate;
       return await run(remainingMs);
     } finally {
       calls.running -= 1;
       calls.bytes -= call.bytes;
-      this.advance(calls);
-      if (calls.running === 0) this.calls.delete(call.userId);
+      advance(lane, calls);
+      if (calls.running === 0) user.lanes.delete(lane);
+      this.forget(call.user, user);
     }
   }
 
-  private callsOf(userId: string): UserCalls {
-    const calls = this.calls.get(userId) ?? { running: 0, bytes: 0, waiting: new Set() };
-    this.calls.set(userId, calls);
-    return calls;
+  private userOf(key: string): User {
+    const user = this.users.get(key) ?? { requests: 0, bytes: 0, lanes: new Map() };
+    this.users.set(key, user);
+    return user;
   }
 
-  private mayRun(calls: UserCalls, bytes: number): boolean {
-    const { running, runningBytes } = this.limits;
-    return calls.running === 0 || (calls.running < running && calls.bytes + bytes <= runningBytes);
-  }
-
-  /** Resolves when the limits allow the call to run; it counts as running then. */
-  private async wait(calls: UserCalls, { bytes, budgetMs, end }: LimitedCall): Promise<void> {
-    const { waiting, waitingInAll } = this.limits;
-    if (calls.waiting.size >= waiting || this.waitingInAll >= waitingInAll) throw unavailable('too many calls wait');
-    if (end.reached) throw unavailable('the caller went away');
-    this.waitingInAll += 1;
-    await new Promise<void>((resolve, reject) => {
-      // Synchronously, so that no call is started that has stopped waiting.
-      const leave = (settle: () => void) => {
-        this.waitingInAll -= 1;
-        calls.waiting.delete(entry);
-        stay();
-        clearTimeout(timer);
-        settle();
-      };
-      const giveUp = (reason: string) =>
-        leave(() => {
-          reject(unavailable(reason));
-          // Smaller calls behind this one may have waited only because it was too large.
-          this.advance(calls);
-        });
-      const entry = { bytes, start: () => leave(resolve) };
-      const timer = setTimeout(() => giveUp(tooLate), budgetMs);
-      const stay = end.onReached(() => giveUp('the caller went away'));
-      calls.waiting.add(entry);
-    });
-  }
-
-  /** Starts those that have waited longest, as many as the limits allow. */
-  private advance(calls: UserCalls): void {
-    for (const next of calls.waiting) {
-      if (!this.mayRun(calls, next.bytes)) return;
-      begin(calls, next.bytes);
-      next.start();
-    }
+  private forget(key: string, user: User): void {
+    if (user.requests === 0 && user.lanes.size === 0) this.users.delete(key);
   }
 }
 
-function begin(calls: UserCalls, bytes: number): void {
+function hasRoom(lane: Lane, calls: LaneCalls, bytes: number): boolean {
+  return calls.running === 0 || (calls.running < lane.calls && calls.bytes + bytes <= lane.bytes);
+}
+
+/** Resolves when the lane has room for the call; it counts as running then. */
+async function wait(lane: Lane, calls: LaneCalls, { bytes, budgetMs, end }: LimitedCall): Promise<void> {
+  if (end.reached) throw failures.callerLeft;
+  await new Promise<void>((resolve, reject) => {
+    // Synchronously, so that no call is started that has stopped waiting.
+    const leave = (settle: () => void) => {
+      calls.waiting.delete(entry);
+      unsubscribe();
+      clearTimeout(timer);
+      settle();
+    };
+    const giveUp = (failure: Error) =>
+      leave(() => {
+        reject(failure);
+        // Smaller calls behind this one may have waited only because it was too large.
+        advance(lane, calls);
+      });
+    const entry = { bytes, start: () => leave(resolve) };
+    const timer = setTimeout(() => giveUp(failures.tooLate), budgetMs);
+    const unsubscribe = end.onReached(() => giveUp(failures.callerLeft));
+    calls.waiting.add(entry);
+  });
+}
+
+/** Starts the calls that have waited longest, as many as have room. */
+function advance(lane: Lane, calls: LaneCalls): void {
+  for (const next of calls.waiting) {
+    if (!hasRoom(lane, calls, next.bytes)) return;
+    begin(calls, next.bytes);
+    next.start();
+  }
+}
+
+function begin(calls: LaneCalls, bytes: number): void {
   calls.running += 1;
   calls.bytes += bytes;
 }
+
+/** Created once, as a refusal has to cost less than the request. */
+const failures = {
+  requests: unavailable('too many requests of one user'),
+  bytes: unavailable('too many bytes are held'),
+  callerLeft: unavailable('the caller went away'),
+  tooLate: unavailable('earlier calls of the user took all of its time'),
+};

@@ -1,10 +1,9 @@
 import type { RequestListener } from 'node:http';
-import { type HttpOptions, HeldBytes, httpAnswers, RateLimits, send } from '#http';
-import { networkOf } from '#identity';
+import { type HttpOptions, type RateLimits, UserLimiter } from '#http';
 import type { Log } from '#runtime';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { consoleHeaders } from '../console/console.files.js';
-import { answerFailure, sendFailure, toldOf } from '../pages/page.failure.js';
+import { pageErrors } from '../pages/page.failure.js';
 import type { AccountConfig } from '../account.config.js';
 
 /** On every answer: nothing but our own stylesheet and images, forms that go nowhere else, no frames, no caching. */
@@ -27,26 +26,14 @@ export function serverOptions(
   limits: RateLimits,
   issuer: (request: FastifyRequest) => RequestListener | undefined,
 ): HttpOptions {
-  const held = new HeldBytes(config.MAX_HELD_BYTES, requestsPerNetwork);
-  const admit = async (request: FastifyRequest, reply: FastifyReply) => {
-    // RFC 9112, 3.2: HTTP/1.1 requires a Host.
-    if (request.headers.host === undefined && request.raw.httpVersionMinor > 0)
-      return send(reply.header('connection', 'close'), httpAnswers[400]);
-    try {
-      await limits.ofAddress(request.ip, reply);
-    } catch (error) {
-      return sendFailure(reply, toldOf(error));
-    }
-    // Fastify runs no hook for a path that can't be decoded; such a request holds nothing.
-    if (request.end) request.hold = held.forRequest(networkOf(request.ip), request.end);
-    return undefined;
-  };
   return {
     config,
     log,
-    admit,
-    refuse: (_request, reply) => sendFailure(reply, { kind: 'notFound' }),
-    answer: answerFailure,
+    limits,
+    limiter: new UserLimiter({ requests: requestsPerNetwork, bytes: config.MAX_HELD_BYTES }),
+    errors: pageErrors,
+    // Pages and the issuer check sessions and tokens themselves.
+    authenticate: async () => undefined,
     headers: (request) => ({ ...headers, ...consoleHeaders(request, config.API_URLS?.[0]) }),
     // JSON for the poll of a login flow alone.
     bodies: ['form', 'json'],

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, NotFoundException } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
 import { Failure } from '#contracts';
 import { faultKind } from '#database';
-import { type ErrorAnswer, type RouteTable, send } from '#http';
+import { type ErrorAnswer, type ErrorFormat, httpAnswers, send } from '#http';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
@@ -36,7 +36,7 @@ const ofStatuses: Readonly<Record<number, FailureKind>> = {
 };
 
 /** What a page says about whatever was thrown while a request was handled. */
-export function toldOf(error: unknown): Told {
+function toldOf(error: unknown): Told {
   if (error instanceof Refusal)
     return { kind: ofRefusals[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
@@ -62,21 +62,28 @@ export function sendFailure(reply: FastifyReply, told: Told): FastifyReply {
   return sendPage(reply, visit, failurePage(visit, told.kind, { ...told, requestId: request.id }));
 }
 
-/** Answers what the server refuses before any page is asked. */
-export function answerFailure(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
-  const { status } = answer;
-  // Whoever pointed a name of theirs here gets no page of ours.
-  if (status === 421) return send(reply, answer);
-  return sendFailure(reply, { kind: ofStatuses[status] ?? (status < 500 ? 'badRequest' : 'internal') });
-}
+/** The form of errors that answer a request before any page does. */
+export const pageErrors: ErrorFormat = {
+  answerTo(error) {
+    const { kind, retryAfterSeconds: seconds } = toldOf(error);
+    return { status: failures[kind], message: kind, ...(seconds && { headers: { 'retry-after': String(seconds) } }) };
+  },
+  send(reply, answer) {
+    const { status, headers = {} } = answer;
+    // A name that somebody else pointed at this server gets no page.
+    if (status === 421) return send(reply, answer);
+    const kind = ofStatuses[status] ?? (status < 500 ? 'badRequest' : 'internal');
+    const seconds = headers['retry-after'];
+    return sendFailure(reply.headers(headers), { kind, ...(seconds && { retryAfterSeconds: Number(seconds) }) });
+  },
+  wrongMethod: { status: 405, message: 'Method not allowed' },
+  badPath: httpAnswers[404],
+};
 
 /** Says what went wrong in a page. */
 @Catch()
 export class PageFailures implements ExceptionFilter {
-  constructor(
-    private readonly log: Log,
-    private readonly routes: RouteTable,
-  ) {}
+  constructor(private readonly log: Log) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
@@ -87,12 +94,6 @@ export class PageFailures implements ExceptionFilter {
     }
     if (error instanceof Refusal && error.code === 'link') return this.page(reply, linkGonePage);
     if (error instanceof Refusal && error.code === 'registration') return this.page(reply, registrationClosedPage);
-    if (error instanceof NotFoundException) {
-      const methods = this.routes.methodsOf(reply.request.url.split('?', 1)[0] as string);
-      if (methods.length > 0 && !methods.includes(reply.request.method)) {
-        return void sendFailure(reply.header('allow', methods.join(', ')), { kind: 'methodNotAllowed' });
-      }
-    }
     const told = toldOf(error);
     const log = this.log.child({ requestId: reply.request.id });
     if (told.kind === 'internal') log.error({ err: error }, 'a page failed on a fault of ours');

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { Revocations, RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { ConfigurationError, createLog } from '#runtime';
+import { AuthenticationFailure } from '#http';
 import { eventually } from '#testing';
 import type { Redis } from 'ioredis';
 import type { JWK, JWTPayload } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key.provider.js';
 import { gatewayConfig } from '../gateway.config.js';
-import { AuthenticationFailure, Authenticator, type Credentials } from './authenticator.js';
+import { Authenticator, type Credentials } from './authenticator.js';
 
 const [first, second] = ['https://id.example', 'https://other.example'];
 let directory: string;

@@ -1,5 +1,6 @@
 import { hash as digest } from 'node:crypto';
 import { Failure } from '#contracts';
+import { AuthenticationFailure } from '#http';
 import {
   appPasswordHash,
   appPasswordPrefix,
@@ -32,19 +33,6 @@ export type FailureReason =
   | 'scope'
   | 'app_password'
   | 'revoked';
-
-/** A credential that is missing or can't be accepted. */
-export class AuthenticationFailure extends Failure {
-  constructor(
-    readonly reason: FailureReason,
-    options?: ErrorOptions,
-    /** The scope that it lacks, where that is the reason. */
-    readonly wanted?: Scope,
-  ) {
-    super('unauthorized', options);
-    this.name = 'AuthenticationFailure';
-  }
-}
 
 /** What a credential allows. */
 export type Scope = 'read:subscriptions' | 'write:subscriptions';

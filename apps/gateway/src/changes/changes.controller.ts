@@ -1,11 +1,9 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Failure, listSubscriptions } from '#contracts';
-import { RequestEnd } from '#http';
+import { AuthenticationFailure, RequestEnd, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AuthenticationFailure } from '../auth/authenticator.js';
 import { OpenStream } from '../openapi.decorators.js';
-import { Services } from '../services.js';
 import { ChangeStreams } from './change.streams.js';
 
 /** No change is later: a list since then is empty, and costs the look at the clock that it tells. */

@@ -1,11 +1,11 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type DeletionStatus, readDeletion } from '#contracts';
+import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
 import { Operation } from '../openapi.decorators.js';
-import { Services } from '../services.js';
 import { deletionSchema } from '../wire.schemas.js';
 
 const messages: Readonly<Record<DeletionStatus, string>> = {

@@ -1,7 +1,6 @@
 import { scopes } from '#contracts';
-import { linkBase } from '#http';
+import { AuthenticationFailure, linkBase } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { AuthenticationFailure } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
 
 /** Where a client that was refused learns who issues tokens (RFC 9728, 3). */

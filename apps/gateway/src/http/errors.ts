@@ -1,7 +1,4 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
-import { answerFor, type ErrorAnswer, type FailureAnswers, httpAnswers, send } from '#http';
-import type { Log } from '#runtime';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { answerFor, type ErrorFormat, type FailureAnswers, httpAnswers, send } from '#http';
 import type { GatewayConfig } from '../gateway.config.js';
 import { challenge } from './challenge.js';
 
@@ -15,19 +12,16 @@ export const failureAnswers: FailureAnswers = {
   internal: { status: 500, message: 'Internal error' },
 };
 
-/** Turns whatever a handler throws into the interface's error answers. */
-@Catch()
-export class FailureFilter implements ExceptionFilter {
-  constructor(
-    private readonly config: GatewayConfig,
-    private readonly log: Log,
-  ) {}
-
-  catch(error: unknown, host: ArgumentsHost): void {
-    const http = host.switchToHttp();
-    const [request, reply] = [http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>()];
-    const answer: ErrorAnswer = answerFor(error, this.log.child({ requestId: request.id }), failureAnswers);
-    // A service refuses a user who is disabled or erased, whatever the credential says.
-    void send(reply, answer.status === 401 ? { ...answer, headers: challenge(request, this.config, error) } : answer);
-  }
+/** Returns the form of the interface's error answers. */
+export function errorFormat(config: GatewayConfig): ErrorFormat {
+  return {
+    answerTo(error, request, log) {
+      const answer = answerFor(error, log, failureAnswers);
+      // A service refuses a user who is disabled or erased, whatever the credential says.
+      return answer.status === 401 ? { ...answer, headers: challenge(request, config, error) } : answer;
+    },
+    send,
+    wrongMethod: failureAnswers.invalid,
+    badPath: failureAnswers.invalid,
+  };
 }

@@ -1,8 +1,9 @@
-import type { HttpOptions } from '#http';
+import { type HttpOptions, type RateLimits, type UserLimiter } from '#http';
 import type { Log } from '#runtime';
-import type { Caller } from '../auth/authenticator.js';
+import type { FastifyRequest } from 'fastify';
+import type { Authenticator, Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
-import type { Admission } from './admission.js';
+import { errorFormat } from './errors.js';
 import { isOpen } from './routes.js';
 import { hashOfBody } from './write.identity.js';
 
@@ -34,20 +35,39 @@ const reference = {
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
 };
 
-/** The gateway's HTTP server: before Nest's router {@link Admission}, then the body. */
-export function serverOptions(config: GatewayConfig, admission: Admission, log: Log): HttpOptions {
+/** What admits a request to the gateway. */
+interface Gates {
+  readonly authenticator: Authenticator;
+  readonly limits: RateLimits;
+  readonly limiter: UserLimiter;
+}
+
+/** The gateway's HTTP server. */
+export function serverOptions(config: GatewayConfig, { authenticator, limits, limiter }: Gates, log: Log): HttpOptions {
   return {
     config,
     log,
-    admit: (request, reply) => admission.admit(request, reply),
-    refuse: (request, reply) => admission.refuse(request, reply),
-    headers: ({ method, url }) => {
-      const [path = ''] = url.split('?', 1);
-      if (!isOpen(method, path)) return api;
+    limits,
+    limiter,
+    errors: errorFormat(config),
+    authenticate: async (request) => {
+      if (isOpen(request.method, pathOf(request))) return undefined;
+      const reads = request.method === 'GET' || request.method === 'HEAD';
+      const scope = reads ? 'read:subscriptions' : 'write:subscriptions';
+      request.caller = await authenticator.authenticate(request.headers.authorization, scope, request.ip);
+      return request.caller.userId;
+    },
+    headers: (request) => {
+      const path = pathOf(request);
+      if (!isOpen(request.method, path)) return api;
       return /^\/docs(\/|$)/.test(path) ? reference : withoutScripts;
     },
     bodies: ['json', 'xml'],
     onBody: (request, body) => (request.bodyHash = hashOfBody(request.headers, body)),
     cors: config.CORS_ORIGINS && { ...cors, origin: config.CORS_ORIGINS },
   };
+}
+
+function pathOf({ url }: FastifyRequest): string {
+  return url.split('?', 1)[0] as string;
 }

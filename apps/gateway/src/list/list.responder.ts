@@ -1,9 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions, type Position } from '#contracts';
-import { linkBase } from '#http';
+import { linkBase, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
-import { Services } from '../services.js';
 import { encodeCursor } from './cursor.js';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
 import { QueryString } from '../http/query.string.js';

@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { listFeeds, type ReplyOf, type RequestOf, textLimits } from '#contracts';
-import { largestCompressed } from '#http';
+import { largestCompressed, Services } from '#http';
 import { opmlEnd, opmlOutline, opmlStart } from '#opml';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
-import { Services } from '../services.js';
 
 /** Characters that are written at a time. */
 const pieceLength = 16_384;

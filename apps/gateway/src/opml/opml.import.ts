@@ -1,11 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, JsonText, type ReplyOf, subscribe, unavailable } from '#contracts';
-import { parsingSlot, RequestEnd, TooLarge, UserLimiter } from '#http';
+import { parsingSlot, RequestEnd, Services, TooLarge } from '#http';
 import { type Opml, OpmlError, OpmlLimitError, readOpml } from '#opml';
 import type { FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';
-import { Services } from '../services.js';
 
 /** How long an import may take, in milliseconds; twenty writes of new subscriptions, one after another, take two seconds. */
 const importMs = 20_000;
@@ -13,8 +12,8 @@ const importMs = 20_000;
 /** The most feeds of one document. */
 const maxFeeds = 5_000;
 
-/** Imports of one user that wait, and of all: each holds its document. */
-const [waitingOfUser, waitingOfAll] = [3, 100];
+/** One import of a user runs at a time. */
+const imports = { calls: 1, bytes: Infinity };
 
 type Subscribed = ReplyOf<typeof subscribe>;
 
@@ -24,13 +23,6 @@ type Subscribed = ReplyOf<typeof subscribe>;
  */
 @Injectable()
 export class OpmlImport {
-  private readonly imports = new UserLimiter({
-    running: 1,
-    runningBytes: 0,
-    waiting: waitingOfUser,
-    waitingInAll: waitingOfAll,
-  });
-
   constructor(
     private readonly services: Services,
     @Inject(CONFIG) private readonly config: GatewayConfig,
@@ -43,12 +35,13 @@ export class OpmlImport {
    *   `unavailable` also where some writes have taken effect: sent again it does the rest.
    */
   run(request: FastifyRequest, document: Buffer): Promise<JsonText> {
-    const end = request.end ?? new RequestEnd();
-    const limited = { userId: userIdOf(request), bytes: document.length, budgetMs: importMs, end };
-    return this.imports.run(limited, (budgetMs) => this.within(request, document, budgetMs, end));
+    return this.services.run(imports, request, { budgetMs: importMs }, (budgetMs) =>
+      this.within(request, document, budgetMs),
+    );
   }
 
-  private async within(request: FastifyRequest, document: Buffer, budgetMs: number, end: RequestEnd) {
+  private async within(request: FastifyRequest, document: Buffer, budgetMs: number) {
+    const { end = new RequestEnd() } = request;
     const until = performance.now() + budgetMs;
     const { feeds, skipped } = await opmlOf(document);
     const urls = feeds.map(({ feedUrl }) => feedUrl);

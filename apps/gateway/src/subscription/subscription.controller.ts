@@ -11,6 +11,7 @@ import {
   updatedSchema,
   updateSubscription,
 } from '#contracts';
+import { Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
@@ -25,7 +26,6 @@ import {
 } from '../wire.schemas.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
-import { Services } from '../services.js';
 
 /** /subscriptions (docs/interface.md, "Subscriptions"). */
 @ApiTags('Subscriptions')

@@ -3,14 +3,13 @@ import { createGzip } from 'node:zlib';
 import negotiate from '@fastify/accept-negotiator';
 import { Inject, Injectable } from '@nestjs/common';
 import { findFeeds, listActions, type ReplyOf, type RequestOf } from '#contracts';
-import { RequestEnd, UserLimiter, waitingPerUser } from '#http';
+import { type Lane, RequestEnd, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { isDeviceId } from '../devices/device.rule.js';
 import { KnownDevices } from '../devices/known.devices.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf, sinceOf } from '../http/input.js';
-import { Services } from '../services.js';
 import { actionsOf, type Showing } from './shown.action.js';
 import { repairFeedUrl } from './url.repair.js';
 
@@ -30,19 +29,14 @@ type Question = RequestOf<typeof listActions>;
 @Injectable()
 export class Downloads {
   /** Answers that are sent in pages, from the first byte until the client has read the last one. */
-  private readonly streams: UserLimiter;
+  private readonly streams: Lane;
 
   constructor(
     private readonly services: Services,
     private readonly devices: KnownDevices,
     @Inject(CONFIG) config: GpodderConfig,
   ) {
-    this.streams = new UserLimiter({
-      running: config.MAX_READS_PER_USER,
-      runningBytes: Infinity,
-      waiting: waitingPerUser,
-      waitingInAll: config.MAX_CALLS,
-    });
+    this.streams = { calls: config.MAX_READS_PER_USER, bytes: Infinity };
   }
 
   /**
@@ -75,8 +69,7 @@ export class Downloads {
     request.hold?.(text.length);
     if (!first.next) return void reply.send(`{"actions":[${text}],"timestamp":${first.timestamp}}`);
     const end = request.end ?? new RequestEnd();
-    const limited = { userId: caller.userId, bytes: 0, budgetMs: listActions.deadlineMs, end };
-    await this.streams.run(limited, async () => {
+    await this.services.run(this.streams, request, { budgetMs: listActions.deadlineMs }, async () => {
       if (end.reached) return;
       this.stream(request, reply, this.texts(request, question, first, showing));
       await new Promise<void>((resolve) => void end.onReached(resolve));

@@ -1,6 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, mostActions, unavailable } from '#contracts';
+import { Services } from '#http';
 import type { Log } from '#runtime';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import type { FastifyRequest } from 'fastify';
@@ -8,7 +9,6 @@ import { callerOf } from '../auth/request.caller.js';
 import { KnownDevices } from '../devices/known.devices.js';
 import { CONFIG, type GpodderConfig, LOG } from '../gpodder.config.js';
 import { jsonOf, limitEntries } from '../http/input.js';
-import { Services } from '../services.js';
 import { ActionWriter } from './action.writer.js';
 import type { UrlUpdate } from './url.repair.js';
 

@@ -1,4 +1,5 @@
 import { Failure } from '#contracts';
+import { AuthenticationFailure } from '#http';
 import { appPasswordHash, type AppPasswords, type Credential } from '#identity';
 import type { FastifyRequest } from 'fastify';
 import type { FailedLogins } from './failed.logins.js';
@@ -9,14 +10,6 @@ import type { Sessions } from './sessions.js';
 export interface Caller extends Credential {
   /** The session whose cookie came with the request. Absent where none of this app password did. */
   readonly session?: SignedSession;
-}
-
-/** A credential that is missing or can't be accepted; why, is for the operator alone. */
-export class AuthenticationFailure extends Failure {
-  constructor(readonly reason: 'missing' | 'malformed' | 'app_password' | 'session') {
-    super('unauthorized');
-    this.name = 'AuthenticationFailure';
-  }
 }
 
 /** What an `Authorization` header says: a name, of which there is none with a bearer, and an app password. */

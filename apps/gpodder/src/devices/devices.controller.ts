@@ -1,10 +1,10 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Put, Req } from '@nestjs/common';
 import { countFeeds, listDevices, saveDevices } from '#contracts';
+import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import { By } from '../auth/request.caller.js';
 import { objectOf } from '../http/input.js';
-import { Services } from '../services.js';
 import { describedDevice, deviceIdOf } from './device.rule.js';
 
 /** Values in a body that describes a device or its links. */

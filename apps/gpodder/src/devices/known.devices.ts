@@ -1,11 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, saveDevices } from '#contracts';
+import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { callerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
-import { Services } from '../services.js';
 
 /** Devices of one message at most. */
 const mostSaved = 100;

@@ -1,9 +1,9 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import { listActions } from '#contracts';
+import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import { By } from '../auth/request.caller.js';
-import { Services } from '../services.js';
 import { episodeObject } from './episode.object.js';
 
 /** Episodes of one message. */

@@ -1,12 +1,12 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
 import { type ActedEpisode, Failure, listActions } from '#contracts';
+import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { actionsOf } from '../actions/shown.action.js';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { deviceIdOf } from '../devices/device.rule.js';
 import { KnownDevices } from '../devices/known.devices.js';
 import { queryOf, sinceOf } from '../http/input.js';
-import { Services } from '../services.js';
 import { Feeds } from '../subscriptions/feeds.js';
 import { podcastObject } from '../subscriptions/formats.js';
 import { episodeObject } from './episode.object.js';

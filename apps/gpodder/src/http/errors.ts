@@ -1,7 +1,4 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
-import { answerFor, type ErrorAnswer, type FailureAnswers, httpAnswers, send } from '#http';
-import type { Log } from '#runtime';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { answerFor, type ErrorAnswer, type ErrorFormat, type FailureAnswers, httpAnswers, send } from '#http';
 
 /** Status and message of every failure of a call. Clients read the status alone. */
 export const failureAnswers: FailureAnswers = {
@@ -19,7 +16,6 @@ export const failureAnswers: FailureAnswers = {
 };
 
 export const forbidden: ErrorAnswer = { status: 403, message: 'Not allowed' };
-export const wrongMethod: ErrorAnswer = { status: 405, message: 'Method not allowed' };
 
 /** Ends a handler with an error answer that stands for no failure of a call. */
 export class Refused extends Error {
@@ -29,25 +25,11 @@ export class Refused extends Error {
   }
 }
 
-/** The answer to whatever was thrown. */
-export function answerTo(error: unknown, log: Log): ErrorAnswer {
-  return error instanceof Refused ? error.answer : answerFor(error, log, failureAnswers);
-}
-
-/** Sends an error. No session begins with a 401. */
-export function refuse(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
-  if (answer.status === 401) void reply.removeHeader('set-cookie');
-  return send(reply, answer);
-}
-
-/** Turns whatever a handler throws into error answers. */
-@Catch()
-export class FailureFilter implements ExceptionFilter {
-  constructor(private readonly log: Log) {}
-
-  catch(error: unknown, host: ArgumentsHost): void {
-    const http = host.switchToHttp();
-    const [request, reply] = [http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>()];
-    void refuse(reply, answerTo(error, this.log.child({ requestId: request.id })));
-  }
-}
+/** The form of the app's error answers. */
+export const errorFormat: ErrorFormat = {
+  answerTo: (error, _request, log) => (error instanceof Refused ? error.answer : answerFor(error, log, failureAnswers)),
+  // No session begins with a 401.
+  send: (reply, answer) => send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer),
+  wrongMethod: { status: 405, message: 'Method not allowed' },
+  badPath: httpAnswers[404],
+};

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Controller, Delete, Get, Header, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import { beginLogin, revokeCredential } from '#contracts';
-import { linkBase } from '#http';
+import { linkBase, Services } from '#http';
 import { RateLimited } from '#identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
@@ -10,7 +10,6 @@ import { expiredCookie } from '../auth/session.cookie.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { forbidden, Refused } from '../http/errors.js';
 import { OnlyReads, Open } from '../http/routes.js';
-import { Services } from '../services.js';
 
 /** What Nextcloud's OCS answers to what it did. */
 const done =

@@ -10,11 +10,11 @@ import {
   type RequestOf,
   uploadActions,
 } from '#contracts';
+import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
 import { callerOf } from '../auth/request.caller.js';
 import { deviceIdOf } from '../devices/device.rule.js';
-import { Services } from '../services.js';
 import { favorite, limitSettings, type SettingChanges, withoutFavorite } from './settings.rule.js';
 
 /** What settings are of, by the names that clients have for it. */

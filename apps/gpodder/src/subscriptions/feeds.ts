@@ -1,11 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { changeFeeds, listFeeds, type ReplyOf, type RequestOf, unavailable } from '#contracts';
+import { Services } from '#http';
 import type { Log } from '#runtime';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import type { FastifyRequest } from 'fastify';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
-import { Services } from '../services.js';
 import { type FeedChanges, partsOf, updatesOf } from './changes.rule.js';
 
 type Question = RequestOf<typeof listFeeds>;

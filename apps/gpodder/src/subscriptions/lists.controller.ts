@@ -1,5 +1,6 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Put, Req, Res } from '@nestjs/common';
 import { Failure, listDevices } from '#contracts';
+import { Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import { By } from '../auth/request.caller.js';
@@ -7,7 +8,6 @@ import { deviceIdOf } from '../devices/device.rule.js';
 import { KnownDevices } from '../devices/known.devices.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { parsed, queryOf } from '../http/input.js';
-import { Services } from '../services.js';
 import { readWhole } from './changes.rule.js';
 import { Feeds } from './feeds.js';
 import { type Format, formatOf, podcastObject, readFeeds, showFeeds } from './formats.js';

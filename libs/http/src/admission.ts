@@ -1,0 +1,119 @@
+import { networkOf } from '#identity';
+import type { Log } from '#runtime';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AuthenticationFailure, type ErrorAnswer, type ErrorFormat, httpAnswers } from './errors.js';
+import { authenticationFailureMetrics } from './http.metrics.js';
+import { dropBody } from './json.body.js';
+import type { RateLimits } from './rate.limits.js';
+import type { RouteTable } from './route.table.js';
+import type { UserLimiter } from './user.limiter.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The user's id, or the network where nobody is signed in: the key of the user limiter. */
+    limitKey: string;
+  }
+}
+
+/** Which requests an app admits, and how it answers the others. */
+export interface AdmissionOptions {
+  readonly limits: RateLimits;
+  readonly limiter: UserLimiter;
+  readonly errors: ErrorFormat;
+  /**
+   * Returns the id of the user whose credential a request has; `undefined` for an open path.
+   *
+   * @throws AuthenticationFailure, RateLimited, Failure.
+   */
+  authenticate(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined>;
+  /** Checks what an authenticated request asks for, before its body is read. */
+  authorize?(request: FastifyRequest): void;
+  /** Reads the body of a refused request up to so many bytes, for clients that send all of it first. */
+  readonly refusedBodyBytes?: number;
+}
+
+/**
+ * Admission control, before routing and before the body is read. Checks, in this order: the Host,
+ * the rate limit of the address, the credential, the rate limit of the user, whether the user is
+ * allowed to, the requests of the user, and whether the route exists.
+ */
+export class Admission {
+  private readonly refused = authenticationFailureMetrics();
+
+  constructor(
+    private readonly options: AdmissionOptions,
+    private readonly routes: RouteTable,
+    private readonly log: Log,
+  ) {}
+
+  /**
+   * Admits a request, or answers it with an error. For paths that can be decoded.
+   *
+   * @param isServed whether something else than a route serves it.
+   * @returns whether it was admitted.
+   */
+  async admit(request: FastifyRequest, reply: FastifyReply, isServed: boolean): Promise<boolean> {
+    const { errors } = this.options;
+    // RFC 9112, 3.2: HTTP/1.1 requires a Host.
+    if (request.headers.host === undefined && request.raw.httpVersionMinor > 0) {
+      errors.send(reply.header('connection', 'close'), httpAnswers[400]);
+      return false;
+    }
+    const error = (await this.check(request, reply)) ?? (isServed ? undefined : this.missing(request));
+    if (error) await this.answer(request, reply, error);
+    return error === undefined;
+  }
+
+  /** Answers a request whose path can't be decoded. */
+  async refuse(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    await this.answer(request, reply, (await this.check(request, reply)) ?? this.options.errors.badPath);
+  }
+
+  /** Runs every check but that of the route. @returns the error of the first that fails. */
+  private async check(request: FastifyRequest, reply: FastifyReply): Promise<ErrorAnswer | undefined> {
+    const { limits, limiter, errors } = this.options;
+    try {
+      await limits.ofAddress(request.ip, reply);
+      const userId = await this.authenticate(request, reply);
+      if (userId !== undefined) await limits.ofUser(userId, reply);
+      this.options.authorize?.(request);
+      request.limitKey = userId ?? networkOf(request.ip);
+      // Fastify runs no hook for a path that can't be decoded; such a request holds nothing.
+      if (request.end) request.hold = limiter.admit(request.limitKey, request.end);
+      return undefined;
+    } catch (error) {
+      return errors.answerTo(error, request, this.log.child({ requestId: request.id }));
+    }
+  }
+
+  private async authenticate(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> {
+    try {
+      return await this.options.authenticate(request, reply);
+    } catch (error) {
+      if (error instanceof AuthenticationFailure) {
+        const { reason, cause } = error;
+        this.refused(reason);
+        // The code of the cause alone: its message could quote the token.
+        const facts = { requestId: request.id, reason, detail: (cause as { code?: string } | undefined)?.code };
+        this.log[reason === 'missing' ? 'debug' : 'info'](facts, 'a credential was refused');
+      }
+      throw error;
+    }
+  }
+
+  /** The answer to a request without a route: 405 if its path has other methods, else 404. */
+  private missing({ url, method, is404 }: FastifyRequest): ErrorAnswer | undefined {
+    // The route of preflights takes every OPTIONS.
+    if (!is404 && method !== 'OPTIONS') return undefined;
+    const methods = this.routes.methodsOf(url.split('?', 1)[0] as string);
+    if (methods.length === 0) return httpAnswers[404];
+    return { ...this.options.errors.wrongMethod, headers: { allow: methods.join(', ') } };
+  }
+
+  private async answer(request: FastifyRequest, reply: FastifyReply, error: ErrorAnswer): Promise<void> {
+    const { errors, refusedBodyBytes } = this.options;
+    if (refusedBodyBytes !== undefined && !(await dropBody(request.raw, refusedBodyBytes)))
+      void reply.header('connection', 'close');
+    errors.send(reply, error);
+  }
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { JsonText, type ReplyOf, type Rpc, type SentOf } from '#contracts';
+import { inSpan } from '#runtime';
+import { call, type StreamClient } from '#transport';
+import { SpanKind } from '@opentelemetry/api';
+import type { FastifyRequest } from 'fastify';
+import { RequestEnd } from './request.end.js';
+import type { Lane, UserLimiter } from './user.limiter.js';
+
+/** What a call needs next to its contract. */
+export interface CallOptions {
+  /** The bytes of the largest answer to a read. */
+  readonly answerBytes?: number;
+  /** The name of this write in a request of several; a repeated request repeats the name. */
+  readonly part?: string | undefined;
+  /** The rest of the request's time in milliseconds, if that is less than the contract's deadline. */
+  readonly budgetMs?: number;
+}
+
+/** How an app calls the services. */
+export interface ServicesOptions {
+  readonly client: StreamClient;
+  readonly limiter: UserLimiter;
+  readonly reads: Lane;
+  readonly writes: Lane;
+  /** The identity under which a write runs once. Left out: a new one for each call. */
+  readonly writeIdentity?: (request: FastifyRequest, part?: string) => { requestId: string; fingerprint?: string };
+}
+
+/** Requests of one user that wait for others of the same user. */
+const waitingPerUser = 200;
+/** About the most bytes of an answer that is no list. */
+const smallAnswer = 16_384;
+
+/** How many requests of one user run and wait, reads and writes together. */
+export function requestsPerUser(config: { MAX_READS_PER_USER: number; MAX_WRITES_PER_USER: number }): number {
+  return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + waitingPerUser;
+}
+
+/** Calls the services on behalf of HTTP requests, within the user's limits for reads and for writes. */
+export class Services {
+  constructor(private readonly options: ServicesOptions) {}
+
+  /**
+   * Calls the service that answers a contract. Every call for a GET is a read.
+   *
+   * @throws Failure only.
+   */
+  async call<C extends Rpc>(
+    contract: C,
+    request: FastifyRequest,
+    payload: SentOf<C>,
+    { answerBytes = smallAnswer, part, budgetMs = contract.deadlineMs }: CallOptions = {},
+  ): Promise<ReplyOf<C>> {
+    const { client, reads, writes, writeIdentity } = this.options;
+    const isWrite = contract.write && request.method !== 'GET' && request.method !== 'HEAD';
+    const identity = (isWrite ? writeIdentity?.(request, part) : undefined) ?? { requestId: randomUUID() };
+    const reply = await this.run(
+      isWrite ? writes : reads,
+      request,
+      { bytes: isWrite ? (request.bodyBytes ?? 0) : answerBytes, budgetMs: Math.min(budgetMs, contract.deadlineMs) },
+      (leftMs) =>
+        inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
+          call(client, contract, payload, { ...identity, correlationId: request.id, budgetMs: leftMs }),
+        ),
+    );
+    // A write has taken effect, so its answer is sent whatever the user's requests hold.
+    request.hold?.(jsonBytes(reply), isWrite);
+    return reply;
+  }
+
+  /** Runs a part of a request in a lane of its user, as {@link UserLimiter.run} does. */
+  run<Result>(
+    lane: Lane,
+    { limitKey: user, end = new RequestEnd() }: FastifyRequest,
+    { bytes = 0, budgetMs }: { readonly bytes?: number; readonly budgetMs: number },
+    run: (remainingMs: number) => Promise<Result>,
+  ): Promise<Result> {
+    return this.options.limiter.run(lane, { user, bytes, budgetMs, end }, run);
+  }
+}
+
+/** The bytes of JSON in a reply, which are nearly all of it. */
+function jsonBytes(reply: unknown): number {
+  if (reply instanceof JsonText) return reply.text.length;
+  if (typeof reply !== 'object' || reply === null) return 0;
+  return Object.values(reply).reduce<number>((sum, part) => sum + (part instanceof JsonText ? part.text.length : 0), 0);
+}
