@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { JsonText, type ReplyOf, type Rpc, type SentOf } from '#contracts';
 import { RequestEnd, UserLimiter, waitingPerUser } from '#http';
 import { inSpan } from '#runtime';
-import { call, StreamClient } from '#transport';
+import { StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import { userIdOf } from './auth/request.user.js';
@@ -54,7 +54,7 @@ export class Services {
     const identity = writes ? writeIdentity(request, part) : { requestId: randomUUID() };
     const send = (leftMs: number) =>
       inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
-        call(this.client, contract, payload, { ...identity, correlationId: request.id, budgetMs: leftMs }),
+        this.client.call(contract, payload, { ...identity, correlationId: request.id, budgetMs: leftMs }),
       );
     const bytes = writes ? (request.bodyBytes ?? 0) : answerBytes;
     const limited = {

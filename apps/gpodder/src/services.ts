@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ReplyOf, RequestOf, Rpc } from '#contracts';
 import { RequestEnd, UserLimiter, waitingPerUser } from '#http';
 import { inSpan } from '#runtime';
-import { call, StreamClient } from '#transport';
+import { StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import { CONFIG, type GpodderConfig } from './gpodder.config.js';
@@ -45,7 +45,7 @@ export class Services {
     };
     return (reads ? this.reads : this.writes).run(limited, (budgetMs) =>
       inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
-        call(this.client, contract, payload, { requestId: randomUUID(), correlationId: request.id, budgetMs }),
+        this.client.call(contract, payload, { requestId: randomUUID(), correlationId: request.id, budgetMs }),
       ),
     );
   }
