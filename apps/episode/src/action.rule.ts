@@ -10,9 +10,16 @@ import {
   type uploadActions,
   wireNames,
 } from '#contracts';
-import { failedEntry, type FailedEntry, type Upload } from './episode-entry.rule.js';
 import type { KnownEpisodes } from './known-episodes.js';
-import { applyUpload, entriesPerTick, meetsTooMany, noAnswer } from './upload.rule.js';
+import {
+  applyUpload,
+  entriesPerTick,
+  meetsTooMany,
+  noAnswer,
+  failedEntry,
+  type FailedEntry,
+  type Upload,
+} from './upload.rule.js';
 
 /** What a client of the gpodder API did with an episode. */
 export type Action = RequestOf<typeof uploadActions>['entries'][number];

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
-import { dropBody, parsingSlot, readBody, readJson } from './json.body.js';
+import { dropBody, parsingSlot, readBody, readJson } from './bodies.js';
 
 const limit = 2 * 1_024 * 1_024;
 const read = (text: string) => readJson(Buffer.from(text)).value;
