@@ -33,8 +33,8 @@ export function validateEntry(sent: unknown): Upload | FailedEntry {
   if ((sent.podcast_guid ?? undefined) === undefined && !(isFault && read.field === 'temporary_id'))
     return failedEntry({ sent }, 'missing_identifier', 'podcast_guid is missing');
   if (isFault) return failedEntry({ sent }, read.code, read.message);
-  const { podcastGuid, ...entry } = read;
-  return { ...entry, podcast: podcastGuid as string, sent };
+  const { podcastGuid, syncId, temporaryId, metadata, statuses } = read;
+  return { podcast: podcastGuid as string, syncId, temporaryId, metadata, statuses, sent };
 }
 
 /** The failure of an entry, with its identifiers as they were sent; longer than they may be, one is left out. */

@@ -248,8 +248,7 @@ describe('validateEntry', () => {
       downloadStatus: { timestamp: at },
     };
     const judged = validate({ ...good, ...statuses, syncId: null, episodeGuid: null, temporaryId: null });
-    expect(judged).toMatchObject({ podcast, statuses: {} });
-    for (const name of ['syncId', 'temporaryId']) expect(judged).not.toHaveProperty(name);
+    expect(judged).toMatchObject({ podcast, syncId: undefined, temporaryId: undefined, statuses: {} });
     expect((judged as { metadata: object }).metadata).not.toHaveProperty('episodeGuid');
   });
 });
