@@ -82,6 +82,16 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
 }
 
 /**
+ * The body of a batch, for the service as the client sent it. Its entries are counted here and looked at there.
+ *
+ * @throws Failure `invalid` for more entries than a batch may have.
+ */
+export function sentBatch({ sentJson }: FastifyRequest, entries: readonly unknown[], most: number): JsonText<never> {
+  if (!sentJson || entries.length > most) throw new Failure('invalid');
+  return sentJson;
+}
+
+/**
  * The fields of a form (URL Standard, 5.1), in an object without a prototype.
  *
  * @throws Failure `invalid` for more fields than any page has.

@@ -1,4 +1,4 @@
-export { dropBody, parsingSlot, readJson, tooLarge, waitToParse, xmlTypes } from './bodies.js';
+export { dropBody, parsingSlot, readJson, sentBatch, tooLarge, waitToParse, xmlTypes } from './bodies.js';
 export { createHttpAdapter, type HttpOptions, largestCompressed } from './http.adapter.js';
 export { httpConfig, type HttpConfig, rateLimit, type RateLimit } from './http.config.js';
 export {

@@ -11,6 +11,7 @@ import {
   updatedSchema,
   updateSubscription,
 } from '#contracts';
+import { sentBatch } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
@@ -18,7 +19,6 @@ import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import {
   deletionAcceptedSchema,
   deletionTime,
-  sentBatch,
   subscribeSchema,
   subscriptionPageSchema,
   updateSchema,
