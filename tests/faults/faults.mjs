@@ -227,9 +227,9 @@ const messages = [
   {
     // A reply that comes after the deadline settles its call once more.
     id: 'settled-twice',
-    file: `${transport}/client/pending.calls.ts`,
-    find: 'this.calls.delete(id);\n    call.settle(result());',
-    replace: 'call.settle(result());',
+    file: `${transport}/client/stream.client.ts`,
+    find: 'this.pending.delete(id);\n    clearTimeout(call.timer);',
+    replace: 'clearTimeout(call.timer);',
     near: ['libs/transport'],
   },
   {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { beginLogin } from '#contracts';
-import { call, StreamClient } from '#transport';
+import { StreamClient } from '#transport';
 import { createLog } from '#runtime';
 import { callProgram, eventually, LaunchedSystem, repository } from '#testing';
 import { Redis } from 'ioredis';
@@ -129,7 +129,7 @@ async function useLoginFlow(person: Person): Promise<void> {
   const services = new StreamClient({ connect, log: createLog('test', 'silent'), services: ['account'] });
   await services.connect();
   const request = { pollHash: hashOf(poll), loginHash: hashOf(login), userAgent: 'An app', address: '192.0.2.1' };
-  await call(services, beginLogin, { ...request, server: system.baseUrl }, { requestId: 'login-flow' });
+  await services.call(beginLogin, { ...request, server: system.baseUrl }, { requestId: 'login-flow' });
   await services.close();
   await person.submit(`/login/v2/flow/${login}`, { decision: 'allow' });
   const { appPassword = '' } = await issuer('/login/v2/poll', { token: poll });

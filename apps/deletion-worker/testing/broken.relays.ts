@@ -17,9 +17,9 @@ export class HastyRelay extends EventRelay {
   }
 
   override async announceBatch(): Promise<number> {
-    const batch = await this.rows.inTransaction(countdown(10_000), async (session) => {
-      const taken = await takeBatch(session, this.size, 0);
-      await session.commit();
+    const batch = await this.rows.inTransaction(countdown(10_000), async (transaction) => {
+      const taken = await takeBatch(transaction, this.size, 0);
+      await transaction.commit();
       return taken;
     });
     if (batch) await this.stream.publish({ ...batch, number: latest() });

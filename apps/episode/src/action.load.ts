@@ -1,6 +1,6 @@
 import { podcastGuid } from '#contracts';
 import { type Bound, statement } from '#database';
-import type { Upload } from './episode-entry.rule.js';
+import type { Upload } from './upload.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { incomplete, jsonBytes, kept, keptEpisodes, lookUp, room, sameEnclosure } from './episode.load.js';
 import type { Found } from './episode.store.js';

@@ -10,9 +10,16 @@ import {
   type uploadActions,
   wireNames,
 } from '#contracts';
-import { failedEntry, type FailedEntry, type Upload } from './episode-entry.rule.js';
 import type { KnownEpisodes } from './known-episodes.js';
-import { applyUpload, entriesPerTick, meetsTooMany, noAnswer } from './upload.rule.js';
+import {
+  applyUpload,
+  entriesPerTick,
+  meetsTooMany,
+  noAnswer,
+  failedEntry,
+  type FailedEntry,
+  type Upload,
+} from './upload.rule.js';
 
 /** What a client of the gpodder API did with an episode. */
 export type Action = RequestOf<typeof uploadActions>['entries'][number];
@@ -29,7 +36,8 @@ export function judgeAction({ feedUrl, episodeGuid, enclosureUrl, duration, stat
     if (status) sent[wireNames[name]] = { value: status.value, timestamp: status.at ?? afterAll };
   }
   const read = readEntry(sent);
-  return 'code' in read ? failed(read.code) : { ...read, podcast: feedUrl, sent: {} };
+  if ('code' in read) return failed(read.code);
+  return { podcast: feedUrl, metadata: read.metadata, statuses: read.statuses, sent: {} };
 }
 
 /** Applies a batch of actions in order. Says of each why it was not applied; null where it was. */

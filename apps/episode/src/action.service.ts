@@ -5,7 +5,7 @@ import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.list.js';
 import { acted } from './action.load.js';
 import { applyActions, judgeAction, movedFeeds } from './action.rule.js';
-import type { FailedEntry } from './episode-entry.rule.js';
+import type { FailedEntry } from './upload.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { saveChanges, toLoaded } from './episode.store.js';
 import { KnownEpisodes } from './known-episodes.js';

@@ -4,8 +4,7 @@ import { Failure, type JsonText, type Uploaded } from '#contracts';
 import { metadata, podcast, stored, syncId, world } from '../testing/known.world.js';
 import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { AnswerBudget } from './answer.budget.js';
-import { validateEntry } from './episode-entry.rule.js';
-import { applyUploads } from './upload.rule.js';
+import { applyUploads, validateEntry } from './upload.rule.js';
 
 /** Texts that take very different numbers of bytes in JSON. */
 const text = fc

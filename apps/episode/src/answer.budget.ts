@@ -1,5 +1,5 @@
 import { Failure } from '#contracts';
-import type { FailedEntry, Upload } from './episode-entry.rule.js';
+import type { FailedEntry, Upload } from './upload.rule.js';
 import { type EpisodeRow, shown } from './episode.rule.js';
 
 /** More bytes than any failure has beside what it repeats of its entry. */

@@ -13,12 +13,11 @@ import {
 import { Database } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { AnswerBudget } from './answer.budget.js';
-import { validateEntry } from './episode-entry.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { listChanged, meant, named, probed, saveChanges, toLoaded } from './episode.store.js';
 import { KnownEpisodes, type Loaded } from './known-episodes.js';
 import { allTooLarge, applyLoads, judgeLoads, lookUps } from './load.rule.js';
-import { applyUploads } from './upload.rule.js';
+import { applyUploads, validateEntry } from './upload.rule.js';
 
 /**
  * The episode states of users: answers the contracts of this service. Invariants:

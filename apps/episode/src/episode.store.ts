@@ -9,7 +9,7 @@ import {
   wireNames,
 } from '#contracts';
 import { type Bound, type Database, listing, listPage, type Statement, statement, type Transaction } from '#database';
-import type { Upload } from './episode-entry.rule.js';
+import type { Upload } from './upload.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { load, loadKnown, probe, shownColumns } from './episode.load.js';
 import { type EpisodeRow, type Metadata, shown } from './episode.rule.js';

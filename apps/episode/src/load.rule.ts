@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { countedTime, type LoadVerdicts, type loadEpisodes, type RequestOf, statusNames } from '#contracts';
-import { type FailedEntry, type Upload, validateEntry } from './episode-entry.rule.js';
 import type { KnownEpisodes } from './known-episodes.js';
-import { applyUpload, entriesPerTick, noAnswer } from './upload.rule.js';
+import { applyUpload, entriesPerTick, noAnswer, type FailedEntry, type Upload, validateEntry } from './upload.rule.js';
 
 /** An entry of a bulk load: that of an upload, and other sync_ids that name the episode. */
 export type LoadEntry = RequestOf<typeof loadEpisodes>['entries'][number];

@@ -4,11 +4,9 @@ import {
   Failure,
   faultInHttpUrl,
   guidSchema,
-  type JsonText,
   parseTime,
   subscriptionSchema,
 } from '#contracts';
-import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { QueryString } from './http/query.string.js';
 
@@ -87,16 +85,6 @@ export const episodePageSchema = page.extend({ episodes: z.array(episodeSchema) 
 export const uploadSchema = z
   .object({ episodes: z.array(documented(z.toJSONSchema(documentedEntrySchema))) })
   .meta({ id: 'UploadRequest' });
-
-/**
- * The body of a batch, for the service as the client sent it. Its entries are counted here and looked at there.
- *
- * @throws Failure `invalid` for more entries than a batch may have.
- */
-export function sentBatch({ sentJson }: FastifyRequest, entries: readonly unknown[], most: number): JsonText<never> {
-  if (!sentJson || entries.length > most) throw new Failure('invalid');
-  return sentJson;
-}
 
 /** Anything, so that it costs nothing to accept; shown in the API's description as what it should be. */
 function documented(schema: object) {

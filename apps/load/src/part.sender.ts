@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, loadEpisodes, loadSubscriptions, type LoadVerdicts, type RequestOf, type Rpc } from '#contracts';
-import { call, type StreamClient } from '#transport';
+import type { StreamClient } from '#transport';
 import type { Chunk } from './chunk.spool.js';
 import type { Refusal, UserPart } from './user.part.js';
 
@@ -85,7 +85,7 @@ export class PartSender {
     const requestId = randomUUID();
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, lastPauseMs)) {
       try {
-        const verdicts = (await call(this.client, contract, request, { requestId })) as LoadVerdicts;
+        const verdicts = (await this.client.call(contract, request, { requestId })) as LoadVerdicts;
         this.sent.waitingSince = undefined;
         return verdicts;
       } catch (error) {

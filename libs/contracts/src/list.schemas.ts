@@ -5,12 +5,11 @@ import { jsonOf } from './json.text.js';
 export const stampSchema = z.iso.datetime({ precision: 3 });
 
 /** Where a page starts: by its number, or after or before a row of the page that linked to it. */
-export const positionSchema = z.discriminatedUnion('from', [
+const cursorSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('page'), page: z.int().min(1) }),
   z.object({ from: z.literal('after'), id: z.int() }),
   z.object({ from: z.literal('before'), id: z.int() }),
 ]);
-export type Position = z.output<typeof positionSchema>;
 
 /** The lowest and the highest row id that matched `since` when a walk began; its later pages stay between them. */
 export const idRangeSchema = z.object({ first: z.int(), last: z.int() });
@@ -24,7 +23,7 @@ export const listRequestSchema = z.object({
   perPage: z.int().min(1),
   /** The most bytes of JSON that the items may take together: a page that would have more ends earlier. */
   maxBytes: z.int().min(1).optional(),
-  position: positionSchema,
+  position: cursorSchema,
   /** The total that the walk's first page counted. */
   total: z.int().optional(),
   /** The {@link IdRange} that the walk's first page found. */

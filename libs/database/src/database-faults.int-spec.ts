@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, freshUser, startPostgresServer, TcpProxy } from '#testing';
 import { createDataSource } from './data-source.js';
 import { Database, type Transaction } from './database.js';
-import type { Session } from './session.js';
+import type { PgTransaction } from './pg.transaction.js';
 import { statement } from './statement.js';
 import { countdown } from './user.queue.js';
 
@@ -15,7 +15,7 @@ let database: Database;
 const budgetMs = 300;
 const one = statement('test.one', 'SELECT 1 AS n');
 const backendPid = statement('test.pid', 'SELECT pg_backend_pid() AS pid');
-const reads = (session: Session) => session.query(one, []);
+const reads = (transaction: PgTransaction) => transaction.query(one, []);
 const settled = (attempt: Promise<unknown>) => attempt.catch((error: unknown) => error);
 const stamp = (transaction: Transaction) => Promise.resolve(transaction.stamp);
 
@@ -176,7 +176,7 @@ describe('availability', () => {
     const [backend] = await database.read<{ pid: number }>(backendPid, []);
     process.kill(Number(backend?.pid), 'SIGTERM');
     const slow = statement('test.hang', 'SELECT pg_sleep(60)');
-    const tooLong = database.inTransaction(countdown(budgetMs), (session) => session.query(slow, []));
+    const tooLong = database.inTransaction(countdown(budgetMs), (transaction) => transaction.query(slow, []));
     await expect(tooLong).rejects.toMatchObject({ code: 'unavailable' });
     await eventually(() => write());
     expect([await availability.check(), changes]).toEqual([[], []]);

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
 import { defaultStoredAnswerBytes } from './database.config.js';
 import { faultKind, refusedUser } from './fault.rule.js';
-import { clockIn, type ClockListener, Session } from './session.js';
+import { clockIn, type ClockListener, PgTransaction } from './pg.transaction.js';
 import { SharedReads } from './shared.reads.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
 import { UserQueue } from './user.queue.js';
@@ -199,15 +199,15 @@ export class Database {
     changes = true,
   ): Promise<Reply> {
     const { userId, requestId, fingerprint = null, reads, advances = true } = write;
-    const begin = async (session: Session) => {
+    const begin = async (transaction: PgTransaction) => {
       const kinds = this.announced(write.changes);
-      const locked = session.query<Begun>(beginWrite, [userId, requestId, fingerprint, changes && advances, kinds]);
-      const [[begun], found] = await Promise.all([locked, reads ? session.query<Found>(reads[0], reads[1]) : []]);
+      const locked = transaction.query<Begun>(beginWrite, [userId, requestId, fingerprint, changes && advances, kinds]);
+      const [[begun], found] = await Promise.all([locked, reads ? transaction.query<Found>(reads[0], reads[1]) : []]);
       const { stamp, repeated, answer, ...first } = begun as Begun;
       if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
       if (answer) return answered<Reply>(answer);
       const last: Bound[] = [];
-      const { query } = session;
+      const { query } = transaction;
       const alsoChanges = (...more: EventKind[]) => {
         if (this.events) last.push([announce, [userId, bitsOf(more)]]);
       };
@@ -224,7 +224,7 @@ export class Database {
       if (!repeated && (advanced || reply instanceof Failed)) {
         if (write.smallAnswer || reply instanceof Failed || fingerprint !== null)
           last.push([keepAnswer, [userId, requestId, stamp, stored(reply), this.answerBytes]]);
-        await session.commit(...last);
+        await transaction.commit(...last);
       }
       if (reply instanceof Failed) throw new Failure(reply.code);
       return reply;
@@ -239,7 +239,7 @@ export class Database {
   inTurn<Result>(
     userId: string,
     remainingMs: () => number,
-    run: (session: Session) => Promise<Result>,
+    run: (transaction: PgTransaction) => Promise<Result>,
   ): Promise<Result> {
     return this.queue.run(userId, remainingMs, () => this.inTransaction(remainingMs, run));
   }
@@ -249,18 +249,21 @@ export class Database {
    *
    * @param run has to commit: whatever is uncommitted when it ends or throws is rolled back.
    */
-  async inTransaction<Result>(remainingMs: () => number, run: (session: Session) => Promise<Result>): Promise<Result> {
+  async inTransaction<Result>(
+    remainingMs: () => number,
+    run: (transaction: PgTransaction) => Promise<Result>,
+  ): Promise<Result> {
     const client = await this.pool.connect().catch((error: unknown) => {
       throw this.asFailure(error);
     });
     let broken = false;
-    const session = new Session(client, remainingMs, this.prepared, this.onMoved);
+    const transaction = new PgTransaction(client, remainingMs, this.prepared, this.onMoved);
     try {
-      return await run(await session.begin());
+      return await run(await transaction.begin());
     } catch (error) {
       throw this.asFailure(error);
     } finally {
-      if (!session.committed) await session.rollback().catch(() => (broken = true));
+      if (!transaction.committed) await transaction.rollback().catch(() => (broken = true));
       client.release(broken);
     }
   }

@@ -23,7 +23,7 @@ const movesClock = /\bsync\.(begin_write|advance_clock|raise_clock)\(/;
 /**
  * @param name `<service>.<what it does>`, unique in the process: a connection keeps one text for a name.
  * @param text one that moves the clock of its $1 answers as `moved` where it is then, or null where it stands still: no
- * write is left out of what {@link Session} tells that way.
+ * write is left out of what {@link PgTransaction} tells that way.
  */
 export function statement(name: string, text: string): Statement {
   if (movesClock.test(text) && !/ AS moved\b/.test(text)) throw new Error(`${name} does not answer where the clock is`);

@@ -3,7 +3,7 @@ import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuthenticationFailure, type ErrorAnswer, type ErrorFormat, httpAnswers } from './errors.js';
 import { authenticationFailureMetrics } from './http.metrics.js';
-import { dropBody } from './json.body.js';
+import { dropBody } from './bodies.js';
 import type { RateLimits } from './rate.limits.js';
 import type { RouteTable } from './route.table.js';
 import type { UserLimiter } from './user.limiter.js';

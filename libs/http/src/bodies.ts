@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { Failure, JsonText } from '#contracts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { TooLarge } from './errors.js';
 import type { Hold } from './user.limiter.js';
-import { readBody, readJson, waitToParse } from './json.body.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -81,6 +83,16 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
 }
 
 /**
+ * The body of a batch, for the service as the client sent it. Its entries are counted here and looked at there.
+ *
+ * @throws Failure `invalid` for more entries than a batch may have.
+ */
+export function sentBatch({ sentJson }: FastifyRequest, entries: readonly unknown[], most: number): JsonText<never> {
+  if (!sentJson || entries.length > most) throw new Failure('invalid');
+  return sentJson;
+}
+
+/**
  * The fields of a form (URL Standard, 5.1), in an object without a prototype.
  *
  * @throws Failure `invalid` for more fields than any page has.
@@ -89,4 +101,138 @@ function readForm(body: Buffer): Record<string, string> {
   const text = body.toString('utf8');
   if (text.split('&', maxFields + 1).length > maxFields) throw new Failure('invalid');
   return Object.assign(Object.create(null) as object, Object.fromEntries(new URLSearchParams(text)));
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Levels of nesting at most: more than the interface needs, and far fewer than overflow the stack of a recursion. */
+const maxDepth = 32;
+
+/**
+ * Values in one body at most: a batch of 1,000 entries could have 65 fields each. A value of one byte, `0` or `[]`,
+ * takes tens of bytes of memory, and many times that once it is validated.
+ */
+const maxValues = 65_536;
+
+/** Bytes of memory for each byte of a body while its request is served: for its text, its values, and their message. */
+const weight = 3;
+
+/** The first buffer for a body, in bytes; it is doubled as needed. */
+const firstBuffer = 16_384;
+
+/**
+ * Reads a body of at most `limit` bytes. Accounts for the bytes received and not for those declared: a client that
+ * declares much and sends little holds little.
+ *
+ * @throws TooLarge; Error with the `statusCode` 400 where the client stops half-way; Failure `unavailable` of `hold`.
+ */
+export function readBody(payload: Readable, declaredBytes: number, limit: number, hold: Hold): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (declaredBytes > limit) return reject(new TooLarge());
+    // One buffer, however small the chunks are.
+    let body = Buffer.alloc(0);
+    let length = 0;
+    const makeRoom = (bytes: number) => {
+      if (bytes > limit) throw new TooLarge();
+      if (bytes <= body.length) return;
+      const room = Math.min(Math.max(bytes, body.length * 2, firstBuffer), limit);
+      hold((room - body.length) * weight);
+      const larger = Buffer.allocUnsafe(room);
+      body.copy(larger, 0, 0, length);
+      body = larger;
+    };
+    const take = (chunk: Buffer) => {
+      try {
+        makeRoom(length + chunk.length);
+        length += chunk.copy(body, length);
+      } catch (error) {
+        payload.off('data', take);
+        reject(error as Error);
+      }
+    };
+    payload.on('data', take);
+    payload.once('end', () => resolve(body.subarray(0, length)));
+    payload.once('error', (error: Error) => reject(Object.assign(error, { statusCode: 400 })));
+  });
+}
+
+/** Larger bodies are parsed one per tick of the event loop, so that other requests run in between. In bytes. */
+const largeBytes = 65_536;
+let last: Promise<void> = Promise.resolve();
+
+/** Resolves when a body may be parsed: a small one at once, a large one after those before it. */
+export function waitToParse(body: Buffer): Promise<void> {
+  return body.length <= largeBytes ? Promise.resolve() : parsingSlot();
+}
+
+/** Resolves when a large body, or a slice of one, may be parsed: one of them in each iteration of the event loop. */
+export function parsingSlot(): Promise<void> {
+  last = last.then(() => nextTick());
+  return last;
+}
+
+/**
+ * Parses JSON in UTF-8 with at most {@link maxDepth} levels and, unless said otherwise, {@link maxValues} values.
+ * Returns the value and the text that it was parsed from; no value for an empty body. A key `__proto__` stays an
+ * ordinary one, as JSON.parse leaves it.
+ *
+ * @param tooMany makes the error to throw for more values, where that is not the failure of anything else.
+ * @throws Failure `invalid`.
+ */
+export function readJson(
+  body: Buffer,
+  mostValues = maxValues,
+  tooMany = (): Error => new Failure('invalid'),
+): { value: unknown; text: string } {
+  if (body.length === 0) return { value: undefined, text: '' };
+  const { depth, values } = shape(body);
+  if (depth > maxDepth) throw new Failure('invalid');
+  if (values > mostValues) throw tooMany();
+  try {
+    const text = utf8.decode(body);
+    return { value: JSON.parse(text), text };
+  } catch (cause) {
+    throw new Failure('invalid', { cause });
+  }
+}
+
+/** Levels of nesting and about how many values there are in what may be JSON. */
+function shape(body: Buffer): { depth: number; values: number } {
+  const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+  let [now, depth, values, inString] = [0, 0, 0, false];
+  for (let index = 0; index < body.length; index++) {
+    const byte = body[index] as number;
+    if (inString) {
+      if (byte === backslash) index++;
+      else if (byte === quote) inString = false;
+    } else if (byte === quote) inString = true;
+    else if (byte === comma) values++;
+    // [ and { differ in one bit, and so do ] and }.
+    else if ((byte | 0x20) === 0x7b) {
+      values++;
+      depth = Math.max(depth, ++now);
+    } else if ((byte | 0x20) === 0x7d) now--;
+  }
+  return { depth, values };
+}
+
+/**
+ * Drops a body of at most `limit` bytes, and resolves when all of it has arrived: some clients send everything before they
+ * read an answer, and take a closed connection for a failure.
+ *
+ * @returns whether nothing is left on the connection.
+ */
+export function dropBody(payload: IncomingMessage, limit: number): Promise<boolean> {
+  if (payload.readableEnded || payload.destroyed) return Promise.resolve(true);
+  if (Number(payload.headers['content-length'] ?? 0) > limit) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    let length = 0;
+    payload.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= limit) return;
+      payload.pause();
+      resolve(false);
+    });
+    for (const end of ['end', 'close', 'error']) payload.once(end, () => resolve(true));
+  });
 }

@@ -1,4 +1,4 @@
-export { xmlTypes } from './bodies.js';
+export { dropBody, parsingSlot, readJson, sentBatch, waitToParse, xmlTypes } from './bodies.js';
 export { createHttpAdapter, type HttpOptions, largestCompressed } from './http.adapter.js';
 export { httpConfig, type HttpConfig, rateLimit, type RateLimit } from './http.config.js';
 export {
@@ -25,7 +25,6 @@ export {
 } from './errors.js';
 export { appNames, type AppName, appOfPath, appPaths } from './app.paths.js';
 export { type Connections, openConnections } from './connections.js';
-export { dropBody, parsingSlot, readJson, waitToParse } from './json.body.js';
 export { rateLimitMetrics } from './http.metrics.js';
 export { linkBase } from './link.base.js';
 export { RateLimits } from './rate.limits.js';

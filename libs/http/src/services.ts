@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { JsonText, type ReplyOf, type Rpc, type SentOf } from '#contracts';
 import { inSpan } from '#runtime';
-import { call, type StreamClient } from '#transport';
+import type { StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import { RequestEnd } from './request.end.js';
@@ -61,7 +61,7 @@ export class Services {
       { bytes: isWrite ? (request.bodyBytes ?? 0) : answerBytes, budgetMs: Math.min(budgetMs, contract.deadlineMs) },
       (leftMs) =>
         inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
-          call(client, contract, payload, { ...identity, correlationId: request.id, budgetMs: leftMs }),
+          client.call(contract, payload, { ...identity, correlationId: request.id, budgetMs: leftMs }),
         ),
     );
     // A write has taken effect, so its answer is sent whatever the user's requests hold.

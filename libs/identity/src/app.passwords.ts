@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { checkCredential, type ReplyOf, unavailable } from '#contracts';
-import { call, type StreamClient } from '#transport';
+import type { StreamClient } from '#transport';
 import { CredentialCache } from './credential.cache.js';
 import { FailureCounter } from './failure.counter.js';
 import { networkOf } from './network.js';
@@ -84,7 +84,7 @@ export class AppPasswords {
     if (this.pending >= this.bounds.pending) throw tooMany;
     this.pending += 1;
     try {
-      const { credential } = await call(this.client, checkCredential, { hash }, { requestId: randomUUID() });
+      const { credential } = await this.client.call(checkCredential, { hash }, { requestId: randomUUID() });
       return credential ?? undefined;
     } finally {
       this.pending -= 1;

@@ -92,6 +92,13 @@ export class AppProcess {
     await this.ended;
   }
 
+  /** Sends a signal; resolves to the next message of the process. */
+  ask(signal: NodeJS.Signals): Promise<unknown> {
+    const answer = new Promise((resolve) => this.child.once('message', resolve));
+    this.child.kill(signal);
+    return answer;
+  }
+
   /** It stands still and keeps all it has. */
   pause(): void {
     this.child.kill('SIGSTOP');

@@ -3,8 +3,8 @@ import type { JsonText } from '#contracts';
 import { eventually } from '#testing';
 import { probe, quote } from '../testing/probe.contracts.js';
 import { useTransport } from '../testing/use.transport.js';
-import { call, type StreamClient } from './index.js';
-import { group, serviceKeys } from './wire/keys.js';
+import type { StreamClient } from './index.js';
+import { group, serviceKeys } from './wire/format.js';
 
 const { admin, replica, client } = useTransport();
 const { requests, dead } = serviceKeys('episode');
@@ -12,9 +12,9 @@ const mebibyte = 2 ** 20;
 
 const json = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2));
 const asked = (gateway: StreamClient, bytes: number) =>
-  call(gateway, quote, { json: json(bytes), as: 'reply' }, { requestId: `${bytes} bytes`, budgetMs: 20_000 });
+  gateway.call(quote, { json: json(bytes), as: 'reply' }, { requestId: `${bytes} bytes`, budgetMs: 20_000 });
 const small = (gateway: StreamClient, text: string) =>
-  call(gateway, probe, { text }, { requestId: text, budgetMs: 20_000 });
+  gateway.call(probe, { text }, { requestId: text, budgetMs: 20_000 });
 
 describe('a reply', () => {
   it('that is larger than it may be is an error to its caller alone, and logged once with its pattern and size', async () => {

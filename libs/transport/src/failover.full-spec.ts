@@ -4,7 +4,7 @@ import { longestWaitMs } from '../testing/fault.cases.js';
 import { Load } from '../testing/load.js';
 import { RedisGroup } from '../testing/redis.group.js';
 import { Stage } from '../testing/stage.js';
-import { serviceKeys } from './wire/keys.js';
+import { serviceKeys } from './wire/format.js';
 
 /** How long another server needs to be elected, and all to find it. */
 const failoverMs = 15_000;

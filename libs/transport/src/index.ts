@@ -1,8 +1,6 @@
-export { call } from './client/call.js';
 export { StreamClient, type ClientCounters, type StreamClientOptions } from './client/stream.client.js';
-export { CallContext } from './server/call.context.js';
 export { Handle } from './server/handle.decorator.js';
 export type { ReplicaCounters } from './server/replica.options.js';
-export { StreamServer, type StreamServerOptions } from './server/stream.server.js';
+export { CallContext, StreamServer, type StreamServerOptions } from './server/stream.server.js';
 export { handlerMetrics, watchClient, watchReplica } from './transport.metrics.js';
 export { traceCalls, traceHandlers } from './transport.tracing.js';

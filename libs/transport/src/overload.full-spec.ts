@@ -6,7 +6,7 @@ import { ask } from '../testing/load.js';
 import { connectTo } from '../testing/probe.replica.js';
 import { Stage } from '../testing/stage.js';
 import type { StreamClient } from './index.js';
-import { group, serviceKeys } from './wire/keys.js';
+import { group, serviceKeys } from './wire/format.js';
 
 /** What the one replica can do: 4 requests at once, 20 ms each. */
 const maxInFlight = 4;

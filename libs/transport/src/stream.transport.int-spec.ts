@@ -7,8 +7,8 @@ import { eventually } from '#testing';
 import { confide, probe, quote, unhandled } from '../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../testing/probe.replica.js';
 import { useTransport } from '../testing/use.transport.js';
-import { call, StreamClient, StreamServer, type CallContext } from './index.js';
-import { group, serviceKeys } from './wire/keys.js';
+import { StreamClient, StreamServer, type CallContext } from './index.js';
+import { group, serviceKeys } from './wire/format.js';
 
 const { admin, replica, client } = useTransport();
 
@@ -22,7 +22,7 @@ describe('a call', () => {
   it('is answered, with the facts that ride beside it', async () => {
     await replica();
     const correlationId = 'c1';
-    const reply = await call(await client(), probe, { text: 'hello' }, { requestId: 'r1', correlationId });
+    const reply = await (await client()).call(probe, { text: 'hello' }, { requestId: 'r1', correlationId });
     expect(reply).toMatchObject({ text: 'hello', replica: 'a', requestId: 'r1', correlationId });
     // At most what the caller waits, 5 s, and the half of a round trip by which a process may misjudge Redis' time.
     expect(reply.remainingMs).toBeGreaterThan(0);
@@ -34,8 +34,8 @@ describe('a call', () => {
     const gateway = await client();
     const json = `{"title":"ä 😀 \\n\\t","n":1.0, "list":[${'"long",'.repeat(20_000)}""]}`;
     const [whole, part] = await Promise.all([
-      call(gateway, quote, { json, as: 'reply' }, { requestId: 'r1' }),
-      call(gateway, quote, { json, as: 'field' }, { requestId: 'r2' }),
+      gateway.call(quote, { json, as: 'reply' }, { requestId: 'r1' }),
+      gateway.call(quote, { json, as: 'field' }, { requestId: 'r2' }),
     ]);
     expect(whole instanceof JsonText && String(whole) === json).toBe(true);
     expect({ ...part, items: 'items' in part && String(part.items) === json }).toEqual({ items: true, more: true });
@@ -43,13 +43,13 @@ describe('a call', () => {
 
   it('tells the failure that the handler threw', async () => {
     await replica();
-    const failed = call(await client(), probe, { text: 'x', outcome: 'fail' }, { requestId: 'r' });
+    const failed = (await client()).call(probe, { text: 'x', outcome: 'fail' }, { requestId: 'r' });
     await expect(failed).rejects.toMatchObject({ code: 'gone' });
   });
 
   it('tells any other throw as internal, logged once with its cause', async () => {
     const { logged } = await replica();
-    expect(await codeOf(call(await client(), probe, { text: 'x', outcome: 'throw' }, { requestId: 'r7' }))).toBe(
+    expect(await codeOf((await client()).call(probe, { text: 'x', outcome: 'throw' }, { requestId: 'r7' }))).toBe(
       'internal',
     );
     const errors = logged.filter((line) => line.level === 50);
@@ -59,7 +59,7 @@ describe('a call', () => {
 
   it('whose payload is a secret is logged without it when it fails: where, and by which code', async () => {
     const { logged } = await replica();
-    const failed = call(await client(), confide, { text: 'a-secret' }, { requestId: 'r8' });
+    const failed = (await client()).call(confide, { text: 'a-secret' }, { requestId: 'r8' });
     expect(await codeOf(failed)).toBe('internal');
     const [error] = logged.filter((line) => line.level === 50);
     expect(error).toMatchObject({ pattern: confide.pattern, requestId: 'r8', err: { type: 'Error', code: '23505' } });
@@ -69,22 +69,22 @@ describe('a call', () => {
 
   it('is refused as invalid when its payload is not what the contract says, and the handler does not run', async () => {
     const { runs } = await replica();
-    expect(await codeOf(call(await client(), probe, { text: 7 } as never, { requestId: 'r' }))).toBe('invalid');
+    expect(await codeOf((await client()).call(probe, { text: 7 } as never, { requestId: 'r' }))).toBe('invalid');
     expect(runs).toEqual([]);
   });
 
   it('is internal when the reply is not what the contract says, or nothing that JSON has', async () => {
     await replica();
     const gateway = await client();
-    const lie = call(gateway, probe, { text: 'x', outcome: 'lie' }, { requestId: 'r' });
+    const lie = gateway.call(probe, { text: 'x', outcome: 'lie' }, { requestId: 'r' });
     await expect(lie).rejects.toMatchObject({ code: 'internal', cause: { message: /^the reply of episode.probe/ } });
-    const unspeakable = call(gateway, probe, { text: 'x', outcome: 'unspeakable' }, { requestId: 'r' });
+    const unspeakable = gateway.call(probe, { text: 'x', outcome: 'unspeakable' }, { requestId: 'r' });
     expect(await codeOf(unspeakable)).toBe('internal');
   });
 
   it('is unavailable where nothing handles it', async () => {
     await replica();
-    expect(await codeOf(call(await client(), unhandled, {}, { requestId: 'r' }))).toBe('unavailable');
+    expect(await codeOf((await client()).call(unhandled, {}, { requestId: 'r' }))).toBe('unavailable');
   });
 
   it('runs once, whichever of two replicas takes it', async () => {
@@ -92,7 +92,7 @@ describe('a call', () => {
     const gateway = await client();
     const texts = Array.from({ length: 200 }, (_, index) => `t${index}`);
     const replies = await Promise.all(
-      texts.map((text) => call(gateway, probe, { text, takesMs: 5 }, { requestId: text })),
+      texts.map((text) => gateway.call(probe, { text, takesMs: 5 }, { requestId: text })),
     );
     expect(replies.map((reply) => reply.text)).toEqual(texts);
     expect([...a.runs, ...b.runs].sort()).toEqual([...texts].sort());
@@ -106,7 +106,7 @@ describe('a call', () => {
     await eventually(async () => {
       const before = [a.runs.length, b.runs.length];
       const texts = Array.from({ length: 8 }, (_, n) => `${n}`);
-      await Promise.all(texts.map((text) => call(gateway, probe, { text, takesMs: 100 }, { requestId: text })));
+      await Promise.all(texts.map((text) => gateway.call(probe, { text, takesMs: 100 }, { requestId: text })));
       expect([a, b].map(({ runs }, n) => runs.length - before[n]!)).toEqual([4, 4]);
     });
   });
@@ -116,19 +116,19 @@ describe('deadlines', () => {
   it("end a call by the caller's own timer, and the late reply is dropped", async () => {
     const { runs } = await replica();
     const gateway = await client();
-    const slow = call(gateway, probe, { text: 'slow', takesMs: 2_000 }, { requestId: 'r', budgetMs: 200 });
+    const slow = gateway.call(probe, { text: 'slow', takesMs: 2_000 }, { requestId: 'r', budgetMs: 200 });
     expect(await codeOf(slow)).toBe('unavailable');
     expect(gateway.counters.late).toBe(0);
     await eventually(() => expect(gateway.counters.late).toBe(1));
     expect(runs).toEqual(['slow']);
-    expect((await call(gateway, probe, { text: 'next' }, { requestId: 'r' })).text).toBe('next');
+    expect((await gateway.call(probe, { text: 'next' }, { requestId: 'r' })).text).toBe('next');
   });
 
   it('drop a request unrun that waited too long', async () => {
     const { runs, server } = await replica({ maxInFlight: 1 });
     const gateway = await client();
-    const first = call(gateway, probe, { text: 'first', takesMs: 500 }, { requestId: 'r' });
-    const second = call(gateway, probe, { text: 'second' }, { requestId: 'r', budgetMs: 200 });
+    const first = gateway.call(probe, { text: 'first', takesMs: 500 }, { requestId: 'r' });
+    const second = gateway.call(probe, { text: 'second' }, { requestId: 'r', budgetMs: 200 });
     expect(await codeOf(second)).toBe('unavailable');
     await first;
     await eventually(() => expect(server.counters).toMatchObject({ expired: 1, inFlight: 0 }));
@@ -139,16 +139,16 @@ describe('deadlines', () => {
 describe('a service that is away', () => {
   it('is unavailable at once when it never started', async () => {
     const gateway = await client();
-    expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
+    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
     expect(gateway.counters.timedOut).toBe(0);
   });
 
   it('is unavailable at once after it was stopped in order', async () => {
     const { app } = await replica({ timings: {} });
     const gateway = await client();
-    await call(gateway, probe, { text: 'x' }, { requestId: 'r' });
+    await gateway.call(probe, { text: 'x' }, { requestId: 'r' });
     await app.close();
-    expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
+    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
     expect(gateway.counters.timedOut).toBe(0);
   });
 });
@@ -157,11 +157,11 @@ describe('a client', () => {
   it('that is closed lets nobody wait: neither for a reply nor for Redis', async () => {
     await replica();
     const gateway = await client();
-    const waiting = codeOf(call(gateway, probe, { text: 'x', takesMs: 500 }, { requestId: 'r' }));
+    const waiting = codeOf(gateway.call(probe, { text: 'x', takesMs: 500 }, { requestId: 'r' }));
     await eventually(() => expect(gateway.counters.inFlight).toBe(1));
     await gateway.close();
     expect(await waiting).toBe('unavailable');
-    expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
+    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
 
     const nowhere = { REDIS_URL: 'redis://127.0.0.1:1' };
     const lost = new StreamClient({ connect: () => connectTo(nowhere), log: memoryLog().log });
@@ -180,7 +180,7 @@ describe('a stream of requests', () => {
     for (let n = 0; n < 500; n += 1) await admin().xadd(requests, `${tooOld}-${n + 1}`, 'too', 'old');
     await admin().xgroup('CREATE', requests, group, '$');
     await replica();
-    await call(await client(), probe, { text: 'x' }, { requestId: 'r' });
+    await (await client()).call(probe, { text: 'x' }, { requestId: 'r' });
     expect(await admin().xlen(requests)).toBeLessThan(200);
   });
 });
@@ -190,7 +190,7 @@ describe('overload', () => {
     const a = await replica({ name: 'a', maxInFlight: 2 });
     const gateway = await client();
     const calls = Array.from({ length: 8 }, (_, n) =>
-      call(gateway, probe, { text: `${n}`, takesMs: 100 }, { requestId: 'r' }),
+      gateway.call(probe, { text: `${n}`, takesMs: 100 }, { requestId: 'r' }),
     );
     await eventually(() => expect(a.server.counters?.inFlight).toBe(2));
     const b = await replica({ name: 'b', maxInFlight: 2 });
@@ -203,27 +203,27 @@ describe('overload', () => {
     await replica();
     const gateway = await client({ maxInFlight: 2 });
     const ends = Array.from({ length: 3 }, () =>
-      codeOf(call(gateway, probe, { text: 'x', takesMs: 50 }, { requestId: 'r' })),
+      codeOf(gateway.call(probe, { text: 'x', takesMs: 50 }, { requestId: 'r' })),
     );
     expect(await Promise.all(ends)).toEqual(['answered', 'answered', 'unavailable']);
-    expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered');
+    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered');
     expect(gateway.counters).toMatchObject({ sent: 3, refused: 1, timedOut: 0, inFlight: 0 });
   });
 
   it('is refused at once while the backlog leaves too little of the deadline, and taken on again when it is drained', async () => {
     const { runs } = await replica({ maxInFlight: 1 });
     const gateway = await client({ pollMs: 50 });
-    const slow = call(gateway, probe, { text: 'slow', takesMs: 900 }, { requestId: 'r' });
+    const slow = gateway.call(probe, { text: 'slow', takesMs: 900 }, { requestId: 'r' });
     await eventually(() => expect(runs).toHaveLength(1));
-    const waiting = call(gateway, probe, { text: 'waiting' }, { requestId: 'r' });
+    const waiting = gateway.call(probe, { text: 'waiting' }, { requestId: 'r' });
     await eventually(() => expect(gateway.counters.backlogMs.episode).toBeGreaterThan(300));
     // Half of its 500 ms at most may go by in the stream.
-    expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 }))).toBe('unavailable');
+    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 }))).toBe('unavailable');
     expect(gateway.counters).toMatchObject({ sent: 2, refused: 1, timedOut: 0 });
-    const patient = call(gateway, probe, { text: 'patient' }, { requestId: 'r' });
+    const patient = gateway.call(probe, { text: 'patient' }, { requestId: 'r' });
     await Promise.all([slow, waiting, patient]);
     await eventually(async () =>
-      expect(await codeOf(call(gateway, probe, { text: 'y' }, { requestId: 'r', budgetMs: 500 }))).toBe('answered'),
+      expect(await codeOf(gateway.call(probe, { text: 'y' }, { requestId: 'r', budgetMs: 500 }))).toBe('answered'),
     );
   });
 });
@@ -239,7 +239,7 @@ describe('a citizen of Nest', () => {
     server.setOnProcessingEndHook(() => seen.push('end'));
     const gateway = await client();
     gateway.setOnDispatchHook((packet) => (packet.metadata = { tenant: 't' }));
-    await call(gateway, probe, { text: 'x' }, { requestId: 'r' });
+    await gateway.call(probe, { text: 'x' }, { requestId: 'r' });
     expect(seen).toEqual([['start', { tenant: 't', requestId: 'r' }], 'end']);
   });
 
@@ -264,7 +264,7 @@ describe('a citizen of Nest', () => {
     await eventually(() => expect(server.counters?.reconnects).toBe(2));
     await eventually(() => expect(server.isUp).toBe(true));
     await eventually(async () =>
-      expect(await codeOf(call(gateway, probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered'),
+      expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered'),
     );
   });
 });

@@ -1,8 +1,7 @@
 import { beginSpan, traceHeaders, traceOf } from '#runtime';
 import { context, type Span, SpanKind } from '@opentelemetry/api';
 import type { StreamClient } from './client/stream.client.js';
-import type { CallContext } from './server/call.context.js';
-import type { StreamServer } from './server/stream.server.js';
+import type { CallContext, StreamServer } from './server/stream.server.js';
 
 /** Sends the current trace with each call. */
 export function traceCalls(client: StreamClient): void {

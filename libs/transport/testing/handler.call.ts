@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { CallContext } from '../src/server/call.context.js';
+import { CallContext } from '../src/server/stream.server.js';
 
 /** A call as a handler sees it. @param fingerprint of one with a key of the client's. */
 export function call(requestId: string = randomUUID(), budgetMs = 10_000, fingerprint?: string): CallContext {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '#contracts';
-import { call, type StreamClient } from '../src/index.js';
+import type { StreamClient } from '../src/index.js';
 import { probe } from './probe.contracts.js';
 
 /** How one call of a load ended. */
@@ -27,7 +27,7 @@ export async function ask(
   { budgetMs, ...request }: { takesMs?: number; budgetMs?: number; outcome?: 'die' | 'hang' } = {},
 ): Promise<Outcome> {
   const started = performance.now();
-  const end = await call(client, probe, { text, ...request }, { requestId: text, budgetMs }).then(
+  const end = await client.call(probe, { text, ...request }, { requestId: text, budgetMs }).then(
     (reply) => (reply.text === text ? ('answered' as const) : ('wrong reply' as const)),
     (error: unknown) => {
       if (error instanceof Failure) return error.code;

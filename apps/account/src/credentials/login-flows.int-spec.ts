@@ -2,7 +2,6 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { beginLogin, checkCredential, revokeCredential } from '#contracts';
 import { appPasswordHash } from '#identity';
 import { Fixture } from '#testing';
-import { call } from '#transport';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openMessages } from '../../testing/account.messages.js';
 import { outcomeOf } from '../../testing/outcome.js';
@@ -196,7 +195,7 @@ describe('in a real account app', () => {
   it('begins by a message, is polled by form or JSON, 404 until it is allowed, and its credential is checked and revoked', async () => {
     const asked = asking();
     const send = { requestId: randomUUID() };
-    await call(client, beginLogin, asked.request, send);
+    await client.call(beginLogin, asked.request, send);
     const before = await asForm(asked.poll);
     expect([before.status, before.headers.get('cache-control')]).toEqual([404, 'no-store']);
     await owner.query(`INSERT INTO account.accounts (id, name) VALUES ($1, $2)`, [accountId, name]);
@@ -206,10 +205,10 @@ describe('in a real account app', () => {
     expect([first.status, await first.json()]).toEqual([200, expect.objectContaining({ loginName: name })]);
     const second = await poll(JSON.stringify({ token: asked.poll }), 'application/json');
     const hash = hashOf((await second.json()) as LoginAnswer);
-    expect(await call(client, checkCredential, { hash }, send)).toMatchObject({ credential: { userId: accountId } });
-    expect(await call(client, revokeCredential, { hash }, send)).toEqual({ revoked: true });
-    expect(await call(client, checkCredential, { hash }, send)).toEqual({ credential: null });
-    await expect(call(client, revokeCredential, {}, send)).rejects.toMatchObject({ code: 'invalid' });
+    expect(await client.call(checkCredential, { hash }, send)).toMatchObject({ credential: { userId: accountId } });
+    expect(await client.call(revokeCredential, { hash }, send)).toEqual({ revoked: true });
+    expect(await client.call(checkCredential, { hash }, send)).toEqual({ credential: null });
+    await expect(client.call(revokeCredential, {}, send)).rejects.toMatchObject({ code: 'invalid' });
   });
 
   it.each([

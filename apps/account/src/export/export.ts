@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { listDeletions, listEpisodes, type ListRequest, listSubscriptions, type ReplyOf } from '#contracts';
-import { call, StreamClient } from '#transport';
+import { StreamClient } from '#transport';
 import { DataSource } from 'typeorm';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Grants } from '../issuer/grants.js';
@@ -138,8 +138,7 @@ export class Export implements OnModuleDestroy {
         position,
         ...(total !== undefined && { total }),
       };
-      const page: ReplyOf<typeof listSubscriptions> | ReplyOf<typeof listEpisodes> = await call(
-        this.client,
+      const page: ReplyOf<typeof listSubscriptions> | ReplyOf<typeof listEpisodes> = await this.client.call(
         contract,
         request,
         { requestId: randomUUID() },
@@ -154,7 +153,7 @@ export class Export implements OnModuleDestroy {
 
   private async *deletions(userId: string) {
     for (let after = 0, more = true; more;) {
-      const page = await call(this.client, listDeletions, { userId, after, perPage }, { requestId: randomUUID() });
+      const page = await this.client.call(listDeletions, { userId, after, perPage }, { requestId: randomUUID() });
       yield JSON.stringify(page.deletions).slice(1, -1);
       ({ more } = page);
       after = page.deletions.at(-1)?.deletion_id ?? after;

@@ -11,7 +11,6 @@ import {
 } from '#contracts';
 import { makeAppPassword } from '#identity';
 import { Fixture } from '#testing';
-import { call } from '#transport';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openMessages } from '../../testing/account.messages.js';
 
@@ -37,24 +36,24 @@ describe('the account app answers by messages', () => {
       `INSERT INTO account.credentials (id, account_id, hash, label, scopes) VALUES ($1, $2, $3, 'x', '{read:subscriptions}')`,
       [credentialId, userId, Buffer.from(hash, 'base64url')],
     );
-    const check = (id: string) => call(client, checkSession, { sessionId: id, credentialId }, send());
+    const check = (id: string) => client.call(checkSession, { sessionId: id, credentialId }, send());
     const credential = { credentialId, userId, name, scopes: ['read:subscriptions'] };
     for (const id of [sessionId, sessionId, ended]) expect(await check(id)).toEqual({ credential });
     const request = send();
     for (let time = 0; time < 2; time++)
-      expect(await call(client, endSession, { sessionId: ended, credentialId }, request)).toEqual({});
+      expect(await client.call(endSession, { sessionId: ended, credentialId }, request)).toEqual({});
     expect([await check(ended), await check(sessionId)]).toEqual([{ credential: null }, { credential }]);
-    await call(client, revokeCredential, { hash }, send());
+    await client.call(revokeCredential, { hash }, send());
     expect(await check(sessionId)).toEqual({ credential: null });
   });
 
   it('which devices there are, and what is kept of one', async () => {
     const scope = { of: 'device' as const, id: 'phone' };
     const change = (set: Record<string, null>) =>
-      call(client, changeSettings, { userId, scope, set, remove: [] }, send());
+      client.call(changeSettings, { userId, scope, set, remove: [] }, send());
     await expect(change({ a: null })).rejects.toThrow(new Failure('not_found'));
-    expect(await call(client, saveDevices, { userId, devices: [{ id: 'phone', type: 'mobile' }] }, send())).toEqual({});
-    expect(await call(client, listDevices, { userId }, send())).toEqual({
+    expect(await client.call(saveDevices, { userId, devices: [{ id: 'phone', type: 'mobile' }] }, send())).toEqual({});
+    expect(await client.call(listDevices, { userId }, send())).toEqual({
       devices: [{ id: 'phone', caption: '', type: 'mobile' }],
     });
     expect([await change({ a: null }), await change({})]).toEqual([
@@ -64,8 +63,8 @@ describe('the account app answers by messages', () => {
   });
 
   it('whose a name is, in any letter case', async () => {
-    expect(await call(client, findAccount, { name: name.toUpperCase() }, send())).toEqual({ userId });
+    expect(await client.call(findAccount, { name: name.toUpperCase() }, send())).toEqual({ userId });
     for (const unknown of [`${name}x`, '', "'; --", '\0'])
-      expect(await call(client, findAccount, { name: unknown }, send())).toEqual({ userId: null });
+      expect(await client.call(findAccount, { name: unknown }, send())).toEqual({ userId: null });
   });
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { eraseUser, type ReplyOf } from '#contracts';
-import { call, StreamClient } from '#transport';
+import { StreamClient } from '#transport';
 import { SignOut } from './sign-out.js';
 
 /**
@@ -21,7 +21,7 @@ export class Erasure {
    * @throws Failure `unavailable` where the deletion worker can't be reached; nothing has changed then.
    */
   async request(accountId: string): Promise<ReplyOf<typeof eraseUser>> {
-    const reply = await call(this.client, eraseUser, { userId: accountId }, { requestId: randomUUID() });
+    const reply = await this.client.call(eraseUser, { userId: accountId }, { requestId: randomUUID() });
     await this.signOut.everywhere(accountId);
     return reply;
   }

@@ -1,6 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { type ErasureJob, eraseUser, type ReplyOf, type RequestOf, unavailable } from '#contracts';
-import { countdown, Database, type Session } from '#database';
+import { countdown, Database, type PgTransaction } from '#database';
 import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
@@ -55,18 +55,18 @@ export class ErasureService {
     // An operator's command has no Redis; and it may have been away before.
     await this.notice.give(userId);
     // What one signs in with goes first.
-    const account = await this.repeat(stopping, (session) => eraseAccountStep(session, userId, rowsOfStep));
+    const account = await this.repeat(stopping, (transaction) => eraseAccountStep(transaction, userId, rowsOfStep));
     if (!account) return false;
     for (const phase of phases) {
       let from = phase.first;
-      const isDone = await this.repeat(stopping, async (session) => {
-        const step = await eraseStep(session, userId, phase, from, rowsOfStep);
+      const isDone = await this.repeat(stopping, async (transaction) => {
+        const step = await eraseStep(transaction, userId, phase, from, rowsOfStep);
         from = step?.last ?? from;
         return step?.rows;
       });
       if (!isDone) return false;
     }
-    const age = await this.inStep((session) => endErasure(session, this.database, userId, rowsOfStep));
+    const age = await this.inStep((transaction) => endErasure(transaction, this.database, userId, rowsOfStep));
     if (age === undefined) return false;
     countErasure('success', age);
     return true;
@@ -75,7 +75,7 @@ export class ErasureService {
   /** Repeats a step until it removes less than it may. @returns false where the record has ended. */
   private async repeat(
     stopping: () => boolean,
-    step: (session: Session) => Promise<number | undefined>,
+    step: (transaction: PgTransaction) => Promise<number | undefined>,
   ): Promise<boolean> {
     for (;;) {
       if (stopping()) throw unavailable('the worker stops');
@@ -85,7 +85,7 @@ export class ErasureService {
     }
   }
 
-  private inStep<Result>(step: (session: Session) => Promise<Result>): Promise<Result> {
+  private inStep<Result>(step: (transaction: PgTransaction) => Promise<Result>): Promise<Result> {
     return this.database.inTransaction(countdown(stepLimitMs), step);
   }
 }

@@ -1,5 +1,5 @@
 import type { DeletionStatus } from '#contracts';
-import { type Database, type Session, type Statement, statement } from '#database';
+import { type Database, type PgTransaction, type Statement, statement } from '#database';
 import type { Taken } from '../records/deletion.store.js';
 
 /** What is removed of one table, in the order of a key: a step goes on where the one before it ended. */
@@ -100,9 +100,9 @@ export function recordErasure(
   origin: Readonly<Record<string, string>>,
   remainingMs: () => number,
 ): Promise<DeletionStatus> {
-  return database.inTransaction(remainingMs, async (session) => {
-    const [made] = await session.query<{ status: DeletionStatus }>(record, [userId, JSON.stringify(origin)]);
-    await session.commit();
+  return database.inTransaction(remainingMs, async (transaction) => {
+    const [made] = await transaction.query<{ status: DeletionStatus }>(record, [userId, JSON.stringify(origin)]);
+    await transaction.commit();
     return (made as { status: DeletionStatus }).status;
   });
 }
@@ -114,37 +114,49 @@ export async function readErasure(database: Database, userId: string): Promise<E
 }
 
 /** Locks the user's clock and the record, and runs a statement under them. @returns nothing where it is not PENDING. */
-async function claimed<Row extends object>(session: Session, userId: string, query: Statement, values: unknown[]) {
+async function claimed<Row extends object>(
+  transaction: PgTransaction,
+  userId: string,
+  query: Statement,
+  values: unknown[],
+) {
   type Claim = { status: DeletionStatus; age: number };
-  const [[found], rows] = await Promise.all([session.query<Claim>(claim, [userId]), session.query<Row>(query, values)]);
+  const [[found], rows] = await Promise.all([
+    transaction.query<Claim>(claim, [userId]),
+    transaction.query<Row>(query, values),
+  ]);
   return found?.status === 'PENDING' ? { age: found.age, row: rows[0] as Row } : undefined;
 }
 
 /** Removes up to `limit` rows of a phase, and commits it. @returns nothing where the record has ended. */
-export async function eraseStep(session: Session, userId: string, of: Phase, from: string, limit: number) {
-  const step = await claimed<Removed>(session, userId, of.statement, [userId, from, limit]);
-  if (step) await session.commit([count, [userId, step.row.rows]]);
+export async function eraseStep(transaction: PgTransaction, userId: string, of: Phase, from: string, limit: number) {
+  const step = await claimed<Removed>(transaction, userId, of.statement, [userId, from, limit]);
+  if (step) await transaction.commit([count, [userId, step.row.rows]]);
   return step?.row;
 }
 
 /** Removes up to `limit` rows of what the account app keeps, and commits it. @returns like {@link eraseStep}. */
-export async function eraseAccountStep(session: Session, userId: string, limit: number): Promise<number | undefined> {
-  const step = await claimed<{ rows: number }>(session, userId, eraseAccount, [userId, limit]);
-  if (step) await session.commit([count, [userId, step.row.rows]]);
+export async function eraseAccountStep(
+  transaction: PgTransaction,
+  userId: string,
+  limit: number,
+): Promise<number | undefined> {
+  const step = await claimed<{ rows: number }>(transaction, userId, eraseAccount, [userId, limit]);
+  if (step) await transaction.commit([count, [userId, step.row.rows]]);
   return step?.row.rows;
 }
 
 /** Ends an erasure whose steps are done. @returns its age in seconds; nothing where it had ended. */
 export async function endErasure(
-  session: Session,
+  transaction: PgTransaction,
   database: Pick<Database, 'announced'>,
   userId: string,
   limit: number,
 ): Promise<number | undefined> {
   // Once more: the account app may have been in the midst of something when its rows were removed.
-  const last = await claimed(session, userId, eraseAccount, [userId, limit]);
+  const last = await claimed(transaction, userId, eraseAccount, [userId, limit]);
   const kinds = database.announced(['erased']);
-  if (last) await session.commit([eraseTotals, [userId]], [end, [userId, 'SUCCESS', null, kinds]]);
+  if (last) await transaction.commit([eraseTotals, [userId]], [end, [userId, 'SUCCESS', null, kinds]]);
   return last?.age;
 }
 

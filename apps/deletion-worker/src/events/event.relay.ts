@@ -75,12 +75,12 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   /** Announces changes, as many rows as a batch has at most. @returns how many events that made. */
   async announceBatch(): Promise<number> {
     let fault: unknown;
-    const count = await this.database.inTransaction(countdown(batchLimitMs), async (session) => {
-      const batch = await takeBatch(session, this.batchSize, this.above);
+    const count = await this.database.inTransaction(countdown(batchLimitMs), async (transaction) => {
+      const batch = await takeBatch(transaction, this.batchSize, this.above);
       if (!batch) return 0;
       // Kept apart from what Postgres fails with, which says whether that is there.
       await this.publish(batch).catch((error: unknown) => (fault = error));
-      if (fault === undefined) await session.commit();
+      if (fault === undefined) await transaction.commit();
       return batch.events.length;
     });
     if (fault !== undefined) throw fault;

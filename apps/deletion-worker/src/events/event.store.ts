@@ -1,5 +1,5 @@
 import { type ChangeEvent, namesOf } from '#contracts';
-import { type Database, type Session, statement } from '#database';
+import { type Database, type PgTransaction, statement } from '#database';
 
 /** Events that were taken out of the outbox together, one for each of their users. */
 export interface Batch {
@@ -26,9 +26,9 @@ const lag = statement(
  *
  * @returns none where there is nothing, or another relay has taken some and not committed yet.
  */
-export async function takeBatch(session: Session, limit: number, above: number): Promise<Batch | undefined> {
+export async function takeBatch(transaction: PgTransaction, limit: number, above: number): Promise<Batch | undefined> {
   type Row = { batch: number; user: string; stamp: string; kinds: number };
-  const rows = await session.query<Row>(take, [limit, above]);
+  const rows = await transaction.query<Row>(take, [limit, above]);
   const [first] = rows;
   if (!first) return undefined;
   const events = rows.map(({ user, stamp, kinds }) => ({ user, kinds: namesOf(kinds), stamp }));

@@ -147,8 +147,8 @@ export class DeletionService {
    * @returns how it ended; undefined where there is no such record or it had ended before.
    */
   async process({ userId, deletionId }: Pick<DeletionJob, 'userId' | 'deletionId'>): Promise<Ending | undefined> {
-    return this.database.inTransaction(countdown(cascadeLimitMs), async (session) => {
-      const claimed = await claimDeletion(session, userId, deletionId);
+    return this.database.inTransaction(countdown(cascadeLimitMs), async (transaction) => {
+      const claimed = await claimDeletion(transaction, userId, deletionId);
       const step = claimed ? stepFor(claimed) : 'leave';
       if (!claimed || step === 'leave') return undefined;
       const begun = performance.now();
@@ -156,7 +156,7 @@ export class DeletionService {
       const last = [endOf(this.database, userId, deletionId, step), forgotten.records];
       if (step.status === 'SUCCESS')
         last.unshift(cascadeOf(this.database, userId, claimed.subscriptionId), forgotten.tombstones);
-      await session.commit(...last);
+      await transaction.commit(...last);
       countEnding(step, claimed.age + (performance.now() - begun) / 1_000);
       return step;
     });

@@ -3,7 +3,7 @@ import {
   clockOfUser,
   type Database,
   instant,
-  type Session,
+  type PgTransaction,
   type Statement,
   statement,
   type Transaction,
@@ -254,12 +254,12 @@ export async function addAttempt(database: Database, userId: string, deletionId:
 
 /** Locks the user's clock and then the record, so that nothing of the user's changes until the transaction ends. */
 export async function claimDeletion(
-  session: Session,
+  transaction: PgTransaction,
   userId: string,
   deletionId: number,
 ): Promise<Claimed | undefined> {
-  await session.query(lockClock, [userId]);
-  const [claimed] = await session.query<Claimed>(claim, [userId, deletionId]);
+  await transaction.query(lockClock, [userId]);
+  const [claimed] = await transaction.query<Claimed>(claim, [userId, deletionId]);
   return claimed;
 }
 

@@ -1,12 +1,12 @@
 import { Body, Controller, Get, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { listEpisodes, uploadedSchema, uploadEpisodes } from '#contracts';
-import { Services } from '#http';
+import { sentBatch, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { episodePageSchema, sentBatch, uploadSchema } from '../wire.schemas.js';
+import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 

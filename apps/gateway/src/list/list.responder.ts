@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions, type Position } from '#contracts';
+import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions } from '#contracts';
 import { linkBase, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
@@ -73,6 +73,8 @@ export class ListResponder {
 
 /** What the service needs of a query. */
 function requested({ since, page, perPage, cursor }: ListQuery) {
-  const position: Position = cursor ? { from: cursor.direction, id: cursor.boundary } : { from: 'page', page };
+  const position: ListRequest['position'] = cursor
+    ? { from: cursor.direction, id: cursor.boundary }
+    : { from: 'page', page };
   return { since, perPage, position, total: cursor?.total, span: cursor?.range };
 }

@@ -11,7 +11,7 @@ import {
   updatedSchema,
   updateSubscription,
 } from '#contracts';
-import { Services } from '#http';
+import { sentBatch, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
@@ -19,7 +19,6 @@ import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import {
   deletionAcceptedSchema,
   deletionTime,
-  sentBatch,
   subscribeSchema,
   subscriptionPageSchema,
   updateSchema,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { checkSession, endSession, unavailable } from '#contracts';
 import { type Credential, CredentialCache, type Revocations } from '#identity';
-import { call, type StreamClient } from '#transport';
+import type { StreamClient } from '#transport';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import type { SignedSession } from './session.cookie.js';
 
@@ -48,7 +48,7 @@ export class Sessions {
 
   /** Ends a session for good. Twice is once. @throws Failure `unavailable` */
   async end(session: SignedSession): Promise<void> {
-    await call(this.client, endSession, session, { requestId: randomUUID() });
+    await this.client.call(endSession, session, { requestId: randomUUID() });
     this.cache.remove(session.sessionId);
   }
 
@@ -62,7 +62,7 @@ export class Sessions {
     this.pending += 1;
     this.pendingOf.set(credentialId, ofOne + 1);
     try {
-      return (await call(this.client, checkSession, session, { requestId: randomUUID() })).credential ?? undefined;
+      return (await this.client.call(checkSession, session, { requestId: randomUUID() })).credential ?? undefined;
     } finally {
       this.pending -= 1;
       const left = (this.pendingOf.get(credentialId) ?? 1) - 1;

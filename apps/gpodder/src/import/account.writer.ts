@@ -10,7 +10,7 @@ import {
   type RequestOf,
   type Rpc,
 } from '#contracts';
-import { call, type StreamClient } from '#transport';
+import type { StreamClient } from '#transport';
 import { z } from 'zod';
 import { ActionWriter } from '../actions/action.writer.js';
 import { type ActionEntry, isUsable, type ReadAction, readAction, type UsableAction } from '../actions/action.rule.js';
@@ -154,7 +154,7 @@ async function patiently<C extends Rpc>(
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, lastPauseMs)) {
     stopped.throwIfAborted();
     try {
-      return await call(client, contract, request, { requestId });
+      return await client.call(contract, request, { requestId });
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'unavailable') throw error;
     }

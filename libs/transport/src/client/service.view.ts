@@ -1,8 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { unavailable } from '#contracts';
 import { Batch } from '../wire/batch.js';
-import { retentionMs } from '../wire/format.js';
-import { group, serviceKeys, type ServiceKeys } from '../wire/keys.js';
+import { retentionMs, group, serviceKeys, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
 /**

@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { ClientProxy } from '@nestjs/microservices';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Failure, failureSchema, type Rpc, unavailable } from '#contracts';
+import {
+  type CallMetadata,
+  Failure,
+  failureSchema,
+  type ReplyOf,
+  type Rpc,
+  type SentOf,
+  unavailable,
+} from '#contracts';
 import { warnOfEviction } from '#redis';
 import {
   decodeReplies,
@@ -11,10 +19,9 @@ import {
   longestBudgetMs,
   type Request,
   type Result,
+  replyChannel,
 } from '../wire/format.js';
-import { replyChannel } from '../wire/keys.js';
 import { ClientLinks } from './client.links.js';
-import { PendingCalls } from './pending.calls.js';
 import type { ServiceView } from './service.view.js';
 
 export interface StreamClientOptions {
@@ -43,11 +50,16 @@ export interface ClientCounters {
   readonly backlogMs: Readonly<Record<string, number>>;
 }
 
-/** Facts and limits of one call. */
-export interface RequestOptions {
-  /** How long to wait for the answer, at most a minute. */
-  readonly budgetMs: number;
-  readonly metadata: Readonly<Record<string, string>>;
+/** The facts about one call, and a wait other than the contract's. */
+export interface CallOptions extends CallMetadata {
+  /** How long to wait, in milliseconds and at most a minute. Default: the contract's `deadlineMs`. */
+  readonly budgetMs?: number;
+}
+
+/** A call that waits for its reply, and the timer that ends the wait. */
+interface PendingCall {
+  readonly settle: (result: Result) => void;
+  readonly timer: NodeJS.Timeout;
 }
 
 const tooMany = 'too many calls are in flight';
@@ -58,7 +70,7 @@ const timedOut: Result = { error: unavailable('no reply within the deadline') };
  * Nest's client side of the transport; one per process, for all services.
  *
  * Invariants:
- * - Every call is settled by its deadline, whatever became of Redis, the service or the reply.
+ * - Every call is settled once: by its reply, its deadline or a fault, whichever comes first.
  * - A call that can't be answered is refused immediately: no replica alive, too many in flight, a backlog that
  *   leaves too little of the deadline, Redis disconnected.
  * - It receives only its own replies, on a channel of its own; each is matched by the id of a call that still waits.
@@ -66,7 +78,8 @@ const timedOut: Result = { error: unavailable('no reply within the deadline') };
  */
 export class StreamClient extends ClientProxy {
   private readonly channel = replyChannel(randomUUID());
-  private readonly pending = new PendingCalls(timedOut);
+  private readonly pending = new Map<string, PendingCall>();
+  private lastId = 0;
   private readonly counts = { sent: 0, refused: 0, timedOut: 0, late: 0 };
   private links?: ClientLinks;
   private opening?: Promise<void>;
@@ -102,34 +115,34 @@ export class StreamClient extends ClientProxy {
     const links = this.links;
     this.links = undefined;
     this.opening = undefined;
-    this.pending.settleAll({ error: unavailable('the client is closed') });
+    this.settleAll(unavailable('the client is closed'));
     await links?.close();
   }
 
   /**
-   * Calls the handler of a contract and resolves to what it returned, unvalidated; `call` validates it.
+   * Calls the handler of a contract and resolves to its reply, which is validated here.
    *
    * @throws Failure only: the handler's, `unavailable`, or `internal` for anything else.
    */
-  async request(contract: Rpc, data: object, options: RequestOptions): Promise<unknown> {
-    const { pattern, service, secret } = contract;
-    const packet = this.createPacket(pattern, data);
-    const metadata = { ...packet.metadata, ...options.metadata };
-    const budgetMs = Math.min(options.budgetMs, longestBudgetMs);
+  async call<C extends Rpc>(contract: C, data: SentOf<C>, options: CallOptions): Promise<ReplyOf<C>> {
+    const { pattern, service } = contract;
+    const { requestId, fingerprint, correlationId, budgetMs = contract.deadlineMs } = options;
+    const metadata = {
+      ...this.createPacket(pattern, data).metadata,
+      requestId,
+      ...(fingerprint !== undefined && { fingerprint }),
+      ...(correlationId !== undefined && { correlationId }),
+    };
     const view = this.links?.view(service);
     if (!view || view.isFull) throw this.refusal(view ? tooMany : notConnected);
-    view.inFlight += 1;
-    const result = await new Promise<Result>((resolve) => {
-      const id = this.pending.add(budgetMs, (settled) => {
-        view.inFlight -= 1;
-        if (settled === timedOut) this.counts.timedOut += 1;
-        resolve(settled);
-      });
-      const request = { pattern, budgetMs, metadata, secret, reply: { channel: this.channel, id } };
-      this.transmit(view, request, data).catch((error: unknown) => this.pending.settle(id, () => ({ error })));
-    });
+    const limitMs = Math.min(budgetMs, longestBudgetMs);
+    const request = { pattern, budgetMs: limitMs, metadata, secret: contract.secret };
+    const result = await this.answer(view, request, data);
     if ('error' in result) throw failureOf(result.error);
-    return result.value;
+    const reply = contract.reply.safeParse(result.value);
+    if (reply.success) return reply.data as ReplyOf<C>;
+    const cause = new Error(`the reply of ${pattern} is not what its contract says`, { cause: reply.error });
+    throw new Failure('internal', { cause });
   }
 
   /** Of Nest's `send()`. @throws Error always: a call has a contract, by which its reply is validated. */
@@ -156,7 +169,7 @@ export class StreamClient extends ClientProxy {
       pollMs,
       channel: this.channel,
       onMessage: (message) => this.onMessage(message),
-      onLost: () => this.pending.settleAll({ error: unavailable('the connection to Redis was lost') }),
+      onLost: () => this.settleAll(unavailable('the connection to Redis was lost')),
     });
     this.links = links;
     await links.open();
@@ -165,8 +178,39 @@ export class StreamClient extends ClientProxy {
 
   private onMessage(message: Buffer): void {
     decodeReplies(message, (id, result) => {
-      if (!this.pending.settle(id, result)) this.counts.late += 1;
+      if (!this.settle(id, result)) this.counts.late += 1;
     });
+  }
+
+  /** Sends a request and resolves to how its call ends; never rejects. */
+  private answer(view: ServiceView, request: Omit<Request, 'data' | 'reply'>, data: object): Promise<Result> {
+    const id = (this.lastId += 1).toString(36);
+    view.inFlight += 1;
+    return new Promise((resolve) => {
+      const settle = (result: Result) => {
+        view.inFlight -= 1;
+        if (result === timedOut) this.counts.timedOut += 1;
+        resolve(result);
+      };
+      const timer = setTimeout(() => this.settle(id, () => timedOut), request.budgetMs);
+      this.pending.set(id, { settle, timer });
+      const reply = { channel: this.channel, id };
+      this.transmit(view, { ...request, reply }, data).catch((error: unknown) => this.settle(id, () => ({ error })));
+    });
+  }
+
+  /** Ends a call. @returns whether anybody still waited. */
+  private settle(id: string, result: () => Result): boolean {
+    const call = this.pending.get(id);
+    if (!call) return false;
+    this.pending.delete(id);
+    clearTimeout(call.timer);
+    call.settle(result());
+    return true;
+  }
+
+  private settleAll(error: Failure): void {
+    for (const id of this.pending.keys()) this.settle(id, () => ({ error }));
   }
 
   /** Adds a request to its service's stream, or throws why it can't be. */
@@ -176,9 +220,8 @@ export class StreamClient extends ClientProxy {
     if (!view.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
     const reason = this.isUp ? view.refusal(request.budgetMs) : 'Redis is disconnected';
     if (reason) throw this.refusal(reason);
-    const fields = encodeRequest({ ...request, data: encodePayload(data) });
     this.counts.sent += 1;
-    await view.send(fields);
+    await view.send(encodeRequest({ ...request, data: encodePayload(data) }));
   }
 
   private refusal(reason: string): Failure {

@@ -1,7 +1,7 @@
 import { applyDecorators, Catch, UseFilters, type ExceptionFilter } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import type { ReplyOf, RequestOf, Rpc } from '#contracts';
-import type { CallContext } from './call.context.js';
+import type { CallContext } from './stream.server.js';
 
 /** A method that answers a contract: the payload first, then the context where it is wanted. */
 type Handler<C extends Rpc> = (request: RequestOf<C>, context: CallContext) => ReplyOf<C> | Promise<ReplyOf<C>>;

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
-import { decodeEntry, type Entry } from '../wire/format.js';
-import { group, serviceKeys } from '../wire/keys.js';
+import { decodeEntry, type Entry, group, serviceKeys } from '../wire/format.js';
 import { ManualResetEvent } from '../wire/manual-reset.event.js';
 import { RedisLink } from '../wire/redis.link.js';
 import { RepeatingTask } from '../wire/repeating.task.js';
-import { Membership } from './membership.js';
+import { Membership, RedisClock } from './membership.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
-import { RedisClock } from './redis.clock.js';
 import { ReplySender } from './reply.sender.js';
 import { Takeover } from './takeover.js';
 

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Batch } from '../wire/batch.js';
-import { encodeReply, joinReplies, type Entry } from '../wire/format.js';
-import { group } from '../wire/keys.js';
+import { encodeReply, joinReplies, type Entry, group } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
 /** How long to wait before a retry, in milliseconds. */

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { ask } from '../../testing/load.js';
 import { useTransport } from '../../testing/use.transport.js';
-import { encodeRequest } from '../wire/format.js';
-import { group, serviceKeys } from '../wire/keys.js';
+import { encodeRequest, group, serviceKeys } from '../wire/format.js';
 
 const { admin, replica, client } = useTransport();
 const { requests, alive } = serviceKeys('episode');

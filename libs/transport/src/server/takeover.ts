@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { decodeEntry, encodeResult, type Entry } from '../wire/format.js';
-import { group, type ServiceKeys } from '../wire/keys.js';
+import { decodeEntry, encodeResult, type Entry, group, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
 /** A request that was delivered this often without an answer is given up. */

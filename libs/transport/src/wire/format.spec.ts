@@ -11,8 +11,8 @@ import {
   timeOf,
   type Request,
   type Result,
+  serviceKeys,
 } from './format.js';
-import { serviceKeys } from './keys.js';
 
 const request: Request = {
   pattern: 'episode.list',

@@ -23,7 +23,7 @@ export function clockIn(
  * is committed; a statement that runs, or waits for a lock, ends at about that time. What it did to clocks is told once it
  * is committed, and never before.
  */
-export class Session {
+export class PgTransaction {
   committed = false;
   private readonly moved = new Map<string, string>();
 

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { Failure } from '#contracts';
-import { dropBody, parsingSlot, readBody, readJson } from './json.body.js';
+import { Failure, JsonText } from '#contracts';
+import type { FastifyRequest } from 'fastify';
+import { dropBody, parsingSlot, readBody, readJson, sentBatch } from './bodies.js';
 
 const limit = 2 * 1_024 * 1_024;
 const read = (text: string) => readJson(Buffer.from(text)).value;
@@ -163,5 +164,15 @@ describe('dropBody', () => {
     payload.destroy();
     expect(await dropped).toBe(true);
     expect(await dropBody(payload, 10)).toBe(true);
+  });
+});
+
+describe('the body of a batch', () => {
+  const request = { sentJson: JsonText.from<never>('{"episodes":[0,0]}') } as FastifyRequest;
+
+  it('is passed on as it was sent', () => expect(sentBatch(request, [0, 0], 2)).toBe(request.sentJson));
+
+  it('of too many entries is refused', () => {
+    expect(() => sentBatch(request, [0, 0, 0], 2)).toThrowError('invalid');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RedisClock } from './redis.clock.js';
+import { RedisClock } from './membership.js';
 
 /** A machine whose monotonic clock is set by the test; Redis' time runs `ahead` of it. */
 function machine(ahead: number) {
