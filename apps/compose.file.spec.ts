@@ -49,13 +49,6 @@ describe('docker-compose.yml', () => {
     expect(secretsOf).toEqual([`secrets-${app}:/run/secrets:ro`]);
   });
 
-  it('lets the tool that signs tokens note their expiries, as the maker of the key', () => {
-    expect(services['token']).toMatchObject({
-      user: services['secrets']?.['user'],
-      volumes: ['secrets-tokens:/data/keys'],
-    });
-  });
-
   it('lets only the edges be reached: gateway, gpodder and the account app', () => {
     expect(byDefault.filter(([, { ports }]) => ports).map(([name]) => name)).toEqual(['gateway', 'gpodder', 'account']);
     const open = byDefault.filter(([, service]) => service.networks?.some((name) => !networks[name]?.internal));

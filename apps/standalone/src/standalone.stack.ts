@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { freePort, startPostgres, startRedis, StartError, TokenIssuer, type EmbeddedServer } from '#embedded';
+import { freePort, KeyFiles, startPostgres, startRedis, StartError, type EmbeddedServer } from '#embedded';
 import { reachableUrl } from '#runtime';
 import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
 import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app.programs.js';
@@ -56,12 +56,9 @@ export class StandaloneStack {
     const place = await this.choosePlace();
     const data = resolve(this.options.data);
     this.begun.push(lockData(data));
-    const [commandLine, account] = await Promise.all(
-      ['keys', accountKeys].map(async (folder) => (await TokenIssuer.open(join(data, folder))).keySetFile),
-    );
-    const keySets = { commandLine: commandLine as string, account: account as string };
+    await KeyFiles.open(join(data, accountKeys));
     const backends = await this.startBackends(data);
-    return this.startPrograms({ ...backends, data, keySets }, place);
+    return this.startPrograms({ ...backends, data }, place);
   }
 
   /** Starts the apps, and starts them again on other ports where one that was chosen here has been taken meanwhile. */
@@ -157,7 +154,7 @@ export class StandaloneStack {
 /** The port, and the URL that names it. */
 type Place = Pick<ProgramOptions, 'port' | 'baseUrl'>;
 /** What stays the same when the apps are started on another port. */
-type Fixed = Backends & Pick<ProgramOptions, 'data' | 'keySets'>;
+type Fixed = Backends & Pick<ProgramOptions, 'data'>;
 
 /** How often a port is chosen at the most. */
 const portAttempts = 5;
