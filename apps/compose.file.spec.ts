@@ -56,13 +56,6 @@ describe('docker-compose.yml', () => {
     expect(secretsOf).toEqual(own);
   });
 
-  it('lets the tool that signs tokens note their expiries, as the maker of the key', () => {
-    expect(services['token']).toMatchObject({
-      user: services['secrets']?.['user'],
-      volumes: ['secrets-tokens:/data/keys'],
-    });
-  });
-
   it('publishes one port, and connects only the edge to other networks', () => {
     expect(byDefault.flatMap(([name, { ports = [] }]) => ports.map(() => name))).toEqual(['edge']);
     const open = byDefault.filter(([, service]) => service.networks?.some((name) => !networks[name]?.internal));

@@ -5,7 +5,8 @@ import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { removePostgres, removeRedis, startPostgres, TokenIssuer } from '#embedded';
+import { KeyFiles, removePostgres, removeRedis, startPostgres } from '#embedded';
+import { importJWK, SignJWT } from 'jose';
 import pg from 'pg';
 
 const thisCheckout = fileURLToPath(new URL('..', import.meta.url));
@@ -46,11 +47,12 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
   try {
     say('Starting the system ...');
     apps = await startApps(standalone, data, postgres.url, replicas, environment);
-    const client = new Client(apps.baseUrl, await TokenIssuer.open(join(data, 'keys')));
+    const client = new Client(apps.baseUrl, (await KeyFiles.open(join(data, 'keys', 'account'))).signingKey());
     /** Stops the apps and starts as many of each service on the same data; tokens stay good. */
     const restart = async (count) => {
       await apps.stop();
-      apps = await startApps(standalone, data, postgres.url, count, environment);
+      const { port } = new URL(apps.baseUrl);
+      apps = await startApps(standalone, data, postgres.url, count, environment, port);
       Object.assign(client, { baseUrl: apps.baseUrl, pid: apps.pid });
     };
     const { url: postgresUrl, pid: postgresPid } = postgres;
@@ -68,11 +70,11 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
 }
 
 /** Redis and all apps, as children of one process. */
-async function startApps([program, ...command], data, postgresUrl, replicas, environment) {
+async function startApps([program, ...command], data, postgresUrl, replicas, environment, port = '0') {
   // A checkout of before has fewer apps.
   const has = (app) => existsSync(join(dirname(program), `${app}.js`));
   const others = ['account', 'gpodder'].flatMap((app) => (has(app) ? [`--${app}-port`, '0'] : []));
-  const options = ['--data', data, '--port', '0', '--replicas', String(replicas), ...others];
+  const options = ['--data', data, '--port', port, '--replicas', String(replicas), ...others];
   const child = fork(program, [...command, ...options], {
     env: { ...process.env, ...environment, POSTGRES_URL: postgresUrl, LOG_LEVEL: 'warn' },
     execArgv: [],
@@ -91,14 +93,21 @@ async function startApps([program, ...command], data, postgresUrl, replicas, env
 
 /** The API as clients call it. */
 class Client {
-  constructor(baseUrl, issuer) {
+  /** @param key that signs the tokens of the system's account app. */
+  constructor(baseUrl, key) {
     this.baseUrl = baseUrl;
-    this.issuer = issuer;
+    this.key = key;
   }
 
   async user() {
     const id = randomUUID();
-    return { id, token: await this.issuer.issue(id) };
+    const token = new SignJWT()
+      .setProtectedHeader({ alg: 'EdDSA', kid: this.key.kid })
+      .setSubject(id)
+      .setIssuer(this.baseUrl)
+      .setAudience('podcast-sync')
+      .setExpirationTime('1d');
+    return { id, token: await token.sign(await importJWK(this.key, 'EdDSA')) };
   }
 
   async send({ token }, method, path, body) {

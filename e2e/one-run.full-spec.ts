@@ -1,8 +1,8 @@
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removePostgres, TokenIssuer } from '#embedded';
-import { freshUser, LaunchedSystem } from '#testing';
+import { removePostgres } from '#embedded';
+import { freshUser, LaunchedSystem, TokenIssuer } from '#testing';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
 const requests = 500;
@@ -36,7 +36,8 @@ function handled(): number[] {
 
 describe.runIf(inject('stack').launched)('two replicas of every service', () => {
   it(`run ${requests} handlers for ${requests} requests, and share them`, async () => {
-    const token = await (await TokenIssuer.open(join(data, 'keys'))).issue(freshUser());
+    const issuer = await TokenIssuer.open(join(data, 'keys', 'account'), system.baseUrl);
+    const token = await issuer.issue(freshUser());
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const guid = crypto.randomUUID();
     const kinds = [

@@ -6,7 +6,7 @@ import { inject } from 'vitest';
 
 const stack = inject('stack');
 
-/** A private JWK whose public half is in the system's key set. */
+/** The private JWK that signs the tokens of the system's account app. */
 const signingKey = JSON.parse(readFileSync(join(stack.keys, 'signing-key.json'), 'utf8')) as JWK;
 
 /** Where the system is reached, without a slash at the end. */
@@ -23,7 +23,7 @@ interface Claims {
 /** Signs a token, by default one that is good for a user that no other test knows. */
 export async function token(claims: Claims = {}): Promise<string> {
   const exp = Math.floor(Date.now() / 1_000) + 3_600;
-  const usual = { sub: randomUUID(), iss: 'urn:podcast-sync:standalone', aud: 'podcast-sync', exp };
+  const usual = { sub: randomUUID(), iss: stack.issuer, aud: 'podcast-sync', exp };
   return new SignJWT({ ...usual, ...claims })
     .setProtectedHeader({ alg: 'EdDSA', kid: signingKey.kid })
     .sign(await importJWK(signingKey, 'EdDSA'));

@@ -152,7 +152,7 @@ describe('what follows from a value', () => {
       AUTH_SERVERS: 'https://account.example.org',
       CORS_ORIGINS: 'https://account.example.org',
       AUTH_JWKS_URL: 'https://account.example.org=http://account/jwks',
-      AUTH_OWN_ISSUER: 'urn:podcast-sync:standalone,https://account.example.org',
+      AUTH_OWN_ISSUER: 'https://account.example.org',
       AUTH_APP_PASSWORDS: 'on',
     });
   });

@@ -89,7 +89,7 @@ describe('the images', () => {
   afterAll(() => compose('down', '-v', '-t', '20'), 120_000);
 
   it('serve a request through each service, and what is loaded only when it is asked for', async () => {
-    const token = await compose('run', '--rm', 'token', 'ann');
+    const token = await compose('exec', '-T', 'account', 'node', 'dist/programs/podcast-sync.js', 'token', 'ann');
     const guid = '9b024349-ccf0-5f69-a609-6b82873eab3c';
     const body = { subscriptions: [{ feed_url: 'https://podnews.net/rss' }] };
     const requests: Call[] = [

@@ -3,9 +3,8 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mostLineBytes } from '#contracts';
-import { TokenIssuer } from '#embedded';
 import { userId } from '#identity';
-import { type AppProcess, type Device, freshUser, SharedStack } from '#testing';
+import { type AppProcess, type Device, freshUser, SharedStack, TokenIssuer } from '#testing';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { fileOf, LoadProgram, partOf } from './testing/load.program.js';
 

@@ -19,8 +19,8 @@ const startGateways = (count: number) =>
   stack.start(
     Array.from({ length: count }, () => 'gateway' as const),
     {
-      AUTH_ISSUER: `urn:podcast-sync:standalone,${origin}`,
-      AUTH_OWN_ISSUER: `urn:podcast-sync:standalone,${origin}`,
+      AUTH_ISSUER: `urn:podcast-sync:tests,${origin}`,
+      AUTH_OWN_ISSUER: `urn:podcast-sync:tests,${origin}`,
       AUTH_JWKS_URL: `${origin}=${origin}/jwks`,
       AUTH_APP_PASSWORDS: 'on',
     },

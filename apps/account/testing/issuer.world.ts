@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TokenIssuer } from '#embedded';
+import { KeyFiles } from '#embedded';
 import { createDatabase, startRedisServer, TcpProxy, type TestDatabase, type TestServer } from '#testing';
 import pg from 'pg';
 import { accountConfig } from '../src/account.config.js';
@@ -48,7 +48,7 @@ export class IssuerWorld {
     const owner = new pg.Client({ connectionString: database.ownerUrl });
     await owner.connect();
     const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-issuer-'));
-    await TokenIssuer.open(keys);
+    await KeyFiles.open(keys);
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

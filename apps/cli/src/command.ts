@@ -29,8 +29,6 @@ export interface CommandDefinition<Input = unknown> {
   /** Set where it takes `--data`. */
   readonly data?: {
     readonly files?: DataFiles;
-    /** It also does without them. */
-    readonly isOptional?: boolean;
   };
   /** Declares operands and options. */
   declare?(command: Command): void;

@@ -17,7 +17,7 @@ export class NoSystemError extends Error {}
 export function dataEnvironment(
   environment: NodeJS.ProcessEnv,
   files: DataFiles,
-  data: { readonly directory: string; readonly isNamed: boolean; readonly isOptional: boolean },
+  data: { readonly directory: string; readonly isNamed: boolean },
 ): NodeJS.ProcessEnv {
   const isSet = (name: string) =>
     [name, `${name}_FILE`, ...(alternatives[name] ?? [])].some((variable) => environment[variable]);
@@ -27,7 +27,6 @@ export function dataEnvironment(
   const paths = missing.map(([name, file]) => [name, join(data.directory, file)] as const);
   const absent = paths.find(([, path]) => !existsSync(path));
   if (!absent) return { ...environment, ...Object.fromEntries(paths.map(([name, path]) => [`${name}_FILE`, path])) };
-  if (data.isOptional) return environment;
   const [variable, path] = absent;
   throw new NoSystemError(
     `no system has run on ${data.directory}, as there is no ${path}: say --data DIR, or set ${variable}`,

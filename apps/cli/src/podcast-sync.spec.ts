@@ -68,7 +68,7 @@ describe('a command line that is not understood ends with code 2, names what is 
 describe('--data', () => {
   let directory: string;
   const files = { DATABASE_URL: 'database-url', REDIS_URL: 'redis-url' };
-  const named = (isNamed: boolean) => ({ directory, isNamed, isOptional: false });
+  const named = (isNamed: boolean) => ({ directory, isNamed });
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'data-'));
     for (const file of Object.values(files)) writeFileSync(join(directory, file), '');
@@ -96,13 +96,12 @@ describe('--data', () => {
     expect(dataEnvironment({ DATABASE_URL: 'd' }, files, named(false))).toEqual({ DATABASE_URL: 'd' });
   });
 
-  it('of which nothing is known is an error with code 78 that names the file, but for tokens', async () => {
+  it('of which nothing is known is an error with code 78 that names the file', async () => {
     const { code, stderr } = await run('dump --data /nowhere');
     expect([code, stderr]).toEqual([
       78,
       'dump: no system has run on /nowhere, as there is no /nowhere/dump-database-url: ' +
         'say --data DIR, or set DATABASE_URL\nSee: podcast-sync dump --help\n',
     ]);
-    expect(dataEnvironment({}, { X: 'x' }, { ...named(true), isOptional: true })).toEqual({});
   });
 });

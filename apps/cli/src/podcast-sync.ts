@@ -130,9 +130,9 @@ function afterOptions({ examples, environment, exitCodes = '0 done, 1 not done',
 
 function contextOf({ data: declared }: CommandDefinition, data: string | undefined, io: ProgramIo) {
   const directory = data ?? defaultData;
-  const { files, isOptional = false } = declared ?? {};
+  const { files } = declared ?? {};
   if (!files) return { io, data: directory };
-  const env = dataEnvironment(io.env, files, { directory, isNamed: data !== undefined, isOptional });
+  const env = dataEnvironment(io.env, files, { directory, isNamed: data !== undefined });
   const { stdin, stdout, stderr } = io;
   return { io: { env, stdin, stdout, stderr }, data: directory };
 }

@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TokenIssuer } from '#embedded';
-import { Device, Fixture, freshUser, type ServedApp, SharedStack } from '#testing';
+import { Device, Fixture, freshUser, type ServedApp, SharedStack, TokenIssuer } from '#testing';
 import { Redis } from 'ioredis';
 import { type StreamBounds, usualBounds } from '../src/changes/change.streams.js';
 import { ChangeReader } from './change.reader.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { secretFile, TokenIssuer, writePrivateFile } from '#embedded';
+import { secretFile, writePrivateFile } from '#embedded';
 import { AppLog } from './app.log.js';
 import type { AppProgram } from './app.process.js';
 
@@ -23,14 +23,7 @@ export interface ProgramOptions extends Backends {
   readonly publicUrl: string | undefined;
   readonly replicas: number;
   readonly logLevel: string;
-  readonly keySets: KeySets;
   readonly say: (line: string) => void;
-}
-
-/** The files of the key sets that prove tokens: of the command line, and of people's accounts. */
-export interface KeySets {
-  readonly commandLine: string;
-  readonly account: string;
 }
 
 /** Where the keys of people's accounts are, below the data directory. */
@@ -96,9 +89,8 @@ export function appPrograms(
   };
 }
 
-/** Whose tokens are believed: those of the command line, and those of people's accounts. */
-function edgeEnvironment({ baseUrl, publicUrl, host, port, data, keySets }: ProgramOptions): Record<string, string> {
-  const issuers = `${TokenIssuer.issuer},${baseUrl}`;
+/** What the edge gets in addition to the account app's variables. */
+function edgeEnvironment({ publicUrl, host, port, data }: ProgramOptions): Record<string, string> {
   return {
     HOST: host,
     PORT: String(port),
@@ -106,10 +98,6 @@ function edgeEnvironment({ baseUrl, publicUrl, host, port, data, keySets }: Prog
     PUBLIC_URL: publicUrl ?? '',
     // Signs the cookies of sessions, which outlive restarts.
     SESSION_KEY: secretFile(join(data, 'passwords', 'session-key')),
-    AUTH_ISSUER: issuers,
-    AUTH_OWN_ISSUER: issuers,
-    AUTH_JWKS_FILE: `${TokenIssuer.issuer}=${keySets.commandLine},${baseUrl}=${keySets.account}`,
-    AUTH_SERVERS: baseUrl,
   };
 }
 
@@ -120,7 +108,6 @@ function accountEnvironment(options: ProgramOptions): Record<string, string> {
     DATABASE_URL: roleUrl(options, 'account'),
     REDIS_URL: redisUrl,
     PUBLIC_URL: baseUrl,
-    API_AUDIENCE: TokenIssuer.audience,
     KEYS_DIRECTORY: join(data, accountKeys),
     SECRETS_KEY: secretFile(join(data, 'passwords', 'secrets-key')),
   };

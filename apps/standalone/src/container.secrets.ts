@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { TokenIssuer } from '#embedded';
+import { KeyFiles } from '#embedded';
 
 /** The programs with a login of their own in Postgres, and the variable by which migrate is told of it. */
 const logins = {
@@ -18,10 +18,7 @@ const onRedis = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-work
 const database = 'podcast_sync';
 const owner = 'podcast_sync';
 
-/** The folder of the keys by which each issuer signs, and the file in which the gateway finds its public ones. */
-const issuers = { tokens: 'jwks.json', account: 'account-jwks.json' } as const;
-
-/** How the keys of the issuers are replaced: tokens of the old ones stay good until they expire, or end `now`. */
+/** How the key that signs access tokens is replaced: tokens of the old ones stay good until they expire, or end `now`. */
 export type Rotation = 'gently' | 'now';
 
 /**
@@ -43,12 +40,10 @@ export async function makeContainerSecrets(directory: string, rotation?: Rotatio
   }
   kept(file('account', 'SECRETS_KEY'), 32);
   kept(file('gpodder', 'SESSION_KEY'), 32);
-  for (const [part, keySet] of Object.entries(issuers)) {
-    const issuer = await TokenIssuer.open(join(directory, part));
-    if (rotation) await issuer.rotate({ now: rotation === 'now' });
-    chmodSync(file(part, 'signing-key.json'), 0o444);
-    write(file('gateway', keySet), readFileSync(issuer.keySetFile, 'utf8'));
-  }
+  const keys = await KeyFiles.open(join(directory, 'account'));
+  if (rotation) await keys.rotate({ now: rotation === 'now' });
+  chmodSync(file('account', 'signing-key.json'), 0o444);
+  write(file('gateway', 'jwks.json'), readFileSync(keys.keySetFile, 'utf8'));
 }
 
 function databaseUrl(user: string, password: string): string {

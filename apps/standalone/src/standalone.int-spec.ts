@@ -15,16 +15,17 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { commandLine, removePostgres, TokenIssuer } from '#embedded';
+import { commandLine, removePostgres } from '#embedded';
 import {
   eventually,
   freshUser,
   isRunning,
   LaunchedSystem,
+  type LaunchOptions,
   processesWith,
   repository,
   shareFetchedPrograms,
-  type LaunchOptions,
+  TokenIssuer,
 } from '#testing';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -68,18 +69,23 @@ async function start(options: Partial<LaunchOptions> = {}): Promise<LaunchedSyst
 }
 
 /** Someone who subscribes and looks again later. */
-async function newUser(data = join(root, 'data')) {
-  const token = await (await TokenIssuer.open(join(data, 'keys'))).issue(freshUser());
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const guid = crypto.randomUUID();
+function newUser(data = join(root, 'data')) {
+  const [user, guid] = [freshUser(), crypto.randomUUID()];
+  // The origin of a system names the issuer, and each start has another port.
+  const headersFor = async ({ baseUrl }: LaunchedSystem) => {
+    const issuer = await TokenIssuer.open(join(data, 'keys', 'account'), baseUrl);
+    return { authorization: `Bearer ${await issuer.issue(user)}`, 'content-type': 'application/json' };
+  };
   return {
-    async subscribe({ baseUrl }: LaunchedSystem): Promise<void> {
+    async subscribe(system: LaunchedSystem): Promise<void> {
+      const headers = await headersFor(system);
       const body = JSON.stringify({ subscriptions: [{ feed_url: 'https://example.org/feed', guid }] });
-      const response = await fetch(`${baseUrl}/subscriptions`, { method: 'POST', headers, body });
+      const response = await fetch(`${system.baseUrl}/subscriptions`, { method: 'POST', headers, body });
       expect(await response.json()).toMatchObject({ success: [{ guid }] });
     },
-    async expectSubscription({ baseUrl }: LaunchedSystem): Promise<void> {
-      const response = await fetch(`${baseUrl}/subscriptions/${guid}`, { headers });
+    async expectSubscription(system: LaunchedSystem): Promise<void> {
+      const headers = await headersFor(system);
+      const response = await fetch(`${system.baseUrl}/subscriptions/${guid}`, { headers });
       expect(await response.json()).toMatchObject({ guid, feed_url: 'https://example.org/feed' });
     },
   };
@@ -93,7 +99,7 @@ function running(processes: readonly number[]): string[] {
 describe('one system on one machine', { timeout: 120_000 }, () => {
   it('refuses a second start on its data and its port, and leaves nothing running after any end', async () => {
     const first = await start();
-    const ann = await newUser();
+    const ann = newUser();
     await ann.subscribe(first);
 
     const second = LaunchedSystem.launch({ data: join(root, 'data') });
@@ -222,7 +228,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
       chownSync(home, ordinary.uid, ordinary.gid);
       const data = join(home, 'data');
       const system = await start({ data, account: ordinary });
-      const ann = await newUser(data);
+      const ann = newUser(data);
       await ann.subscribe(system);
       expect(statSync(join(data, 'postgres', 'data')).uid).toBe(ordinary.uid);
       const processes = system.processes();
@@ -244,7 +250,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
       try {
         const first = await start({ data, root: clone });
         expect(first.output).toMatch(/keeps its data in \/var\/lib\/podcast-sync\/[0-9a-f]{16}/);
-        const ann = await newUser(data);
+        const ann = newUser(data);
         await ann.subscribe(first);
         await first.stop();
         const second = await start({ data, root: clone });

@@ -193,9 +193,6 @@ describe('StandaloneStack', () => {
     expect(await stack({ publicUrl }).start()).toMatchObject({ baseUrl: publicUrl });
     expect(events().find(({ app }) => app === 'edge')?.env).toMatchObject({
       PUBLIC_URL: publicUrl,
-      AUTH_ISSUER: `urn:podcast-sync:standalone,${publicUrl}`,
-      AUTH_OWN_ISSUER: `urn:podcast-sync:standalone,${publicUrl}`,
-      AUTH_SERVERS: publicUrl,
     });
   });
 

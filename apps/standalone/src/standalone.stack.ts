@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { freePort, startPostgres, startRedis, StartError, TokenIssuer, type EmbeddedServer } from '#embedded';
+import { freePort, KeyFiles, startPostgres, startRedis, StartError, type EmbeddedServer } from '#embedded';
 import { reachableUrl } from '#runtime';
 import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
 import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app.programs.js';
@@ -61,12 +61,9 @@ export class StandaloneStack {
     if (!canCreateRoles)
       this.say('The user of POSTGRES_URL is not allowed to create roles: all services use the database as that user.');
     this.begun.push(lockData(data));
-    const [commandLine, account] = await Promise.all(
-      ['keys', accountKeys].map(async (folder) => (await TokenIssuer.open(join(data, folder))).keySetFile),
-    );
-    const keySets = { commandLine: commandLine as string, account: account as string };
+    await KeyFiles.open(join(data, accountKeys));
     const backends = await this.startBackends(data);
-    return this.startPrograms({ ...backends, canCreateRoles, data, keySets }, place);
+    return this.startPrograms({ ...backends, canCreateRoles, data }, place);
   }
 
   /** Starts the apps, and starts them again on other ports where one that was chosen here has been taken meanwhile. */
@@ -162,7 +159,7 @@ export class StandaloneStack {
 /** The port, and the URL that names it. */
 type Place = Pick<ProgramOptions, 'port' | 'baseUrl'>;
 /** What stays the same when the apps are started on another port. */
-type Fixed = Backends & Pick<ProgramOptions, 'canCreateRoles' | 'data' | 'keySets'>;
+type Fixed = Backends & Pick<ProgramOptions, 'canCreateRoles' | 'data'>;
 
 /** How often a port is chosen at the most. */
 const portAttempts = 5;

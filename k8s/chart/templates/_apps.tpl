@@ -32,7 +32,7 @@ gateway:
     PUBLIC_URL: https://{{ .Values.ingress.host }}
     {{- end }}
     {{- if .Values.accounts.enabled }}
-    AUTH_OWN_ISSUER: {{ printf "urn:podcast-sync:standalone,%s" .Values.accounts.url | quote }}
+    AUTH_OWN_ISSUER: {{ .Values.accounts.url | quote }}
     AUTH_JWKS_URL: {{ printf "%s=http://account/jwks" .Values.accounts.url | quote }}
     AUTH_SERVERS: {{ .Values.accounts.url | quote }}
     # The console, which the account app serves.

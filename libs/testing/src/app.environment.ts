@@ -1,6 +1,6 @@
-import { TokenIssuer } from '#embedded';
 import type { App } from './app.process.js';
 import type { RoleUrls } from './migrated.database.js';
+import { TokenIssuer } from './token.issuer.js';
 
 /** What the apps of a stack share. */
 export interface StackServers {
@@ -25,6 +25,7 @@ export function appEnvironment(app: App, servers: StackServers): Record<string, 
         ...redis,
         PORT: '0',
         AUTH_ISSUER: TokenIssuer.issuer,
+        AUTH_OWN_ISSUER: TokenIssuer.issuer,
         AUTH_AUDIENCE: TokenIssuer.audience,
         AUTH_JWKS_FILE: keySetFile,
       };

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { TokenIssuer } from '#embedded';
 import { inject } from 'vitest';
 import { appEnvironment, type StackServers } from './app.environment.js';
 import { AppProcess, type App } from './app.process.js';
@@ -14,6 +13,7 @@ import { roleUrls, type RoleUrls } from './migrated.database.js';
 import type { SharedSystem } from './shared.system.js';
 import { createDatabase } from './test.database.js';
 import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
+import { TokenIssuer } from './token.issuer.js';
 
 /** What a stack is made of, where it is not to make it itself. */
 export interface StackOptions {

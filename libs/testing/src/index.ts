@@ -19,3 +19,4 @@ export { migrate, type RoleUrls } from './migrated.database.js';
 export { TcpProxy } from './tcp.proxy.js';
 export { createDatabase, type TestDatabase } from './test.database.js';
 export { startPostgresServer, startRedisServer, TestServer } from './test.server.js';
+export { TokenIssuer } from './token.issuer.js';

@@ -1,10 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { startRedis, TokenIssuer } from '#embedded';
+import { startRedis } from '#embedded';
 import { appEnvironment } from './app.environment.js';
 import { AppProcess, type App } from './app.process.js';
 import { roleUrls } from './migrated.database.js';
 import { copyDatabase } from './test.database.js';
+import { TokenIssuer } from './token.issuer.js';
 
 /** The running system that the test files of a run share. */
 export interface SharedSystem {

@@ -21,7 +21,7 @@ export class ConsoleBrowser {
     const api = `http://127.0.0.1:${port}`;
     const account = await AccountBrowser.open({ API_URLS: api }, ['subscription', 'episode', 'deletion-worker']);
     try {
-      const issuers = `urn:podcast-sync:standalone,${account.origin}`;
+      const issuers = `urn:podcast-sync:tests,${account.origin}`;
       await account.stack.start(['gateway'], {
         PORT: port,
         AUTH_ISSUER: issuers,

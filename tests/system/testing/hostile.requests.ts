@@ -228,7 +228,7 @@ function credentials(): fc.Arbitrary<RawRequest> {
         kid: fc.jsonValue({ maxDepth: 1 }),
       })
       .map((value) => Buffer.from(JSON.stringify(value)).toString('base64url')),
-    fc.constantFrom('', 'e30', Buffer.from('{"iss":"urn:podcast-sync:standalone"}').toString('base64url')),
+    fc.constantFrom('', 'e30', Buffer.from('{"iss":"urn:podcast-sync:tests"}').toString('base64url')),
   );
   const credential = fc.oneof(
     fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => `Bearer ${parts.join('.')}`),

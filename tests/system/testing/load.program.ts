@@ -2,8 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TokenIssuer } from '#embedded';
-import { callProgram, repository } from '#testing';
+import { callProgram, repository, TokenIssuer } from '#testing';
 import { podcastSync } from '../../../apps/cli/src/podcast-sync.js';
 
 /** A line that was refused, as its file has it. */
@@ -47,7 +46,11 @@ export class LoadProgram {
   private child: ChildProcess | undefined;
   private files = 0;
 
-  constructor(private readonly redisUrl: string) {}
+  private readonly environment: Readonly<Record<string, string>>;
+
+  constructor(redisUrl: string) {
+    this.environment = { REDIS_URL: redisUrl, AUTH_OWN_ISSUER: TokenIssuer.issuer };
+  }
 
   /** Writes a file. @returns its path. */
   write(content: string | Buffer): string {
@@ -63,7 +66,7 @@ export class LoadProgram {
 
   /** Loads a file that is there in this process. */
   async run(path: string, ...options: string[]): Promise<Ended> {
-    const { code, stderr } = await callProgram(podcastSync, ['load', ...options, path], { REDIS_URL: this.redisUrl });
+    const { code, stderr } = await callProgram(podcastSync, ['load', ...options, path], this.environment);
     return { code, said: stderr, refused: refusedLines(`${path}.refused`) };
   }
 
@@ -72,7 +75,7 @@ export class LoadProgram {
     const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
     const child = spawn(process.execPath, [program, 'load', ...options, path], {
       cwd: this.folder,
-      env: { PATH: process.env.PATH, REDIS_URL: this.redisUrl },
+      env: { PATH: process.env.PATH, ...this.environment },
       stdio: ['pipe', 'ignore', 'pipe'],
     });
     this.child = child;

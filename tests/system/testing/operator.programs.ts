@@ -1,4 +1,4 @@
-import { callProgram, type ProgramOutcome } from '#testing';
+import { callProgram, type ProgramOutcome, TokenIssuer } from '#testing';
 import { podcastSync } from '../../../apps/cli/src/podcast-sync.js';
 
 /** A system that operators work on. */
@@ -9,7 +9,7 @@ export interface OperatedSystem {
 
 /** Runs an operators' program in this process. @throws Error when it does not end with code 0. */
 async function succeed(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ProgramOutcome> {
-  const outcome = await callProgram(podcastSync, args, env);
+  const outcome = await callProgram(podcastSync, args, { AUTH_OWN_ISSUER: TokenIssuer.issuer, ...env });
   if (outcome.code !== 0) throw new Error(`${outcome.code}: ${outcome.stderr}`);
   return outcome;
 }

@@ -24,8 +24,8 @@ beforeAll(async () => {
   const provider = { SIGN_IN_ISSUER: 'http://provider.invalid', MAX_TOKEN_REQUESTS: String(most) };
   await Promise.all([account(origin), account(party, provider), stack.start(['subscription'])]);
   const [started] = await stack.start(['gateway'], {
-    AUTH_ISSUER: `urn:podcast-sync:standalone,${origin},${party}`,
-    AUTH_OWN_ISSUER: `urn:podcast-sync:standalone,${origin},${party}`,
+    AUTH_ISSUER: `urn:podcast-sync:tests,${origin},${party}`,
+    AUTH_OWN_ISSUER: `urn:podcast-sync:tests,${origin},${party}`,
     AUTH_JWKS_URL: `${origin}=${origin}/jwks,${party}=${party}/jwks`,
     CORS_ORIGINS: origin,
   });

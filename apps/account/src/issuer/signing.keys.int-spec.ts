@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLog } from '#runtime';
-import { TokenIssuer } from '#embedded';
+import { KeyFiles } from '#embedded';
 import { eventually } from '#testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { SigningKeys } from './signing.keys.js';
@@ -19,7 +19,7 @@ const log = createLog('account', 'silent');
 const kids = () => keys?.keySet.keys.map(({ kid }) => kid) ?? [];
 
 it('serves a new key at once, and signs with it only when it was served for long enough', async () => {
-  const files = await TokenIssuer.open(directory);
+  const files = await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log);
   const before = keys.signing.kid;
   const [rotated] = await files.rotate();
@@ -29,7 +29,7 @@ it('serves a new key at once, and signs with it only when it was served for long
 });
 
 it('signs with a new key after its time, and says so', async () => {
-  const files = await TokenIssuer.open(directory);
+  const files = await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log, 1);
   let changes = 0;
   keys.onChange(() => changes++);
@@ -39,7 +39,7 @@ it('signs with a new key after its time, and says so', async () => {
 });
 
 it('signs with a new key at once where the old one was withdrawn, as after a leak', async () => {
-  const files = await TokenIssuer.open(directory);
+  const files = await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log);
   const [rotated] = await files.rotate({ now: true });
   await eventually(() => expect(keys?.signing.kid).toBe(rotated?.kid));
@@ -47,7 +47,7 @@ it('signs with a new key at once where the old one was withdrawn, as after a lea
 });
 
 it('never serves what signs', async () => {
-  await TokenIssuer.open(directory);
+  await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log);
   expect(JSON.stringify(keys.keySet)).not.toContain(keys.signing.d);
 });

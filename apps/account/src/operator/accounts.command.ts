@@ -1,15 +1,13 @@
 import { scopes } from '#contracts';
 import { alignedTable, type ProgramIo } from '#runtime';
 import type { Account } from '../people/accounts.js';
-import { commandLineId } from '../people/registration.js';
 import { CommandFailed } from './operator.errors.js';
 import { type Surroundings, withSurroundings } from './operator.surroundings.js';
 
 /** What an operator wants done with accounts. */
 export type AccountsCommand =
   | { readonly verb: 'list'; readonly json?: boolean }
-  | { readonly verb: 'create'; readonly name: string; readonly adopt?: boolean }
-  | { readonly verb: 'reset' | 'disable' | 'enable' | 'erase'; readonly name: string }
+  | { readonly verb: 'create' | 'reset' | 'disable' | 'enable' | 'erase'; readonly name: string }
   | { readonly verb: 'app-password'; readonly name: string; readonly label: string }
   | { readonly verb: 'invite' | 'first-link' };
 
@@ -28,7 +26,7 @@ async function carryOut(command: AccountsCommand, surroundings: Surroundings): P
     case 'list':
       return listed(await everybody(surroundings), command.json);
     case 'create':
-      return create(command.name, command.adopt, surroundings);
+      return create(command.name, surroundings);
     case 'invite':
       return `${(await links.make('invite')).url}\n`;
     case 'first-link': {
@@ -55,8 +53,8 @@ async function carryOut(command: AccountsCommand, surroundings: Surroundings): P
   }
 }
 
-async function create(name: string, adopt = false, { accounts, links }: Surroundings): Promise<string> {
-  const account = await accounts.create({ name, ...(adopt && { id: commandLineId(name) }) });
+async function create(name: string, { accounts, links }: Surroundings): Promise<string> {
+  const account = await accounts.create({ name });
   // No password yet, so the link of a reset is how the person gets one.
   const { url } = await links.make('reset', { accountId: account.id }, weekMinutes);
   return `${url}\n`;

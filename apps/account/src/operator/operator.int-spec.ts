@@ -10,7 +10,7 @@ import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
 import { Links } from '../people/links.js';
-import { commandLineId, Registration } from '../people/registration.js';
+import { Registration } from '../people/registration.js';
 import { Sessions } from '../people/sessions.js';
 import { SignIn } from '../people/sign-in.js';
 
@@ -53,13 +53,7 @@ describe('accounts create', () => {
     const { code, stdout } = await runProgram('create', name);
     expect([code, stdout]).toEqual([0, expect.stringMatching(link)]);
     expect(await find()).toMatchObject({ name, hasPassword: false });
-    expect((await find())?.id).not.toBe(commandLineId(name));
     expect(await world.app.get(Links).look(secretOf(stdout))).toMatchObject({ kind: 'reset', name });
-  });
-
-  it("with --adopt, takes over the data of the command line's user of that name", async () => {
-    await accounts('create', name, '--adopt');
-    expect(await find()).toMatchObject({ id: commandLineId(name) });
   });
 
   it('refuses a name that is taken in any letter case, and one that can not be', async () => {
@@ -86,7 +80,6 @@ describe('accounts', () => {
       await empty.app
         .get(Registration)
         .byLink(secretOf(stdout), { name, password: 'an unusual sentence' }, '192.0.2.1');
-      expect((await empty.app.get(Accounts).findByName(name))?.id).toBe(commandLineId(name));
       expect(await call(['accounts', 'first-link'], empty.url)).toMatchObject({ code: 0, stdout: '' });
     } finally {
       await empty.close();
@@ -187,14 +180,14 @@ describe('podcast-sync app-password', () => {
   });
 });
 
-describe('podcast-sync token, where accounts run', () => {
+describe('podcast-sync token', () => {
   const token = (...args: string[]) => callProgram(podcastSync, ['token', ...args, '--data', data], {});
   const check = (printed: string) => world.app.get(AppPasswords).check(appPasswordHash(printed.trim()) as string);
 
-  it("prints an app password and nothing else, of the command line user's account, which it makes", async () => {
+  it('prints an app password and nothing else, of an account that it makes', async () => {
     const { code, stdout } = await token(name);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^pst_[\w-]{28}\n$/)]);
-    expect(await check(stdout)).toMatchObject({ userId: commandLineId(name), name });
+    expect(await check(stdout)).toMatchObject({ userId: (await find())?.id, name });
     expect(await find()).toMatchObject({ hasPassword: false });
   });
 

@@ -1,45 +1,32 @@
-import { join } from 'node:path';
 import { scopes as allScopes } from '#contracts';
-import { TokenIssuer } from '#embedded';
 import type { ProgramIo } from '#runtime';
-import { commandLineId } from '../people/registration.js';
-import { type Surroundings, withSurroundings } from './operator.surroundings.js';
+import { withSurroundings } from './operator.surroundings.js';
 
 /** What a bearer token is asked to be. */
 export interface TokenOptions {
   readonly user: string;
   /** Scopes with spaces between them; by default all. */
   readonly scope?: string;
-  /** A number with s, m, h or d, such as `12h`. */
+  /** A number with s, m, h or d, such as `12h`; by default `30d`. */
   readonly expires?: string;
-  /** Where the keys of the built-in issuer are. */
-  readonly data: string;
 }
 
 /**
- * Prints a bearer token and nothing else: where accounts run an app password, elsewhere a token of the built-in issuer,
- * as in a container for tokens.
+ * Prints an app password of a user's account and nothing else; makes the account if there is none.
  *
  * @throws CommandFailed, ConfigurationError.
  */
-export async function runToken(options: TokenOptions, { env, stdout }: ProgramIo): Promise<void> {
-  const token =
-    env['DATABASE_URL'] || env['DATABASE_URL_FILE']
-      ? await withSurroundings((surroundings) => appPassword(options, surroundings), env)
-      : await (await TokenIssuer.open(join(options.data, 'keys'))).issue(options.user, options);
-  stdout.write(`${token}\n`);
-}
-
-/** Makes an app password, and the account where there is none: that of the command line's user of this name. */
-async function appPassword(
-  { user, scope, expires = TokenIssuer.lifetime }: TokenOptions,
-  { accounts, appPasswords }: Surroundings,
-): Promise<string> {
+export async function runToken(
+  { user, scope, expires = '30d' }: TokenOptions,
+  { env, stdout }: ProgramIo,
+): Promise<void> {
   const expiresAt = new Date(Date.now() + secondsOf(expires) * 1_000);
-  const account = (await accounts.findByName(user)) ?? (await accounts.create({ name: user, id: commandLineId(user) }));
   const scopes = scope?.split(' ') ?? allScopes;
-  const { secret } = await appPasswords.make(account.id, { label: 'podcast-sync token', scopes, expiresAt });
-  return secret;
+  const { secret } = await withSurroundings(async ({ accounts, appPasswords }) => {
+    const { id } = (await accounts.findByName(user)) ?? (await accounts.create({ name: user }));
+    return appPasswords.make(id, { label: 'podcast-sync token', scopes, expiresAt });
+  }, env);
+  stdout.write(`${secret}\n`);
 }
 
 const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { networkOf, userId } from '#identity';
+import { networkOf } from '#identity';
 import { DataSource } from 'typeorm';
 import { type Account, Accounts, checkName } from './accounts.js';
 import { Limits } from './limits.js';
@@ -9,14 +9,6 @@ import { passwordProblem } from './password.rule.js';
 import { Passwords } from './passwords.js';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
-
-/** The issuer of the command line's tokens: a person who had them may take over their data. */
-const commandLineIssuer = 'urn:podcast-sync:standalone';
-
-/** The id under which the data of a command-line user is kept. */
-export function commandLineId(name: string): string {
-  return userId(commandLineIssuer, name, commandLineIssuer);
-}
 
 /** Held by whoever makes the first account, so that there is one. */
 const firstLock = 7_146_001;
@@ -78,8 +70,7 @@ export class Registration {
   }
 
   /**
-   * Makes an account by a link of the kind `first` or `invite`. The first account takes over the data of the
-   * command-line user of the same name, if there is one; no other does.
+   * Makes an account by a link of the kind `first` or `invite`.
    *
    * @param address from where.
    * @throws Refusal `link`, `registration` where invitations count no more, `limited`, `name`, `name_taken`,
@@ -99,9 +90,8 @@ export class Registration {
       if (kind === 'first') await manager.query('SELECT pg_advisory_xact_lock($1)', [firstLock]);
       const link = await this.links.take(manager, secret, kind);
       if (!link) throw new Refusal('link');
-      if (kind === 'invite') return this.accounts.create({ name, password: made }, manager);
-      if (!(await this.accounts.areNone(manager))) throw new Refusal('link');
-      return this.accounts.create({ name, password: made, id: commandLineId(name) }, manager);
+      if (kind === 'first' && !(await this.accounts.areNone(manager))) throw new Refusal('link');
+      return this.accounts.create({ name, password: made }, manager);
     });
     await this.gate.limits.giveBack('link', network);
     return account;

@@ -12,7 +12,7 @@ const here = 'https://accounts.example';
 /** The provider is another issuer of the same kind; it and we share nothing but a database. */
 let world: IssuerWorld;
 let party: RelyingParty;
-const own = 'urn:podcast-sync:standalone';
+const own = 'urn:podcast-sync:tests';
 beforeAll(async () => {
   world = await IssuerWorld.open();
   const client = await registeredApp(world, { redirect_uris: [`${here}/sign-in/provider/callback`] });

@@ -32,7 +32,6 @@ function command(
 
 const name = true;
 const asJson = ['--json', 'as JSON'] as const;
-const adopt = ['--adopt', "take over the data of the command line's user of this name (podcast-sync token)"] as const;
 const label = ['--label <LABEL>', 'the device or app that it is for', 'podcast-sync app-password'] as const;
 
 /** `podcast-sync accounts` */
@@ -43,7 +42,6 @@ export const accounts: CommandGroup = {
     command('list', 'shows everybody who has an account', { option: asJson }),
     command('create', 'makes an account, and prints a link by which its person chooses a password (7 days, once)', {
       name,
-      option: adopt,
     }),
     command('invite', 'prints a link by which somebody makes an account with a name of their own (7 days, once)'),
     command('first-link', 'prints a link for the first account; nothing where somebody has one'),

@@ -2,7 +2,7 @@ import type { CommandDefinition, CommandGroup } from '../command.js';
 
 const list: CommandDefinition = {
   name: 'list',
-  summary: "shows the keys that sign tokens of the command line and of people's accounts",
+  summary: 'shows the keys that sign access tokens',
   examples: ['keys list'],
   data: {},
   run: async (_, { io, data }) => (await import('../../../standalone/src/keys.js')).listKeys(data, io),
@@ -10,7 +10,7 @@ const list: CommandDefinition = {
 
 const rotate: CommandDefinition<{ now: boolean }> = {
   name: 'rotate',
-  summary: 'signs with a new key; the old one proves its tokens until they have expired',
+  summary: 'signs with a new key; tokens of the old key stay good until they expire',
   examples: ['keys rotate', 'keys rotate --now'],
   data: {},
   declare: (command) => void command.option('--now', 'end the tokens of the old key immediately, as after a leak'),
@@ -22,6 +22,6 @@ const rotate: CommandDefinition<{ now: boolean }> = {
 /** `podcast-sync keys` */
 export const keys: CommandGroup = {
   name: 'keys',
-  summary: 'manages the keys that sign tokens',
+  summary: 'manages the keys that sign access tokens',
   commands: [list, rotate],
 };

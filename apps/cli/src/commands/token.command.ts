@@ -4,23 +4,20 @@ import { ofAccounts } from './accounts.command.js';
 import type { TokenOptions } from '../../../account/src/operator/token.command.js';
 
 /** `podcast-sync token` */
-export const token: CommandDefinition<Omit<TokenOptions, 'data'>> = {
+export const token: CommandDefinition<TokenOptions> = {
   name: 'token',
   summary: 'prints a bearer token of a user, and nothing else',
-  details:
-    "Where people have accounts it is an app password of USER's account, which is made where there is none; " +
-    'elsewhere a token of the built-in issuer, whose keys are in the data directory.',
+  details: "It is an app password of USER's account. The account is made if there is none.",
   examples: ['token ann', 'token ann --scope read:subscriptions --expires 12h'],
-  environment: ofAccounts.environment,
-  data: { ...ofAccounts.data, isOptional: true },
+  ...ofAccounts,
   declare: (command) =>
     void command
       .argument('<USER>', 'the name of the user')
       .option('--scope <SCOPES>', 'what it allows (default: "read:subscriptions write:subscriptions")')
       .option('--expires <TIME>', 'how long it lives, such as 12h (default: 30d)', lifetime),
   read: (options, [user = '']) => ({ user, ...options }),
-  run: async (options, { io, data }) =>
-    (await import('../../../account/src/operator/token.command.js')).runToken({ ...options, data }, io),
+  run: async (options, { io }) =>
+    (await import('../../../account/src/operator/token.command.js')).runToken(options, io),
 };
 
 function lifetime(text: string): string {

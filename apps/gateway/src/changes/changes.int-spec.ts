@@ -98,7 +98,7 @@ describe('a stream ends in order', () => {
   it('when the keys that its token was signed with are gone', async () => {
     await context.serve({}, { beatMs: 50 });
     const stream = await context.follow(await context.device());
-    await context.issuer.rotate({ now: true });
+    await context.issuer.files.rotate({ now: true });
     await stream.ends();
   });
 

@@ -4,8 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ErrorAnswer, errorBody, httpAnswers } from '#http';
 import { createLog } from '#runtime';
-import { TokenIssuer } from '#embedded';
-import { eventually, Fixture, freshUser, type ServedApp, startRedisServer, type TestServer } from '#testing';
+import {
+  eventually,
+  Fixture,
+  freshUser,
+  type ServedApp,
+  startRedisServer,
+  type TestServer,
+  TokenIssuer,
+} from '#testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startGateway } from '../../testing/gateway.app.js';
 

@@ -1,0 +1,83 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JSONWebKeySet, type JWK } from 'jose';
+import { writePrivateFile } from './secret.file.js';
+
+const algorithm = 'EdDSA';
+
+/** A key as its owner sees it. */
+export interface KnownKey {
+  readonly kid: string;
+  /** Whether new tokens are signed with it. */
+  readonly signs: boolean;
+}
+
+/**
+ * The key files of an issuer in a directory: `signing-key.json` of mode 0600, and the public key
+ * set `jwks.json`.
+ * - A rotation keeps the key that it replaces in the key set, and drops earlier ones.
+ * - A key that is made without a rotation is a development key: its `kid` starts with `dev-`.
+ */
+export class KeyFiles {
+  private constructor(private readonly directory: string) {}
+
+  /** Opens the files of a directory; makes a key the first time. */
+  static async open(directory: string): Promise<KeyFiles> {
+    const files = new KeyFiles(directory);
+    if (!existsSync(files.keyFile)) writePrivateFile(files.keyFile, serialized(await newKey('dev-')));
+    if (!existsSync(files.keySetFile)) files.writeKeySet([publicPart(files.signingKey())]);
+    return files;
+  }
+
+  /** The file with the public key set (JWKS). */
+  get keySetFile(): string {
+    return join(this.directory, 'jwks.json');
+  }
+
+  /** Returns the private key that signs. */
+  signingKey(): JWK & { kid: string } {
+    return JSON.parse(readFileSync(this.keyFile, 'utf8')) as JWK & { kid: string };
+  }
+
+  /** Makes a new key that signs from now on. @param now whether tokens of the old key end, as after a leak. */
+  async rotate({ now = false } = {}): Promise<KnownKey[]> {
+    const [old, key] = [this.signingKey(), await newKey('')];
+    // Gateways need the new key before the first token is signed with it.
+    this.writeKeySet([publicPart(key), publicPart(old)]);
+    writePrivateFile(this.keyFile, serialized(key));
+    if (now) this.writeKeySet([publicPart(key)]);
+    return this.keys();
+  }
+
+  /** Returns the keys of the key set, the one that signs first. */
+  keys(): KnownKey[] {
+    const { kid: signing } = this.signingKey();
+    const { keys } = JSON.parse(readFileSync(this.keySetFile, 'utf8')) as JSONWebKeySet;
+    return keys.map(({ kid }) => ({ kid: kid as string, signs: kid === signing }));
+  }
+
+  private get keyFile(): string {
+    return join(this.directory, 'signing-key.json');
+  }
+
+  /** Writes the key set whole or not at all, as a gateway may read it at the same time. */
+  private writeKeySet(keys: JWK[]): void {
+    const unfinished = `${this.keySetFile}.${process.pid}.new`;
+    writeFileSync(unfinished, `${JSON.stringify({ keys }, undefined, 2)}\n`);
+    renameSync(unfinished, this.keySetFile);
+  }
+}
+
+async function newKey(mark: 'dev-' | ''): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(algorithm, { extractable: true });
+  const key = await exportJWK(privateKey);
+  return { ...key, kid: `${mark}${await calculateJwkThumbprint(key)}`, alg: algorithm, use: 'sig' };
+}
+
+function publicPart({ d: _secret, ...publicKey }: JWK): JWK {
+  return publicKey;
+}
+
+function serialized(key: JWK): string {
+  return `${JSON.stringify(key)}\n`;
+}
