@@ -1,5 +1,5 @@
-// Before `npm start`: reads its options, so that help and mistakes are answered at once, and builds what is not built or is
-// older than its sources. Exits with 100 where nothing is to be started.
+// Before `npm start`: builds what is not built or is older than its sources. Before a build it reads the options, so that
+// help and mistakes are answered at once. Exits with 100 where nothing is to be started.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { register } from 'node:module';
@@ -21,12 +21,11 @@ function isStale() {
   return newest(['apps', 'libs', 'package-lock.json', 'nest-cli.json', 'tsconfig.json']) > statSync(built).mtimeMs;
 }
 
+if (!isStale()) process.exit(0);
 // The sources, as nothing may be built yet.
 register('./typescript.hooks.mjs', import.meta.url);
 const { readCommandLine } = await import('./cli/src/podcast-sync.ts');
 const read = await readCommandLine(['start', ...process.argv.slice(2)], process);
 if (typeof read === 'number') process.exit(read === 0 ? 100 : read);
-if (isStale()) {
-  process.stdout.write('Building ...\n');
-  process.exit(spawnSync('npm', ['run', '-s', 'build'], { stdio: 'inherit' }).status ?? 1);
-}
+process.stdout.write('Building ...\n');
+process.exit(spawnSync('npm', ['run', '-s', 'build'], { stdio: 'inherit' }).status ?? 1);
