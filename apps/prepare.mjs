@@ -1,5 +1,5 @@
-// Before `npm start`: reads its options, so that help and mistakes are answered at once, and builds what is not built or is
-// older than its sources. Exits with 100 where nothing is to be started.
+// Before `npm start`: builds what is not built or is older than its sources. Before a build it reads the options, so that
+// help and mistakes are answered at once. Exits with 100 where nothing is to be started.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import module from 'node:module';
@@ -37,12 +37,12 @@ if (!isSupported)
   fail(`Podcast Sync needs Node ${engines.node.replaceAll('^', '')}; this is ${process.versions.node}.`);
 if (!existsSync('node_modules/typescript')) fail('The dependencies are not installed. Run "npm ci" first.');
 
+if (!isStale()) process.exit(0);
+
 // The sources, as nothing may be built yet.
 module.register('./typescript.hooks.mjs', import.meta.url);
 const { readCommandLine } = await import('./cli/src/podcast-sync.ts');
 const read = await readCommandLine(['start', ...process.argv.slice(2)], process);
 if (typeof read === 'number') process.exit(read === 0 ? 100 : read);
-if (isStale()) {
-  process.stdout.write('Building ...\n');
-  process.exit(spawnSync('npm', ['run', '-s', 'build'], { stdio: 'inherit' }).status ?? 1);
-}
+process.stdout.write('Building ...\n');
+process.exit(spawnSync('npm', ['run', '-s', 'build'], { stdio: 'inherit' }).status ?? 1);

@@ -1,4 +1,4 @@
-# npm start: answers help and mistakes at once, builds where that is needed, and starts.
+# npm start: builds where that is needed, and starts.
 node apps/prepare.mjs "$@"
 status=$?
 [ "$status" -ne 100 ] || exit 0

@@ -27,10 +27,12 @@ const filesIn = (place) =>
   readdirSync(place, { recursive: true })
     .map((name) => `${place}/${name}`)
     .filter((path) => statSync(path).isFile());
+const consoleFiles = () => filesIn('dist/console');
+const referenceFiles = () => reference.map((name) => `node_modules/swagger-ui-dist/${name}`);
 const unseen = {
-  // The console, which it serves.
-  account: () => filesIn('dist/console'),
-  gateway: () => reference.map((name) => `node_modules/swagger-ui-dist/${name}`),
+  account: consoleFiles,
+  gateway: referenceFiles,
+  edge: () => [...consoleFiles(), ...referenceFiles()],
   'deletion-worker': () => ['node_modules/@bull-board/ui/package.json', ...filesIn('node_modules/@bull-board/ui/dist')],
 };
 
@@ -47,7 +49,7 @@ const files = [...fileList, 'package.json', ...(unseen[program]?.() ?? [])];
 const weights = new Map();
 const bundled = JSON.parse(readFileSync('dist/programs/packages.json', 'utf8'));
 const packages = new Set(programs.flatMap((name) => bundled[name]));
-if (program === 'account')
+if (['account', 'edge'].includes(program))
   for (const root of JSON.parse(readFileSync('dist/console.packages.json', 'utf8'))) packages.add(root);
 for (const file of new Set(files)) {
   mkdirSync(dirname(join(folder, file)), { recursive: true });

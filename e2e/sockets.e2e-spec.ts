@@ -3,6 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { errorBody } from './http.js';
 import { baseUrl, token } from './stack.js';
 
+/** The public URL of the system under test, where it has one (`PUBLIC_URL`). */
+const publicUrl = process.env['PUBLIC_URL'];
+
 interface RawAnswer {
   status: number;
   headers: string;
@@ -117,7 +120,7 @@ describe('HTTP that is unusual and right is served', () => {
     expectRaw(await ask('GET', '/nothing', authorization), 404);
   });
 
-  test('links name the host that was asked', async () => {
+  test('links name the public URL, or without one the host that was asked', async () => {
     const authorization = `Authorization: Bearer ${await token()}`;
     const entries = JSON.stringify({ subscriptions: [1, 2].map((n) => ({ feed_url: `https://a.example/${n}` })) });
     await exchange(
@@ -129,13 +132,12 @@ describe('HTTP that is unusual and right is served', () => {
       ) + entries,
     );
     const { body } = await exchange(request('GET /v1/subscriptions?per_page=1 HTTP/1.1', authorization));
-    expect(JSON.parse(body)).toMatchObject({
-      next: expect.stringMatching(/^http:\/\/sync\.local\/v1\/subscriptions\?/),
-    });
+    const { next } = JSON.parse(body) as { next: string };
+    expect(next.split('?')[0]).toBe(`${publicUrl ?? 'http://sync.local'}/v1/subscriptions`);
   });
 });
 
-test('the ETag of a list is of the host that was asked, as its links name it', async () => {
+test('the ETag of a list is of the host that its links name', async () => {
   const authorization = `Authorization: Bearer ${await token()}`;
   const ask = (host: string, etag: string) =>
     exchange(
@@ -143,7 +145,7 @@ test('the ETag of a list is of the host that was asked, as its links name it', a
     );
   const etag = /^etag: (.+)$/im.exec((await ask('sync.local', '"x"')).headers)?.[1] ?? '';
   expect((await ask('sync.local', etag)).status).toBe(304);
-  expect((await ask('b.local', etag)).status).toBe(200);
+  expect((await ask('b.local', etag)).status).toBe(publicUrl === undefined ? 200 : 304);
 });
 
 test('requests that are sent before their answers are answered in order', async () => {

@@ -70,6 +70,14 @@ describe('the files of an image are all that it needs, of', () => {
     expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(['preact', '@preact/signals']));
   });
 
+  it('the edge, with what the gateway and the account app read from disk', () => {
+    const read = (folder: string) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
+        /^(dist.console|node_modules)./.test(path),
+      );
+    expect(read(trace('edge')).sort()).toEqual([...new Set([...read(image), ...read(trace('account'))])].sort());
+  });
+
   it("the deletion worker, with the queue's board and the operators' command", async () => {
     const files = trace('deletion-worker');
     const password = 'a board for operators';

@@ -12,7 +12,8 @@ import type { Welcome } from './welcome.text.js';
 
 /**
  * Everything on one machine: Postgres, Redis, the migrations, the services, and the edge that serves people and apps.
- * - Each is started when what it needs serves, and stopped when nobody uses it any more.
+ * - Postgres and Redis start together, then the migrations run, then everything else starts together.
+ * - Each is stopped when nobody uses it any more.
  * - A start that fails, or is stopped half-way, leaves nothing running.
  * - What dies later is started again.
  */
@@ -87,12 +88,12 @@ export class StandaloneStack {
     );
     this.step('Bringing the database up to date');
     await runToEnd(programs.migrate);
-    this.step(`Starting the services (${programs.services.length} processes)`);
-    await this.startApps(programs.services);
+    this.step(`Starting ${programs.services.length + 1} processes`);
     let firstLink = '';
-    await runToEnd(programs.firstLink, (text) => (firstLink += text));
-    this.step('Starting the server');
-    await this.startApps([programs.edge]);
+    const link = runToEnd(programs.firstLink, (text) => (firstLink += text));
+    this.begun.push(() => link.catch(() => {}));
+    // The edge stops before the services, which answer its last requests.
+    await Promise.all([link, this.startApps(programs.services), this.startApps([programs.edge])]);
     return { baseUrl: place.baseUrl, data: this.options.data, firstLink: firstLink.trim() || undefined };
   }
 
@@ -107,16 +108,16 @@ export class StandaloneStack {
   private async startBackends(data: string): Promise<Backends> {
     const { POSTGRES_URL, REDIS_URL } = this.options;
     const progress = this.say;
-    const postgresUrl =
+    const [postgresUrl, redisUrl] = await Promise.all([
       POSTGRES_URL ??
-      (await this.startServer('Postgres', (port) =>
-        startPostgres({ directory: join(data, 'postgres'), database: 'podcast_sync', port, progress }),
-      ));
-    const redisUrl =
+        this.startServer('Postgres', (port) =>
+          startPostgres({ directory: join(data, 'postgres'), database: 'podcast_sync', port, progress }),
+        ),
       REDIS_URL ??
-      (await this.startServer('Redis', (port) =>
-        startRedis({ directory: join(data, 'redis'), programs: join(data, 'programs'), port, progress }),
-      ));
+        this.startServer('Redis', (port) =>
+          startRedis({ directory: join(data, 'redis'), programs: join(data, 'programs'), port, progress }),
+        ),
+    ]);
     return { postgresUrl, redisUrl };
   }
 
@@ -132,7 +133,7 @@ export class StandaloneStack {
   }
 
   /** Starts apps side by side; they are stopped together. */
-  private async startApps(programs: readonly AppProgram[]): Promise<AppProcess[]> {
+  private startApps(programs: readonly AppProgram[]): Promise<AppProcess[]> {
     const runs = programs.map(
       (program) => new SupervisedRun(program.name, (stopped) => AppProcess.start(program, stopped), this.say),
     );
