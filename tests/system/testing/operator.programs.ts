@@ -3,7 +3,7 @@ import { podcastSync } from '../../../apps/cli/src/podcast-sync.js';
 
 /** A system that operators work on. */
 export interface OperatedSystem {
-  readonly postgres: { readonly urls: { readonly dump: string; readonly deletion: string } };
+  readonly postgres: { readonly url: string; readonly urls: { readonly dump: string; readonly deletion: string } };
   readonly redis: { readonly url: string };
 }
 
@@ -17,6 +17,13 @@ async function succeed(args: readonly string[], env: NodeJS.ProcessEnv): Promise
 /** Writes what users of a system have into a file. */
 export const dump = ({ postgres }: OperatedSystem, out: string, ...args: string[]) =>
   succeed(['dump', '--out', out, ...args], { DATABASE_URL: postgres.urls.dump });
+
+/** Copies the users of a file to another system. */
+export const copyUsers = (from: OperatedSystem, to: OperatedSystem, users: string, ...args: string[]) =>
+  succeed(['copy-users', '--users', users, ...args], {
+    SOURCE_DATABASE_URL: from.postgres.url,
+    TARGET_DATABASE_URL: to.postgres.url,
+  });
 
 /** Loads a file into a system. */
 export const load = ({ redis }: OperatedSystem, file: string) => succeed(['load', file], { REDIS_URL: redis.url });
