@@ -6,22 +6,23 @@ import {
   type DataUser,
   dataUserSchema,
   entryNames,
-  mostNames,
+  type EpisodeEntry,
+  parseTime,
   type RequestOf,
-  type loadEpisodes,
   statusNames,
-  type SubscriptionLoadEntry,
+  type subscribe,
   wireNames,
 } from '#contracts';
 
-export type EpisodeLoadEntry = RequestOf<typeof loadEpisodes>['entries'][number];
+/** An entry of POST /subscriptions, and whether it is subscribed. */
+export type SubscriptionEntry = RequestOf<typeof subscribe>['entries'][number] & { isSubscribed: boolean };
 
 /** What a line says, or why it can't be used. */
 export type Said =
   | { kind: 'format' }
   | { kind: 'user'; user: DataUser | undefined }
-  | { kind: 'subscription'; entry: SubscriptionLoadEntry }
-  | { kind: 'episode'; entry: EpisodeLoadEntry }
+  | { kind: 'subscription'; entry: SubscriptionEntry }
+  | { kind: 'episode'; entry: NonNullable<EpisodeEntry> }
   | { kind: 'end'; end: DataEnd | undefined }
   | { kind: 'complete' }
   | { kind: 'unusable'; message: string };
@@ -31,7 +32,7 @@ export class FormatError extends Error {}
 
 const unusable = (message: string): Said => ({ kind: 'unusable', message });
 
-/** Reads a line (docs/data.md, "The form"). What is wrong with a field of an episode the service says. @throws FormatError */
+/** Reads a line (docs/data.md, "The format"). What is wrong with a field of an episode the service says. @throws FormatError */
 export function readLine(text: string): Said {
   let line: Record<string, unknown>;
   try {
@@ -69,45 +70,18 @@ function episode(sent: Record<string, unknown>): Said {
     if (value !== undefined && !(statuses.has(name) && isObject(value) && (value.value ?? undefined) === undefined))
       entry[name] = value;
   }
-  const further = sent.further_sync_ids ?? undefined;
-  if (further !== undefined) {
-    if (!Array.isArray(further) || further.length > mostNames || !further.every((syncId) => isGuid(syncId)))
-      return unusable(`further_sync_ids are not up to ${mostNames} UUIDs`);
-    entry.furtherSyncIds = further;
-  }
   return { kind: 'episode', entry };
 }
 
-const guidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-function isGuid(value: unknown): boolean {
-  return typeof value === 'string' && guidForm.test(value);
-}
-
 function subscription(sent: Record<string, unknown>): Said {
-  const { data, error } = dataSubscriptionSchema.safeParse(withoutNull(sent));
+  // As in HTTP, `null` counts as not sent.
+  const present = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
+  const { data, error } = dataSubscriptionSchema.safeParse(present);
   if (!data) {
     const { path, message } = error.issues[0] as (typeof error.issues)[number];
     return unusable(`${path.join('.')}: ${message}`);
   }
-  const { named_by: named, ...said } = data;
-  return {
-    kind: 'subscription',
-    entry: {
-      feedUrl: said.feed_url,
-      guid: said.guid,
-      isSubscribed: said.is_subscribed,
-      timestamp: said.timestamp,
-      deleted: said.deleted,
-      mergedInto: said.merged_into,
-      guidChanged: said.guid_changed,
-      formerGuids: said.former_guids,
-      namedBy: named && { guids: named.guids, feedUrls: named.feed_urls, feedUrlHashes: named.feed_url_hashes },
-    },
-  };
-}
-
-/** `null` counts as not there, and so does `deleted` where it is false. */
-function withoutNull(sent: Record<string, unknown>): Record<string, unknown> {
-  const isThere = ([name, value]: [string, unknown]) => value !== null && !(name === 'deleted' && value === false);
-  return Object.fromEntries(Object.entries(sent).filter(isThere));
+  const { feed_url, guid, is_subscribed = true, timestamp } = data;
+  if (timestamp !== undefined && !parseTime(timestamp)) return unusable('timestamp: not a date and time (RFC 3339)');
+  return { kind: 'subscription', entry: { feedUrl: feed_url.trim(), guid, isSubscribed: is_subscribed, timestamp } };
 }

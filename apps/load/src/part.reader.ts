@@ -50,9 +50,9 @@ export class PartReader {
     if (!part) return this.refuse(number, 'no_user', 'The line is not between a user and its end');
     switch (said.kind) {
       case 'episode':
-        return part.episode(said.entry, number, bytes)?.then(() => undefined);
+        return part.addEpisode(said.entry, number, bytes)?.then(() => undefined);
       case 'subscription':
-        return part.subscription(said.entry, number, bytes)?.then(() => undefined);
+        return part.addSubscription(said.entry, number, bytes)?.then(() => undefined);
       case 'end':
         return this.end(part, said, number);
       case 'unusable':
@@ -68,7 +68,7 @@ export class PartReader {
 
   private async begin(user: DataUser | undefined, number: number): Promise<undefined> {
     await this.drop('another user begins before the end of the part');
-    this.part = new UserPart(user && this.reading.userId(user), number, user?.clock);
+    this.part = new UserPart(user && this.reading.userId(user), number);
   }
 
   private async end(part: UserPart, { end }: Said & { kind: 'end' }, number: number): Promise<UserPart | undefined> {

@@ -1,4 +1,5 @@
 export { call } from './client/call.js';
+export { callUntilAvailable } from './client/call.until.available.js';
 export { StreamClient, type ClientCounters, type StreamClientOptions } from './client/stream.client.js';
 export { CallContext } from './server/call.context.js';
 export { Handle } from './server/handle.decorator.js';

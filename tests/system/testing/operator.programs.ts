@@ -4,7 +4,6 @@ import { podcastSync } from '../../../apps/cli/src/podcast-sync.js';
 /** A system that operators work on. */
 export interface OperatedSystem {
   readonly postgres: { readonly url: string; readonly urls: { readonly dump: string; readonly deletion: string } };
-  readonly redis: { readonly url: string };
 }
 
 /** Runs an operators' program in this process. @throws Error when it does not end with code 0. */
@@ -24,9 +23,6 @@ export const copyUsers = (from: OperatedSystem, to: OperatedSystem, users: strin
     SOURCE_DATABASE_URL: from.postgres.url,
     TARGET_DATABASE_URL: to.postgres.url,
   });
-
-/** Loads a file into a system. */
-export const load = ({ redis }: OperatedSystem, file: string) => succeed(['load', file], { REDIS_URL: redis.url });
 
 /** Erases users of a system. */
 export const erase = ({ postgres }: OperatedSystem, ...args: string[]) =>

@@ -1,24 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import {
-  chunkLimits,
-  Failure,
-  findAccount,
-  loadSubscriptions,
-  mostActions,
-  type ReplyOf,
-  type RequestOf,
-  type Rpc,
-} from '#contracts';
-import { call, type StreamClient } from '#transport';
+import { chunkLimits, findAccount, mostActions, type ReplyOf, type RequestOf, type Rpc, subscribe } from '#contracts';
+import { callUntilAvailable, type StreamClient } from '#transport';
 import { ActionWriter } from '../actions/action.writer.js';
 import type { ActionEntry, UsableAction } from '../actions/action.rule.js';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
 import { parsed } from './json.elements.js';
 import type { Favorite } from './other.server.js';
-
-/** The pause after the first answer `unavailable`, doubled up to the last, in milliseconds. */
-const [firstPauseMs, lastPauseMs] = [100, 5_000];
 
 /** Older than anything that was done here, so that it never wins over it. */
 const longAgo = '1970-01-01T00:00:00Z';
@@ -46,7 +32,7 @@ export class AccountWriter {
 
   /** Finds the account with a name. @throws Error where there is none. */
   static async of(client: StreamClient, name: string, stopped: AbortSignal): Promise<AccountWriter> {
-    const { userId } = await patiently(client, findAccount, { name }, stopped);
+    const { userId } = await callUntilAvailable(client, findAccount, { name }, { stopped });
     if (userId === null) throw new Error(`nobody is called ${name} here (--user)`);
     return new AccountWriter(client, userId, stopped);
   }
@@ -56,12 +42,12 @@ export class AccountWriter {
     const feeds = [...new Set(sent.flatMap((feed) => repairFeedUrl(feed) ?? []))];
     this.written.skipped += new Set(sent).size - feeds.length;
     for (let from = 0; from < feeds.length; from += chunkLimits.entries) {
-      const entries = feeds
-        .slice(from, from + chunkLimits.entries)
-        .map((feedUrl) => ({ feedUrl, isSubscribed: true, timestamp: longAgo }));
-      const { refused } = await this.call(loadSubscriptions, { userId: this.userId, entries });
-      this.written.subscriptions += entries.length - refused.length;
-      this.written.skipped += refused.length;
+      const entries = feeds.slice(from, from + chunkLimits.entries).map((feedUrl) => ({ feedUrl, timestamp: longAgo }));
+      const { failure } = (await this.call(subscribe, { userId: this.userId, entries })).parse();
+      // What is stored is newer: that is no refusal.
+      const refused = failure.filter(({ code }) => code !== 'superseded').length;
+      this.written.subscriptions += entries.length - refused;
+      this.written.skipped += refused;
     }
   }
 
@@ -94,7 +80,7 @@ export class AccountWriter {
   }
 
   private call<C extends Rpc>(contract: C, request: RequestOf<C>): Promise<ReplyOf<C>> {
-    return patiently(this.client, contract, request, this.stopped);
+    return callUntilAvailable(this.client, contract, request, { stopped: this.stopped });
   }
 }
 
@@ -110,23 +96,4 @@ function favorited({ url, podcast_url: podcast }: Favorite): UsableAction | unde
   if (feedUrl === undefined || enclosureUrl === undefined) return undefined;
   const statuses = { favoriteStatus: { value: true, at: longAgo } };
   return { podcast, feedUrl, entry: { feedUrl, enclosureUrl, statuses } };
-}
-
-/** Calls a service until it can be answered; one request id makes it one write. */
-async function patiently<C extends Rpc>(
-  client: StreamClient,
-  contract: C,
-  request: RequestOf<C>,
-  stopped: AbortSignal,
-): Promise<ReplyOf<C>> {
-  const requestId = randomUUID();
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, lastPauseMs)) {
-    stopped.throwIfAborted();
-    try {
-      return await call(client, contract, request, { requestId });
-    } catch (error) {
-      if (!(error instanceof Failure) || error.code !== 'unavailable') throw error;
-    }
-    await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { signal: stopped });
-  }
 }
