@@ -16,10 +16,8 @@ const usersAtOnce = 100;
  */
 export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<number> {
   const config = loadConfig(copyConfig, io.env);
-  const [source, target] = [config.SOURCE_DATABASE_URL, config.TARGET_DATABASE_URL].map(clientOf) as [
-    pg.Client,
-    pg.Client,
-  ];
+  const source = clientOf(config.SOURCE_DATABASE_URL);
+  const target = clientOf(config.TARGET_DATABASE_URL);
   try {
     await Promise.all([source.connect(), target.connect()]);
     const copier = new UserCopier(source, target, options.replace);

@@ -4,7 +4,7 @@ import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { copiedSequences, copiedTables } from './copied.tables.js';
 
 /** What became of the users so far. */
-export interface CopyCounts {
+interface CopyCounts {
   users: number;
   rows: number;
   /** Users that the target already has as the source has them. */
@@ -15,7 +15,7 @@ export interface CopyCounts {
 }
 
 /** A user that is not copied, and why. */
-export interface RefusedUser {
+interface RefusedUser {
   readonly id: string;
   readonly reason: string;
 }

@@ -4,7 +4,7 @@ import { readLine } from './data.line.js';
 const of = (line: object) => readLine(JSON.stringify(line));
 
 describe('a line', () => {
-  it('of an episode becomes an entry, without what nobody knows, null and statuses without a value', () => {
+  it('of an episode becomes an entry, without unknown fields, null and statuses without a value', () => {
     const episode = {
       podcast_guid: 'g',
       title: null,

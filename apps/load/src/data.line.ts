@@ -17,8 +17,8 @@ import {
 /** An entry of POST /subscriptions, and whether it is subscribed. */
 export type SubscriptionEntry = RequestOf<typeof subscribe>['entries'][number] & { isSubscribed: boolean };
 
-/** What a line says, or why it can't be used. */
-export type Said =
+/** A line by its kind, or why it can't be used. */
+export type ParsedLine =
   | { kind: 'format' }
   | { kind: 'user'; user: DataUser | undefined }
   | { kind: 'subscription'; entry: SubscriptionEntry }
@@ -27,13 +27,13 @@ export type Said =
   | { kind: 'complete' }
   | { kind: 'unusable'; message: string };
 
-/** The file is of another form. */
+/** The file has another format. */
 export class FormatError extends Error {}
 
-const unusable = (message: string): Said => ({ kind: 'unusable', message });
+const unusable = (message: string): ParsedLine => ({ kind: 'unusable', message });
 
-/** Reads a line (docs/data.md, "The format"). What is wrong with a field of an episode the service says. @throws FormatError */
-export function readLine(text: string): Said {
+/** Reads a line (docs/data.md, "The format"). The service finds what is wrong with a field of an episode. @throws FormatError */
+export function readLine(text: string): ParsedLine {
   let line: Record<string, unknown>;
   try {
     line = JSON.parse(text) as typeof line;
@@ -54,7 +54,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function format(number: unknown): Said {
+function format(number: unknown): ParsedLine {
   if (number === dataFormat) return { kind: 'format' };
   throw new FormatError(`the file is of format ${JSON.stringify(number)}; this build reads ${dataFormat}`);
 }
@@ -62,7 +62,7 @@ function format(number: unknown): Said {
 const fields = entryNames.filter((name) => name !== 'temporaryId').map((name) => [name, wireNames[name]] as const);
 const statuses = new Set<string>(statusNames);
 
-function episode(sent: Record<string, unknown>): Said {
+function episode(sent: Record<string, unknown>): ParsedLine {
   const entry: Record<string, unknown> = {};
   for (const [name, wireName] of fields) {
     const value = sent[wireName] ?? undefined;
@@ -73,7 +73,7 @@ function episode(sent: Record<string, unknown>): Said {
   return { kind: 'episode', entry };
 }
 
-function subscription(sent: Record<string, unknown>): Said {
+function subscription(sent: Record<string, unknown>): ParsedLine {
   // As in HTTP, `null` counts as not sent.
   const present = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
   const { data, error } = dataSubscriptionSchema.safeParse(present);

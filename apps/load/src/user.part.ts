@@ -1,7 +1,7 @@
 import { chunkLimits, type DataEnd, type EpisodeEntry } from '#contracts';
 import { ChunkSpool } from './chunk.spool.js';
 import type { SubscriptionEntry } from './data.line.js';
-import type { Position } from './line.reader.js';
+import type { FileOffset } from './line.reader.js';
 
 /** A line that was not applied. `code` is stable; those of entries are those of the interface. */
 export interface Refusal {
@@ -54,5 +54,5 @@ export class UserPart {
 /** A complete part, and where the file goes on behind it. */
 export interface CompletePart {
   readonly part: UserPart;
-  readonly next: Position;
+  readonly next: FileOffset;
 }

@@ -148,7 +148,7 @@ export const byGuid = statement(
 );
 
 /** A row, and when the guid by which it was asked for became its name. */
-export type NamedRow = SubscriptionRow & { attached: string };
+type NamedRow = SubscriptionRow & { attached: string };
 
 export type Found = { [Part in keyof Loaded]: Loaded[Part] | null };
 

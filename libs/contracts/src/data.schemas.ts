@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { documentedEntrySchema } from './episode.fields.js';
 import { guidSchema } from './values.js';
 
-// The lines of a file of users' data (docs/data.md): what `load` reads and `dump` writes. Names are those of HTTP.
+// The lines of a file of users' data (docs/data.md): what `load` reads and `dump` writes. Names are those of HTTP. An
+// episode is an entry of POST /episodes.
 
 /** The number of the format that this build writes, and the only one it reads. */
 export const dataFormat = 1;
@@ -27,24 +27,6 @@ export const dataSubscriptionSchema = z.object({
 });
 export type DataSubscription = z.output<typeof dataSubscriptionSchema>;
 
-/** An entry of POST /episodes without its `temporary_id`. The service finds what is wrong with a field. */
-export const dataEpisodeSchema = documentedEntrySchema.omit({ temporary_id: true });
-export type DataEpisode = z.output<typeof dataEpisodeSchema>;
-
 /** How many lines of each kind the part of a user has. */
 export const dataEndSchema = z.object({ subscriptions: z.int().min(0), episodes: z.int().min(0) });
 export type DataEnd = z.output<typeof dataEndSchema>;
-
-/** How many parts of users a complete file has. */
-export const dataCompleteSchema = z.object({ users: z.int().min(0) });
-
-/** A line of a file. */
-export const dataLineSchema = z.union([
-  z.object({ podcast_sync: z.object({ format: z.literal(dataFormat) }) }),
-  z.object({ user: dataUserSchema }),
-  z.object({ subscription: dataSubscriptionSchema }),
-  z.object({ episode: dataEpisodeSchema }),
-  z.object({ end: dataEndSchema }),
-  z.object({ complete: dataCompleteSchema }),
-]);
-export type DataLine = z.output<typeof dataLineSchema>;

@@ -5,7 +5,7 @@ import { jsonOf } from './json.text.js';
 export const stampSchema = z.iso.datetime({ precision: 3 });
 
 /** Where a page starts: by its number, or after or before a row of the page that linked to it. */
-export const positionSchema = z.discriminatedUnion('from', [
+const positionSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('page'), page: z.int().min(1) }),
   z.object({ from: z.literal('after'), id: z.int() }),
   z.object({ from: z.literal('before'), id: z.int() }),
@@ -13,7 +13,7 @@ export const positionSchema = z.discriminatedUnion('from', [
 export type Position = z.output<typeof positionSchema>;
 
 /** The lowest and the highest row id that matched `since` when a walk began; its later pages stay between them. */
-export const idRangeSchema = z.object({ first: z.int(), last: z.int() });
+const idRangeSchema = z.object({ first: z.int(), last: z.int() });
 export type IdRange = z.output<typeof idRangeSchema>;
 
 /** What both lists take. */

@@ -28,7 +28,7 @@ export function keptTitle(sent: string): string {
 const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 
 /** The message for a URL without a scheme, which the Open Podcast API has as an example. */
-export const noProtocol = 'No protocol present';
+const noProtocol = 'No protocol present';
 
 /**
  * What is wrong with the URL of a feed, in words for the client (docs/interface.md, "Subscriptions"); `undefined` when

@@ -18,7 +18,7 @@ const daySeconds = 86_400;
 const leastSeconds = 3_600;
 
 /** What a token says beyond who it is for. */
-export interface TokenTerms {
+interface TokenTerms {
   /** Scopes separated by spaces. Default: no such claim, which grants everything. */
   readonly scope?: string;
   /** Lifetime from now, such as `90s`, `12h` or `30d`. */
