@@ -1,6 +1,6 @@
 import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import pg from 'pg';
-import { copyConfig } from './copy.config.js';
+import { copyConfig } from './dump.config.js';
 import type { CopyOptions } from './dump.options.js';
 import { type DumpedUsers, everyUser, namedUsers } from './dumped.users.js';
 import { UserCopier } from './user.copier.js';
