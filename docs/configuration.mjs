@@ -14,6 +14,7 @@ const apps = {
   load: (await import('../dist/apps/load/src/load.config.js')).loadProgramConfig,
   migrate: (await import('../dist/apps/migrate/src/migrate.config.js')).migrateConfig,
   dump: (await import('../dist/apps/dump/src/dump.config.js')).dumpConfig,
+  'copy-users': (await import('../dist/apps/dump/src/dump.config.js')).copyConfig,
   import: (await import('../dist/apps/gpodder/src/import/import.config.js')).importConfig,
 };
 const page = new URL('configuration.md', import.meta.url);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,6 +8,7 @@ import { userId } from '#identity';
 import { type AppProcess, type Device, freshUser, SharedStack, TokenIssuer } from '#testing';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { fileOf, LoadProgram, partOf } from './testing/load.program.js';
+import { dump } from './testing/operator.programs.js';
 
 let stack: SharedStack;
 let gateway: Pick<AppProcess, 'facts'>;
@@ -93,11 +95,11 @@ describe('a load', () => {
       ...partOf(
         user,
         [
-          feed(1, { named_by: { feed_urls: ['https://former.example/1'] } }),
+          feed(1),
           feed(2, { is_subscribed: false }),
-          feed(3, { deleted: true }),
-          feed(4, { merged_into: podcast(1) }),
-          feed(5, { timestamp: undefined }),
+          feed(3, { timestamp: undefined }),
+          feed(4, { timestamp: undefined, is_subscribed: false }),
+          { feed_url: 'https://feeds.example/5', is_subscribed: false },
         ],
         [episode(1), episode(2, { sync_id: undefined })],
       ),
@@ -105,6 +107,7 @@ describe('a load', () => {
     await loader.load(file);
     const of = await device(user);
     const [first, since] = [await lists(of), await clock(of)];
+    expect(first[0]?.map((row) => row['is_subscribed'])).toEqual([true, false, true, false, false]);
     const etag = async () => (await of.send('GET', '/subscriptions')).headers.get('etag');
     const before = await etag();
     expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
@@ -144,6 +147,29 @@ describe('a load', () => {
       refused: [],
     });
     for (const user of users) expect((await (await device(user)).send('GET', '/episodes')).body.total).toBe(2_300);
+  });
+
+  it('takes a dump: another user has the same lists then, and the same dump', async () => {
+    const [from, to] = [freshUser(), freshUser()];
+    const of = await device(from);
+    const feeds = [feed(1), { feed_url: 'https://feeds.example/2' }, feed(3), feed(4)];
+    await of.send('POST', '/subscriptions', { body: { subscriptions: feeds } });
+    await of.send('PATCH', `/subscriptions/${podcast(3)}`, { body: { is_subscribed: false, timestamp: at(50) } });
+    await of.send('PATCH', `/subscriptions/${podcast(4)}`, { body: { new_feed_url: 'https://feeds.example/moved' } });
+    const minute = { playback_position: { value: 3, timestamp: '2025-01-01T00:03' }, duration: 90.5 };
+    const episodes = [episode(1), episode(2, { episode_guid: undefined }), episode(3, minute)];
+    expect((await of.send('POST', '/episodes', { body: { episodes } })).body.failure).toEqual([]);
+    const dumped = async (user: string) => {
+      const users = loader.write(fileOf({ id: idOf(user) }));
+      await dump(stack, `${users}.dump`, '--users', users);
+      return readFileSync(`${users}.dump`, 'utf8');
+    };
+    const file = (await dumped(from)).replace(idOf(from), idOf(to));
+    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
+    expect(await dumped(to)).toBe(file);
+    const [expected, found] = [await lists(of), await lists(await device(to))];
+    expect(unstamped(found[0] as [])).toEqual(unstamped(expected[0] as []));
+    expect(found[1]).toEqual(expected[1]);
   });
 
   it('finds episodes by what describes them where a file has no sync_ids, however many are alike', async () => {
@@ -191,79 +217,7 @@ describe('a load', () => {
     for (const user of [zipped, piped]) expect(await items(await device(user), 'episodes')).toHaveLength(1);
   });
 
-  it('keeps other sync_ids as names of an episode, and those of others where they are', async () => {
-    const user = freshUser();
-    const [further, taken] = [randomUUID(), episode(2).sync_id];
-    const entries = [episode(1, { further_sync_ids: [further, taken] }), episode(2)];
-    await loader.load(fileOf(...partOf(user, [feed(1)], entries)));
-    const of = await device(user);
-    const name = async (sync_id: string) => {
-      const { body } = await of.send('POST', '/episodes', {
-        body: { episodes: [{ podcast_guid: podcast(1), sync_id }] },
-      });
-      return (body.success as { title: string }[])[0]?.title;
-    };
-    expect(await name(further)).toBe('Title 1');
-    expect(await name(taken)).toBe('Title 2');
-  });
-
-  it('shows subscriptions as the system that they come from did', async () => {
-    const user = freshUser();
-    const hash = 'a'.repeat(64);
-    const all = [
-      feed(1, { merged_into: podcast(3) }),
-      feed(2, { deleted: true, is_subscribed: false }),
-      feed(3, {
-        guid_changed: at(9),
-        former_guids: [
-          { guid: podcast(30), replaced: at(5) },
-          { guid: podcast(31), replaced: at(9) },
-        ],
-        named_by: {
-          guids: [{ guid: podcast(32), sent: true }],
-          feed_urls: ['https://feeds.example/old'],
-          feed_url_hashes: [hash],
-        },
-      }),
-      feed(4, { is_subscribed: false }),
-    ];
-    expect(await loader.load(fileOf(...partOf(user, all)))).toMatchObject({ code: 0, refused: [] });
-    const of = await device(user);
-    const rows = await items(of, 'subscriptions');
-    expect(rows).toMatchObject([
-      { guid: podcast(1), new_guid: podcast(3), feed_url: 'https://feeds.example/3', is_subscribed: true },
-      { guid: podcast(2), is_subscribed: false, deleted: expect.any(String) },
-      { guid: podcast(30), new_guid: podcast(3), guid_changed: at(9), is_subscribed: true },
-      { guid: podcast(4), is_subscribed: false },
-    ]);
-    expect(rows[3]).not.toHaveProperty('deleted');
-    const between = await items(of, 'subscriptions', `&since=${at(7)}`);
-    expect(between[2]).toMatchObject({ guid: podcast(31), new_guid: podcast(3) });
-    expect((await items(of, 'subscriptions', `&since=${at(10)}`))[2]).toMatchObject({ guid: podcast(3) });
-    for (const guid of [podcast(1), podcast(30), podcast(31), podcast(32)])
-      expect((await of.send('GET', `/subscriptions/${guid}`)).body).toMatchObject({ guid, new_guid: podcast(3) });
-    expect((await of.send('GET', `/subscriptions/${podcast(2)}`)).status).toBe(410);
-    const old = { body: { subscriptions: [{ feed_url: 'https://feeds.example/old' }] } };
-    expect((await of.send('POST', '/subscriptions', old)).body.success).toMatchObject([{ guid: podcast(3) }]);
-  });
-
-  it('never deletes: what was deleted elsewhere and is live here is unsubscribed, unless that is newer', async () => {
-    const user = freshUser();
-    const of = await device(user);
-    await of.send('POST', '/subscriptions', { body: { subscriptions: [feed(1), feed(2, { timestamp: at(30) })] } });
-    await loader.load(
-      fileOf(
-        ...partOf(
-          user,
-          [1, 2].map((n) => feed(n, { deleted: true, timestamp: at(20) })),
-        ),
-      ),
-    );
-    expect(await items(of, 'subscriptions')).toMatchObject([{ is_subscribed: false }, { is_subscribed: true }]);
-    expect((await items(of, 'subscriptions')).filter((row) => 'deleted' in row)).toEqual([]);
-  });
-
-  it('counts times ahead of the clock as now, and says how many', async () => {
+  it('counts times ahead of the clock as now', async () => {
     const user = freshUser();
     const ahead = '2099-01-01T00:00:00Z';
     const file = fileOf(
@@ -273,8 +227,7 @@ describe('a load', () => {
         [episode(1, { playback_position: { value: 1, timestamp: ahead } })],
       ),
     );
-    const { code, said } = await loader.load(file);
-    expect([code, said]).toEqual([0, expect.stringContaining('2 times ahead of the clock')]);
+    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
     const of = await device(user);
     const [position] = await items(of, 'episodes');
     expect(position).not.toMatchObject({ playback_position: { timestamp: '2099-01-01T00:00' } });
@@ -292,15 +245,12 @@ describe('of a file that is not as it should be', () => {
       episode(3, { sync_id: 'x' }),
       episode(4, { enclosure_url: 'nowhere' }),
     ];
-    const states = [
-      episode(5, { playback_position: { value: -1, timestamp: at(1) } }),
-      episode(6, { further_sync_ids: ['x'] }),
-    ];
+    const states = [episode(5, { playback_position: { value: -1, timestamp: at(1) } }), { title: 'No podcast' }];
     const feeds = [
       feed(1),
       { ...feed(2), guid: 'x' },
       { ...feed(3), feed_url: 'feeds.example' },
-      feed(4, { merged_into: podcast(9) }),
+      feed(4, { is_subscribed: 'no' }),
     ];
     const entries = [episode(1), ...unusable, ...states, { podcast_guid: podcast(1) }];
     const { code, refused } = await loader.load(fileOf(...partOf(user, feeds, entries)));
@@ -308,12 +258,12 @@ describe('of a file that is not as it should be', () => {
     expect(refused.map(({ line, code: why }) => [line, why]).sort(([a], [b]) => Number(a) - Number(b))).toEqual([
       [3, 'invalid_guid'],
       [4, 'invalid_url'],
-      [5, 'unknown_subscription'],
+      [5, 'invalid_line'],
       [7, 'unknown_subscription'],
       [8, 'invalid_guid'],
       [9, 'invalid_url'],
       [10, 'invalid_value'],
-      [11, 'invalid_line'],
+      [11, 'missing_identifier'],
       [12, 'missing_identifier'],
     ]);
     const [subscriptions, episodes] = await lists(await device(user));
@@ -380,12 +330,10 @@ describe('of a file that is not as it should be', () => {
     const [before, refusedUser, after] = [freshUser(), freshUser(), freshUser()];
     const id = idOf(refusedUser);
     await owner.query(`INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', $2)`, [id, why]);
-    const [clocked, ...rest] = partOf(refusedUser, [feed(1), feed(2)], [episode(1)]) as [{ user: object }, ...object[]];
     const file = fileOf(
       ...partOf(before, [feed(1)], [episode(1)]),
       ...partOf(refusedUser, [feed(1), feed(2)], [episode(1)]),
-      { user: { ...clocked.user, clock: at(0) } },
-      ...rest,
+      ...partOf(refusedUser, [], [episode(1)]),
       ...partOf(after, [feed(1)], [episode(1)]),
     );
     const { code, refused } = await loader.load(file);

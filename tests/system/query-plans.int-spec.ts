@@ -203,18 +203,6 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
     });
   });
 
-  it('a chunk of a bulk load asks for its subscriptions and one total, and for no episode', async () => {
-    const named = JSON.stringify(guids.slice(0, 10).map((podcastGuid) => ({ podcastGuid })));
-    await expectPlans(episodes.probe, [ascending, named, 10, 1_000_000, 2_000_000], {
-      uses: ['guids_pkey', 'subscriptions_pkey', 'totals_pkey'],
-      buffers: 10 * 20,
-    });
-    await expectPlans(subscriptions.pointers, [ascending, guids.slice(0, 10)], {
-      uses: ['subscriptions_pointers'],
-      buffers: 60,
-    });
-  });
-
   it('an upload saves its rows with the look-ups of each one’s indexes', async () => {
     const rows = stored.map((row) => ({ ...row, playback_position: 7, changed: '2026-01-02' }));
     const by = (key: 'id' | 'sync_id') => [

@@ -5,7 +5,7 @@ import type { ProgramIo } from '#runtime';
 export type DataFiles = Readonly<Record<string, string>>;
 
 /** What a command is given besides its input. */
-export interface CommandContext {
+interface CommandContext {
   /** The variables include those that the data directory says. */
   readonly io: ProgramIo;
   /** The data directory. */

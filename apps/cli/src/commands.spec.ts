@@ -50,6 +50,8 @@ describe('a command line is understood:', () => {
     ['dump --out a.ndjson.gz', { ...everybody, out: 'a.ndjson.gz' }],
     ['dump --users some.ndjson', { ...everybody, users: 'some.ndjson' }],
     ['dump --shard 3/16', { shard: { index: 2, of: 16 } }],
+    ['copy-users --users group.ndjson', { users: 'group.ndjson', replace: false }],
+    ['copy-users --all --replace', { replace: true }],
     ['import --from https://cloud.example/sub --user ann', ann],
     [
       'import --from http://a.example --user ann --login bob --insecure',
@@ -106,6 +108,8 @@ describe('a command line is refused with exit code 2, so that nothing is done by
     ['dump --shard 1', 'with I from 1 to N'],
     ['dump --shard 1/2 --users a', '--users'],
     ['dump a.ndjson', 'too many arguments'],
+    ['copy-users', 'who?'],
+    ['copy-users --all --users group.ndjson', 'who?'],
     ['import --from https://a.example', '--user'],
     ['import --from a.example --user ann', '--from'],
     ['import --from ftp://a.example --user ann', '--from'],

@@ -1,5 +1,6 @@
 import type { CommandDefinition, CommandGroup } from './command.js';
 import { accounts, appPassword } from './commands/accounts.command.js';
+import { copyUsers } from './commands/copy-users.command.js';
 import { deletions } from './commands/deletions.command.js';
 import { dump } from './commands/dump.command.js';
 import { erase } from './commands/erase.command.js';
@@ -22,6 +23,7 @@ export const commands: readonly (CommandDefinition | CommandGroup)[] = [
   login,
   load,
   dump,
+  copyUsers,
   importCommand,
   erase,
   deletions,

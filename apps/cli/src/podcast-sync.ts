@@ -6,7 +6,7 @@ import { dataEnvironment, NoSystemError } from './data.environment.js';
 import { notEmpty } from './operands.js';
 
 /** A command line that was understood: the command, its name as it was typed, and what it is given. */
-export interface ReadCommand {
+interface ReadCommand {
   readonly definition: CommandDefinition;
   readonly name: string;
   readonly input: unknown;

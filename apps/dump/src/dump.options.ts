@@ -12,3 +12,11 @@ export interface DumpOptions {
   /** Not set: standard output. */
   readonly out?: string;
 }
+
+/** Which users an operator wants copied to another database. */
+export interface CopyOptions {
+  /** A file that names users; not set: everybody. */
+  readonly users?: string;
+  /** Replaces an earlier state of a user in the target. */
+  readonly replace: boolean;
+}

@@ -1,7 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { freshUser } from '#testing';
-import { type DataEpisode, type DataLine, dataLineSchema, type DataSubscription } from '#contracts';
+import {
+  dataEndSchema,
+  dataFormat,
+  type DataSubscription,
+  dataSubscriptionSchema,
+  dataUserSchema,
+  documentedEntrySchema,
+} from '#contracts';
+import { z } from 'zod';
+
+const episodeSchema = documentedEntrySchema.omit({ temporary_id: true });
+type DataEpisode = z.output<typeof episodeSchema>;
+
+/** A line of a file (docs/data.md). */
+const lineSchema = z.union([
+  z.object({ podcast_sync: z.object({ format: z.literal(dataFormat) }) }),
+  z.object({ user: dataUserSchema }),
+  z.object({ subscription: dataSubscriptionSchema }),
+  z.object({ episode: episodeSchema }),
+  z.object({ end: dataEndSchema }),
+  z.object({ complete: z.object({ users: z.int().min(0) }) }),
+]);
+type DataLine = z.output<typeof lineSchema>;
 
 /** A user of whom rows are written straight into Postgres. */
 export class StoredUser {
@@ -50,12 +72,12 @@ export class StoredUser {
   }
 }
 
-/** The lines of a file. @throws ZodError for one that is not of the form. */
+/** The lines of a file. @throws ZodError for one of another format. */
 export function linesIn(text: string): DataLine[] {
   return text
     .trimEnd()
     .split('\n')
-    .map((line) => dataLineSchema.parse(JSON.parse(line)));
+    .map((line) => lineSchema.parse(JSON.parse(line)));
 }
 
 /** What a user's part has. */

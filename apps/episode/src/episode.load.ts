@@ -114,21 +114,6 @@ export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.
      ) i WHERE i.complete_to IS NOT NULL) AS incomplete`;
 
 /**
- * $1 user, $2 the guids of subscriptions, $3 how many entries, $4 and $5 the quotas of episodes and of aliases. Reads no
- * episode: for a user who has none these are all, and for any other one `none` of those that entries could mean.
- */
-export const probe = statement(
-  'episode.probe',
-  `WITH sent AS MATERIALIZED (
-     SELECT * FROM json_to_recordset($2) AS e ("podcastGuid" uuid)
-   ), ${namedSubscriptions}
-   SELECT ${currentGuids},
-     (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
-     CASE WHEN EXISTS (SELECT FROM episode.totals t WHERE t.user_id = $1 AND t.episodes > 0) THEN 'none' ELSE 'all' END AS reach,
-     ${room('$4', '$5')}`,
-);
-
-/**
  * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads what most uploads are about: the episodes
  * that the entries name by a sync_id, one probe each; where that is no episode's, by an alias; and by an episode_guid that
  * the one so named does not have. None where they are too large for one upload. What is beyond these {@link load} reads.

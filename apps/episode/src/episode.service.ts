@@ -4,8 +4,6 @@ import {
   JsonText,
   listEpisodes,
   type ListRequest,
-  loadEpisodes,
-  type LoadVerdicts,
   type RequestOf,
   type Uploaded,
   uploadEpisodes,
@@ -14,9 +12,8 @@ import { Database } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { AnswerBudget } from './answer.budget.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
-import { listChanged, meant, named, probed, saveChanges, toLoaded } from './episode.store.js';
-import { KnownEpisodes, type Loaded } from './known-episodes.js';
-import { allTooLarge, applyLoads, judgeLoads, lookUps } from './load.rule.js';
+import { listChanged, meant, named, saveChanges, toLoaded } from './episode.store.js';
+import { KnownEpisodes } from './known-episodes.js';
 import { applyUploads, validateEntry } from './upload.rule.js';
 
 /**
@@ -60,49 +57,12 @@ export class EpisodeService {
         known = knownOf(await transaction.query(all, values));
         verdicts = (await apply(known)) as JsonText<Uploaded>;
       }
-      await saveChanges(transaction, userId, known.changes());
-      return verdicts;
-    });
-  }
-
-  /**
-   * Writes a chunk of one user's episodes out of a file (docs/data.md). Nothing is looked up for a user who has no episode
-   * yet: all that the entries could mean are one another. `distinct` ones are found by names alone: by what else they
-   * share the system that they come from has told them apart. Of a chunk that changes nothing nothing is left.
-   */
-  @Handle(loadEpisodes)
-  async load(request: RequestOf<typeof loadEpisodes>, context: CallContext): Promise<LoadVerdicts> {
-    const { userId, entries, distinct = false } = request;
-    const loads = await judgeLoads(entries);
-    const sought = lookUps(loads);
-    const { requestId } = context;
-    const reads = probed(userId, sought, this.quotas);
-    const write = {
-      userId,
-      smallAnswer: false,
-      changes: ['episodes'] as const,
-      requestId,
-      remainingMs: () => context.remainingMs(),
-      reads,
-    };
-    return this.database.write(write, async (transaction) => {
-      const probe = toLoaded(transaction.found);
-      const apply = async (read: Loaded) => {
-        const loaded =
-          distinct && read.reach !== 'none' ? { ...read, newIds: probe.newIds, reach: 'distinct' as const } : read;
-        const known = new KnownEpisodes(loaded, transaction.stamp, context.arrivedMs);
-        return { known, verdicts: known.isShort ? undefined : await applyLoads(known, loads) };
-      };
-      let applied = await apply(probe);
-      for (const read of distinct ? [named] : [named, meant]) {
-        if (applied.verdicts) break;
-        const [query, values] = read(userId, sought, this.quotas);
-        applied = await apply(toLoaded(await transaction.query(query, values)));
-      }
-      const changes = applied.known.changes();
-      if (changes.rows.length + changes.aliases.length === 0) transaction.leaveNothing();
+      const changes = known.changes();
+      const isNothing = changes.rows.length + changes.aliases.length === 0;
+      // A client's key stays taken, whatever its request changed.
+      if (isNothing && context.fingerprint === undefined) transaction.leaveNothing();
       else await saveChanges(transaction, userId, changes);
-      return applied.verdicts ?? allTooLarge(entries.length);
+      return verdicts;
     });
   }
 

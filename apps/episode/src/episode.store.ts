@@ -11,11 +11,11 @@ import {
 import { type Bound, type Database, listing, listPage, type Statement, statement, type Transaction } from '#database';
 import type { Upload } from './upload.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { load, loadKnown, probe, shownColumns } from './episode.load.js';
+import { load, loadKnown, shownColumns } from './episode.load.js';
 import { type EpisodeRow, type Metadata, shown } from './episode.rule.js';
 import type { Changes, Loaded } from './known-episodes.js';
 
-export { load, loadKnown, probe };
+export { load, loadKnown };
 
 /**
  * $1 user, $2 absorbed ids, $3 their survivors, $4 sync_ids of those whose episode_guid is about to change. Runs before
@@ -112,15 +112,6 @@ export function named(userId: string, uploads: readonly Upload[], quotas: Episod
     episodeGuid,
   }));
   return [loadKnown, [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES]];
-}
-
-/** The statement that reads whether the user has any episode yet; {@link toLoaded} takes what it answers. */
-export function probed(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
-  const podcastGuids = [...new Set(uploads.map(({ podcast }) => podcast))].map((podcastGuid) => ({
-    podcastGuid,
-  }));
-  const most = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
-  return [probe, [userId, JSON.stringify(podcastGuids), uploads.length, ...most]];
 }
 
 /** The statement that reads all episodes which entries could mean; {@link toLoaded} takes what it answers. */
@@ -230,8 +221,8 @@ const describingStarts = metadataNames.map((name) => [name, `,"${wireNames[name]
 const statusStarts = statusNames.map((name) => [name, `,"${wireNames[name]}":`, `,"${wireNames[name]}_at":"`] as const);
 
 /**
- * All columns of a row as JSON, put together as a text: a bulk load makes a thousand at a time, and as objects they cost
- * three times as much.
+ * All columns of a row as JSON, put together as a text: a large upload makes hundreds, and as objects they cost three
+ * times as much.
  */
 function columnsText({ id, subscriptionId, syncId, changed, statuses, ...described }: EpisodeRow): string {
   let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}","changed":"${changed}"`;

@@ -15,11 +15,8 @@ export interface NamedSubscription {
  * by its sync_id), only those with ids up to `completeTo` were read for certain.
  */
 export interface Loaded {
-  /**
-   * Which episodes were read: none, as they are too large; those that entries name; the same, and by nothing else is an
-   * episode meant; all that they could mean.
-   */
-  reach: 'none' | 'named' | 'distinct' | 'all';
+  /** Which episodes were read: none, as they are too large; those that entries name; all that they could mean. */
+  reach: 'none' | 'named' | 'all';
   subscriptions: [name: string, NamedSubscription][];
   episodes: EpisodeRow[];
   aliases: [syncId: string, episodeId: number][];
@@ -212,7 +209,7 @@ export class KnownEpisodes {
 
   /** Whether nothing that was not read could be meant, but for what is `incomplete`. */
   private get isWhole(): boolean {
-    return this.loaded.reach === 'all' || this.loaded.reach === 'distinct';
+    return this.loaded.reach === 'all';
   }
 
   private unread(): 'unread' {

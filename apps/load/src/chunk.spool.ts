@@ -27,11 +27,6 @@ export class ChunkSpool<Entry> {
 
   constructor(private readonly limits: { entries: number; bytes: number }) {}
 
-  /** Whether all of it fits into one chunk. */
-  get isOneChunk(): boolean {
-    return this.held.length === 0 && !this.file;
-  }
-
   /** @returns what has to be waited for, where it has begun to use a file. */
   add(entry: Entry, line: number, bytes: number): Promise<void> | undefined {
     const { entries } = this.open;

@@ -22,16 +22,11 @@ describe('a line', () => {
     });
   });
 
-  it('of a subscription becomes an entry; null and a deleted that is false count as not there', () => {
-    const subscription = {
-      feed_url: 'https://a.example/f',
-      guid: null,
-      deleted: false,
-      named_by: { feed_urls: ['x'] },
-    };
-    expect(of({ subscription })).toMatchObject({
+  it('of a subscription becomes an entry: null counts as not there, and it is subscribed by default', () => {
+    const subscription = { feed_url: ' https://a.example/f ', guid: null, other: 1 };
+    expect(of({ subscription })).toEqual({
       kind: 'subscription',
-      entry: { feedUrl: 'https://a.example/f', guid: undefined, deleted: undefined, namedBy: { feedUrls: ['x'] } },
+      entry: { feed_url: 'https://a.example/f', guid: undefined, isSubscribed: true, timestamp: undefined },
     });
   });
 
@@ -45,9 +40,7 @@ describe('a line', () => {
     '{"episode":1}',
     '{"subscription":{}}',
     '{"subscription":{"feed_url":"x","is_subscribed":"yes"}}',
-    '{"subscription":{"feed_url":"x","named_by":{"feed_url_hashes":["x"]}}}',
-    '{"episode":{"further_sync_ids":"x"}}',
-    '{"episode":{"further_sync_ids":["x"]}}',
+    '{"subscription":{"feed_url":"x","timestamp":"yesterday"}}',
   ])('that can not be read is unusable: %s', (text) => expect(readLine(text)).toMatchObject({ kind: 'unusable' }));
 
   it('of a user says who, or nobody', () => {

@@ -6,32 +6,38 @@ import {
   type DataUser,
   dataUserSchema,
   entryNames,
-  mostNames,
-  type RequestOf,
-  type loadEpisodes,
-  type SubscriptionLoadEntry,
+  parseTime,
   wireNames,
 } from '#contracts';
 
-export type EpisodeLoadEntry = RequestOf<typeof loadEpisodes>['entries'][number];
+/** An entry of POST /subscriptions, and whether it is subscribed. */
+export interface SubscriptionEntry {
+  readonly feed_url: string;
+  readonly guid?: string | undefined;
+  readonly timestamp?: string | undefined;
+  readonly isSubscribed: boolean;
+}
 
-/** What a line says, or why it can't be used. */
-export type Said =
+/** An entry of POST /episodes as the file has it. */
+export type EpisodeEntry = Record<string, unknown>;
+
+/** A line by its kind, or why it can't be used. */
+export type ParsedLine =
   | { kind: 'format' }
   | { kind: 'user'; user: DataUser | undefined }
-  | { kind: 'subscription'; entry: SubscriptionLoadEntry }
-  | { kind: 'episode'; entry: EpisodeLoadEntry }
+  | { kind: 'subscription'; entry: SubscriptionEntry }
+  | { kind: 'episode'; entry: EpisodeEntry }
   | { kind: 'end'; end: DataEnd | undefined }
   | { kind: 'complete' }
   | { kind: 'unusable'; message: string };
 
-/** The file is of another form. */
+/** The file has another format. */
 export class FormatError extends Error {}
 
-const unusable = (message: string): Said => ({ kind: 'unusable', message });
+const unusable = (message: string): ParsedLine => ({ kind: 'unusable', message });
 
-/** Reads a line (docs/data.md, "The form"). What is wrong with a field of an episode the service says. @throws FormatError */
-export function readLine(text: string): Said {
+/** Reads a line (docs/data.md, "The format"). The service finds what is wrong with a field of an episode. @throws FormatError */
+export function readLine(text: string): ParsedLine {
   let line: Record<string, unknown>;
   try {
     line = JSON.parse(text) as typeof line;
@@ -52,54 +58,27 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function format(number: unknown): Said {
+function format(number: unknown): ParsedLine {
   if (number === dataFormat) return { kind: 'format' };
   throw new FormatError(`the file is of format ${JSON.stringify(number)}; this build reads ${dataFormat}`);
 }
 
 const fields = entryNames.filter((name) => name !== 'temporaryId').map((name) => wireNames[name]);
 
-function episode(sent: Record<string, unknown>): Said {
-  const entry: Record<string, unknown> = Object.fromEntries(fields.map((name) => [name, sent[name]]));
-  const further = sent.further_sync_ids ?? undefined;
-  if (further !== undefined) {
-    if (!Array.isArray(further) || further.length > mostNames || !further.every((syncId) => isGuid(syncId)))
-      return unusable(`further_sync_ids are not up to ${mostNames} UUIDs`);
-    entry.further_sync_ids = further;
-  }
+function episode(sent: Record<string, unknown>): ParsedLine {
+  const entry = Object.fromEntries(fields.flatMap((name) => (name in sent ? [[name, sent[name]]] : [])));
   return { kind: 'episode', entry };
 }
 
-const guidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-function isGuid(value: unknown): boolean {
-  return typeof value === 'string' && guidForm.test(value);
-}
-
-function subscription(sent: Record<string, unknown>): Said {
-  const { data, error } = dataSubscriptionSchema.safeParse(withoutNull(sent));
+function subscription(sent: Record<string, unknown>): ParsedLine {
+  // As in HTTP, `null` counts as not sent.
+  const present = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
+  const { data, error } = dataSubscriptionSchema.safeParse(present);
   if (!data) {
     const { path, message } = error.issues[0] as (typeof error.issues)[number];
     return unusable(`${path.join('.')}: ${message}`);
   }
-  const { named_by: named, ...said } = data;
-  return {
-    kind: 'subscription',
-    entry: {
-      feedUrl: said.feed_url,
-      guid: said.guid,
-      isSubscribed: said.is_subscribed,
-      timestamp: said.timestamp,
-      deleted: said.deleted,
-      mergedInto: said.merged_into,
-      guidChanged: said.guid_changed,
-      formerGuids: said.former_guids,
-      namedBy: named && { guids: named.guids, feedUrls: named.feed_urls, feedUrlHashes: named.feed_url_hashes },
-    },
-  };
-}
-
-/** `null` counts as not there, and so does `deleted` where it is false. */
-function withoutNull(sent: Record<string, unknown>): Record<string, unknown> {
-  const isThere = ([name, value]: [string, unknown]) => value !== null && !(name === 'deleted' && value === false);
-  return Object.fromEntries(Object.entries(sent).filter(isThere));
+  const { feed_url, guid, is_subscribed = true, timestamp } = data;
+  if (timestamp !== undefined && !parseTime(timestamp)) return unusable('timestamp: not a date and time (RFC 3339)');
+  return { kind: 'subscription', entry: { feed_url: feed_url.trim(), guid, isSubscribed: is_subscribed, timestamp } };
 }

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { DataUser } from '#contracts';
 import { type ProgramIo, ProgressLine } from '#runtime';
 import type { StreamClient } from '#transport';
-import { type Position, start, unpacked } from './line.reader.js';
+import { type FileOffset, start, unpacked } from './line.reader.js';
 import type { LoadOptions } from './load.options.js';
 import { PartReader } from './part.reader.js';
 import { PartSender } from './part.sender.js';
@@ -22,7 +22,7 @@ export type Outcome = 'loaded' | 'refused' | 'broken' | 'stopped';
 export class FileLoad {
   private readonly counts = { users: 0, dropped: 0, refused: 0 };
   /** Parts in the order of the file, from the first that is not done. */
-  private readonly queue: { next: Position; isDone: boolean }[] = [];
+  private readonly queue: { next: FileOffset; isDone: boolean }[] = [];
   private readonly running = new Set<Promise<void>>();
   private readonly sender: PartSender;
   private refusals: Promise<FileHandle> | undefined;
@@ -39,7 +39,7 @@ export class FileLoad {
     this.sender = new PartSender(client, (refusals) => this.refuse(refusals), stopped);
   }
 
-  /** @throws Error where the file can't be opened, is of another form, or what goes beside it can't be written. */
+  /** @throws Error where the file can't be opened, has another format, or what goes beside it can't be written. */
   async run(): Promise<Outcome> {
     const isFile = this.path !== '-';
     const progress = isFile ? await ProgressFile.open(this.path, this.options.progress) : undefined;
@@ -83,7 +83,7 @@ export class FileLoad {
 
   private async sendAll(
     stream: AsyncIterable<Buffer>,
-    from: Position,
+    from: FileOffset,
     progress: ProgressFile | undefined,
   ): Promise<void> {
     const reader = new PartReader({

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mostLineBytes } from '#contracts';
 import { collected } from '../testing/collected.js';
-import { type Line, linesOf, type Position, unpacked } from './line.reader.js';
+import { type Line, linesOf, type FileOffset, unpacked } from './line.reader.js';
 
 /** The lines of some bytes that come in pieces. */
-async function read(bytes: Buffer, piece = bytes.length, from?: Position): Promise<Line[]> {
+async function read(bytes: Buffer, piece = bytes.length, from?: FileOffset): Promise<Line[]> {
   const pieces: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += piece) pieces.push(bytes.subarray(at, at + piece));
   return (await collected(linesOf(Readable.from(pieces), from))).flat();

@@ -16,12 +16,12 @@ export interface Line {
 }
 
 /** Where a file goes on. */
-export interface Position {
+export interface FileOffset {
   readonly offset: number;
   readonly line: number;
 }
 
-export const start: Position = { offset: 0, line: 0 };
+export const start: FileOffset = { offset: 0, line: 0 };
 
 /** A file's bytes as they were written into it: those of gzip, known by how it begins, are unpacked. */
 export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
@@ -47,7 +47,7 @@ export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIter
  * @param from where the stream begins.
  * @throws what the stream fails with, a broken gzip among it, after all whole lines before.
  */
-export async function* linesOf(stream: AsyncIterable<Buffer>, from: Position = start): AsyncGenerator<Line[]> {
+export async function* linesOf(stream: AsyncIterable<Buffer>, from: FileOffset = start): AsyncGenerator<Line[]> {
   let [number, end] = [from.line, from.offset];
   /** What the reads before left of a line. */
   let [rest, restBytes]: [Buffer[], number] = [[], 0];

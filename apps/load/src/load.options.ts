@@ -6,6 +6,6 @@ export interface LoadOptions {
   readonly parallel: number;
   /** Where refused lines go; by default beside each file. */
   readonly refused?: string;
-  /** Where it is noted how far a file was loaded; by default beside it. */
+  /** The file that records how far a load came; by default next to the loaded file. */
   readonly progress?: string;
 }

@@ -29,10 +29,10 @@ export function describeProgress(state: State, seconds: number): string {
 
 /** What was loaded, in how much time. */
 export function describeResult(state: State, seconds: number): string {
-  const { users, subscriptions, episodes, dropped, refused, clamped } = state;
+  const { users, subscriptions, episodes, dropped, refused } = state;
   return [
     `${count(users)} users with ${count(subscriptions)} subscriptions and ${count(episodes)} episodes`,
     `in ${seconds.toFixed(1)} s (${count(Math.round(episodes / seconds))} episodes/s)`,
-    `${count(dropped)} users left out, ${count(refused)} lines refused, ${count(clamped)} times ahead of the clock`,
+    `${count(dropped)} users left out, ${count(refused)} lines refused`,
   ].join('; ');
 }

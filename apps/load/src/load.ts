@@ -1,4 +1,5 @@
-import { issuerAliases, userId } from '#identity';
+import type { DataUser } from '#contracts';
+import { idOf } from '#identity';
 import { connectRedis } from '#redis';
 import { createLog, loadConfig, type ProgramIo } from '#runtime';
 import { StreamClient } from '#transport';
@@ -18,7 +19,6 @@ const patienceMs = 2_000;
  */
 export async function load(options: LoadOptions, io: ProgramIo): Promise<number> {
   const config = loadConfig(loadProgramConfig, io.env);
-  const aliases = issuerAliases(config.AUTH_ISSUER_ALIASES);
   const log = createLog('load', 'error');
   const client = new StreamClient({ services: ['subscription', 'episode'], connect: () => connectRedis(config), log });
   const stopped = new AbortController();
@@ -28,8 +28,7 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
     await connected(client, stopped.signal, io);
     const outcomes: Outcome[] = [];
     for (const file of options.files) {
-      const userOf = (user: { id: string } | { issuer: string; subject: string }) =>
-        'id' in user ? user.id : userId(aliases.get(user.issuer) ?? user.issuer, user.subject, config.AUTH_OWN_ISSUER);
+      const userOf = (user: DataUser) => idOf(user, config);
       outcomes.push(await new FileLoad(file, options, client, userOf, stopped.signal, io).run());
       if (outcomes.at(-1) === 'stopped') break;
     }

@@ -8,7 +8,6 @@ import type { Refusal } from './user.part.js';
 
 const user = (id = '3f2504e0-4f89-41d3-9a0c-0305e82c3301') => ({ user: { id } });
 const subscription = { subscription: { feed_url: 'https://a.example/f' } };
-const pointer = { subscription: { feed_url: 'https://b.example/f', merged_into: 'x' } };
 const episode = (n: number) => ({ episode: { title: String(n) } });
 const end = (subscriptions: number, episodes: number) => ({ end: { subscriptions, episodes } });
 
@@ -24,8 +23,8 @@ async function read(...lines: (object | string)[]) {
   });
   const parts: unknown[] = [];
   for await (const { part, next } of reader.parts(Readable.from([Buffer.from(text)]), start)) {
-    const chunks = await collected(part.subscriptions());
-    const episodes = await collected(part.episodes());
+    const chunks = await collected(part.subscriptions.chunks());
+    const episodes = await collected(part.episodes.chunks());
     parts.push({ user: part.userId, chunks: [...chunks, ...episodes].map((chunk) => chunk.lines), line: next.line });
     part.dispose();
   }
@@ -36,7 +35,7 @@ describe('a part of a file', () => {
   it('is handed on when its end was read, subscriptions before episodes, in the order of lines', async () => {
     const { parts, refused } = await read(
       user(),
-      pointer,
+      subscription,
       episode(1),
       subscription,
       end(2, 1),
@@ -82,12 +81,6 @@ describe('a part of a file', () => {
     expect(chunks.flat()).toEqual(many.map((_, place) => place + 2));
     expect(chunks.length).toBeGreaterThan(15);
     expect(Math.max(...chunks.map(({ length }) => length))).toBeLessThanOrEqual(1_000);
-  });
-
-  it('sends pointers behind all others where these are several chunks', async () => {
-    const many = Array.from({ length: 1_500 }, () => subscription);
-    const { parts } = await read(user(), pointer, ...many, end(1_501, 0));
-    expect((parts[0] as { chunks: number[][] }).chunks.map(({ length }) => length)).toEqual([1_000, 500, 1]);
   });
 });
 

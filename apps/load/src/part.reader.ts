@@ -1,14 +1,14 @@
 import type { DataUser } from '#contracts';
-import { readLine, type Said } from './data.line.js';
-import { type Line, linesOf, type Position } from './line.reader.js';
+import { readLine, type ParsedLine } from './data.line.js';
+import { type Line, linesOf, type FileOffset } from './line.reader.js';
 import { type CompletePart, type Refusal, UserPart } from './user.part.js';
 
 /** What reading a file needs beside it. */
-export interface Reading {
+interface Reading {
   readonly userId: (user: DataUser) => string;
-  /** Told of each line that can't be used, and of each user whose part is not complete. */
+  /** Receives each line that can't be used, and each user whose part is not complete. */
   readonly refuse: (refusal: Refusal) => Promise<void>;
-  /** Told of each user whose part is not applied. */
+  /** Called for each user whose part is not applied. */
   readonly dropped: () => void;
 }
 
@@ -23,14 +23,14 @@ export class PartReader {
 
   constructor(private readonly reading: Reading) {}
 
-  /** @throws FormatError for a file of another form; what the stream fails with, a broken gzip among it. */
-  async *parts(stream: AsyncIterable<Buffer>, from: Position): AsyncGenerator<CompletePart> {
+  /** @throws FormatError for a file of another format; what the stream fails with, a broken gzip among it. */
+  async *parts(stream: AsyncIterable<Buffer>, from: FileOffset): AsyncGenerator<CompletePart> {
     try {
       for await (const lines of linesOf(stream, from))
         for (const line of lines) {
-          const taken = this.take(line);
+          const result = this.take(line);
           // A promise for each line would cost as much as the line.
-          const complete = taken instanceof Promise ? await taken : taken;
+          const complete = result instanceof Promise ? await result : result;
           if (complete) yield { part: complete, next: { offset: line.end, line: line.number } };
         }
     } finally {
@@ -42,22 +42,22 @@ export class PartReader {
   private take(line: Line): Promise<UserPart | undefined> | UserPart | undefined {
     const { text, number, bytes } = line;
     if (text === '' || text === '\r') return undefined;
-    const said = text === undefined ? unreadable(line) : readLine(text);
+    const parsed = text === undefined ? unreadable(line) : readLine(text);
     const { part } = this;
-    if (said.kind === 'user') return this.begin(said.user, number);
-    if (said.kind === 'format') return undefined;
-    if (said.kind === 'complete') return this.complete();
+    if (parsed.kind === 'user') return this.begin(parsed.user, number);
+    if (parsed.kind === 'format') return undefined;
+    if (parsed.kind === 'complete') return this.complete();
     if (!part) return this.refuse(number, 'no_user', 'The line is not between a user and its end');
-    switch (said.kind) {
+    switch (parsed.kind) {
       case 'episode':
-        return part.episode(said.entry, number, bytes)?.then(() => undefined);
+        return part.addEpisode(parsed.entry, number, bytes)?.then(() => undefined);
       case 'subscription':
-        return part.subscription(said.entry, number, bytes)?.then(() => undefined);
+        return part.addSubscription(parsed.entry, number, bytes)?.then(() => undefined);
       case 'end':
-        return this.end(part, said, number);
+        return this.end(part, parsed, number);
       case 'unusable':
         part.unusable += 1;
-        return part.userId === undefined ? undefined : this.refuse(number, 'invalid_line', said.message);
+        return part.userId === undefined ? undefined : this.refuse(number, 'invalid_line', parsed.message);
     }
   }
 
@@ -68,10 +68,14 @@ export class PartReader {
 
   private async begin(user: DataUser | undefined, number: number): Promise<undefined> {
     await this.drop('another user begins before the end of the part');
-    this.part = new UserPart(user && this.reading.userId(user), number, user?.clock);
+    this.part = new UserPart(user && this.reading.userId(user), number);
   }
 
-  private async end(part: UserPart, { end }: Said & { kind: 'end' }, number: number): Promise<UserPart | undefined> {
+  private async end(
+    part: UserPart,
+    { end }: ParsedLine & { kind: 'end' },
+    number: number,
+  ): Promise<UserPart | undefined> {
     const missing = part.missing(end);
     if (missing !== undefined || part.userId === undefined) {
       await this.drop(`line ${number}: ${missing}`);
@@ -102,6 +106,6 @@ export class PartReader {
   }
 }
 
-function unreadable({ bytes }: Line): Said {
+function unreadable({ bytes }: Line): ParsedLine {
   return { kind: 'unusable', message: `The line is too long or no UTF-8 (${bytes} bytes)` };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { type Position, start } from './line.reader.js';
+import { type FileOffset, start } from './line.reader.js';
 
 const stored = z.object({ file: z.string(), offset: z.int().min(0), line: z.int().min(0) });
 
@@ -20,7 +20,7 @@ export class ProgressFile {
     /** Bytes of the file. */
     readonly size: number,
     /** Where the file goes on behind the last user up to whom all are loaded. */
-    public position: Position,
+    public position: FileOffset,
   ) {}
 
   /** @throws Error where the file can't be read. */

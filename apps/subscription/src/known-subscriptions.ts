@@ -23,15 +23,14 @@ export class KnownSubscriptions {
   private readonly urls: Map<string, number>;
   /** Of rows as they were read: those that are subscribed. */
   private readonly loadedSubscribed: ReadonlySet<number>;
-  /** Of the URLs that it was asked for, and of those of a load. */
-  readonly hashed = new stored.UrlKeys();
+  /** The keys of the URLs that were looked up. */
+  private readonly hashed = new stored.UrlKeys();
   private readonly created = new Set<number>();
   private readonly changedRows = new Set<number>();
   private readonly changedGuids = new Set<string>();
   private readonly changedUrls = new Set<string>();
   private readonly formerUrls = new Set<string>();
   private readonly formerGuids = new Map<number, string>();
-  private readonly history: Changes['formerGuids'] = [];
   private readonly merges: Merge[] = [];
   private idsTaken = 0;
 
@@ -65,66 +64,30 @@ export class KnownSubscriptions {
     return row;
   }
 
-  /** The id of a new row. Lists have rows in the order of ids. */
-  takeId(): number {
-    const id = this.loaded.newIds[this.idsTaken++];
-    if (id === undefined) throw new Error('more subscriptions than entries');
-    return id;
-  }
-
-  create(feedUrl: string, guid: string, sent: boolean, timestamp?: string, id = this.takeId()): SubscriptionRow {
-    const row = this.introduce(feedUrl, guid, sent, id);
+  create(feedUrl: string, guid: string, sent: boolean, timestamp?: string): SubscriptionRow {
+    const row = this.introduce(feedUrl, guid, sent);
     this.setSubscribed(row, true, timestamp);
     return row;
   }
 
   /** Makes one that nobody has subscribed. */
-  introduce(feedUrl: string, guid: string, sent: boolean, id = this.takeId()): SubscriptionRow {
-    const row = this.blank(id, feedUrl, guid);
+  introduce(feedUrl: string, guid: string, sent: boolean): SubscriptionRow {
+    const id = this.loaded.newIds[this.idsTaken++];
+    if (id === undefined) throw new Error('more subscriptions than entries');
+    const row = stored.blankRow(id, feedUrl, guid, this.stamp);
+    this.rows.set(id, row);
+    this.created.add(id);
+    this.changedRows.add(id);
     this.quota.take('live');
     this.nameGuid(row, guid, sent);
     this.nameUrl(row, feedUrl);
     return row;
   }
 
-  /** Makes a row of what another system has, without a name. */
-  place(id: number, feedUrl: string, guid: string, standing: Partial<SubscriptionRow>): SubscriptionRow {
-    const row = Object.assign(this.blank(id, feedUrl, guid), standing);
-    if (row.mergedInto !== null) this.quota.take('pointers');
-    else if (isLive(row)) this.quota.take('live');
-    return row;
-  }
-
-  /** Adds a further guid, unless it is another one's; of the row's own it says how it came about. */
-  addGuid(row: SubscriptionRow, guid: string, sent: boolean, derived: boolean): void {
-    const owner = this.byGuid(guid);
-    if (!owner || (owner === row && this.created.has(row.id))) this.own(guid, [row.id, sent, derived]);
-  }
-
-  /** Adds a further URL by its {@link urlKey}, unless it is another one's. */
-  addUrl(row: SubscriptionRow, key: string): void {
-    if (this.urls.has(key)) return;
-    this.quota.take('urls');
-    this.urls.set(key, row.id);
-    this.changedUrls.add(key);
-  }
-
-  /** Under which guids another system showed a row that is new here, the oldest first. No time is after the stamp. */
-  remember(
-    row: SubscriptionRow,
-    former: readonly (readonly [guid: string, replaced: string])[],
-    changed?: string,
-  ): void {
-    if (!this.created.has(row.id)) return;
-    const kept = new Map(former.map(([guid, replaced]) => [stored.earlierOf(this.stamp, replaced), guid]));
-    for (const [replaced, guid] of kept) this.history.push([row.id, guid, replaced]);
-    this.quota.take('guidChanges', kept.size);
-    if (changed !== undefined || kept.size > 0) row.guidChanged = stored.earlierOf(this.stamp, changed ?? this.stamp);
-  }
-
-  /** Whether a URL names one, by its {@link urlKey}. */
-  hasUrl(key: string): boolean {
-    return this.urls.has(key);
+  /** Whether a POST with this timestamp would leave a subscribed row as it is. */
+  isSettled(row: SubscriptionRow, timestamp?: string): boolean {
+    if (timestamp === undefined || !isLive(row) || !isStillSubscribed(row)) return false;
+    return this.timeOf(row, true, timestamp) === row.subscribedAt;
   }
 
   /** Whether what stands is newer than a change of `isSubscribed`. */
@@ -232,23 +195,14 @@ export class KnownSubscriptions {
         urlChange(key, this.standing(this.urls.get(key) as number), this.hashed.urlOf(key)),
       ),
       formerUrls: [...this.formerUrls],
-      formerGuids: [...this.formerGuids, ...this.history],
+      formerGuids: [...this.formerGuids],
       merges: this.merges.map((merge) => ({ ...merge, survivor: this.standing(merge.from).id })),
       added: { ...this.quota.taken },
     };
   }
 
-  private blank(id: number, feedUrl: string, guid: string): SubscriptionRow {
-    const row = stored.blankRow(id, feedUrl, guid, this.stamp);
-    this.rows.set(id, row);
-    this.created.add(id);
-    this.changedRows.add(id);
-    return row;
-  }
-
   /**
-   * When it was last subscribed or unsubscribed: now, where this write did, whatever it did on the way there. What
-   * another system has unsubscribed or deleted counts as this write's.
+   * When it was last subscribed or unsubscribed: now, where this write did, whatever it did on the way there.
    */
   private flippedOf(row: SubscriptionRow): string | null {
     return flippedAt(row, this.loadedSubscribed.has(row.id), this.created.has(row.id), this.stamp);

@@ -1,6 +1,6 @@
 /** What quotas bound; `pointers` are subscriptions that were merged into others. */
 export const bounded = ['live', 'pointers', 'guidChanges', 'guids', 'urls'] as const;
-export type Bounded = (typeof bounded)[number];
+type Bounded = (typeof bounded)[number];
 
 /** How many more a user may have of each. */
 export type Remaining = Record<Bounded, number>;

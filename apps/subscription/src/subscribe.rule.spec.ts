@@ -549,11 +549,14 @@ describe('timestamp', () => {
     expect(changedRow(known, 1)?.subscribedAt).toBe('2026-02-02T00:00:00.000000Z');
   });
 
-  it('that counts as the arrival leaves the time that stands where it is subscribed already', () => {
-    const known = world(standing());
-    post(known, { feedUrl: u, timestamp: '2027-01-01T00:00:00Z' });
-    expect(changedRow(known, 1)?.subscribedAt).toBe(at(10));
-  });
+  it.each([sent(9), sent(10), '2027-01-01T00:00:00Z'])(
+    'that is not later, or counts as the arrival, changes nothing of a subscription that is subscribed: %s',
+    (timestamp) => {
+      const known = world(standing());
+      expect(post(known, { feedUrl: u, timestamp }).success).toHaveLength(1);
+      expect(known.changes()).toEqual(nothing);
+    },
+  );
 
   it('before 1970 counts as 1970 for a feed that nobody ever subscribed to', () => {
     const known = world();

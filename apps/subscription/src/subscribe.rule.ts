@@ -12,8 +12,6 @@ export interface UsableEntry {
   derivedGuid: string;
   /** When the listener subscribed, by the client's clock; UTC with microseconds. */
   timestamp?: string;
-  /** Of the row where the entry makes a new one. */
-  id?: number;
   fault?: undefined;
 }
 
@@ -33,7 +31,7 @@ export interface Meaning {
   taken?: SubscriptionRow;
 }
 
-export const limitReached: Fault = {
+const limitReached: Fault = {
   code: 'limit_reached',
   message: 'You have as many subscriptions, or names of them, as you may',
 };
@@ -41,7 +39,7 @@ const tooMuchToMerge: Fault = {
   code: 'limit_reached',
   message: 'Another subscription is the same podcast, and too much to merge here: merge it by PATCH new_feed_url',
 };
-export const superseded: Fault = {
+const superseded: Fault = {
   code: 'superseded',
   message: 'The subscription was unsubscribed or deleted later than that',
 };
@@ -113,14 +111,14 @@ export function applyEntry(
   });
   if (!isAllowed) return limitReached;
   if (same && row && !budget.take(same, row)) return tooMuchToMerge;
-  if (!row) return known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp, entry.id);
+  if (!row) return known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp);
   if (same) known.merge(same, row);
   if (guid !== undefined && names.guid === 'current') known.changeGuid(row, guid);
   else if (guid !== undefined) known.nameGuid(row, guid, true);
   // What was deleted does not come back at a URL that is another's by now.
   if (names.url === 'current' || row.hasLostUrl) known.moveTo(row, feedUrl);
   else if (names.url === 'alias') known.nameUrl(row, feedUrl);
-  known.add(row, timestamp);
+  if (same || !known.isSettled(row, timestamp)) known.add(row, timestamp);
   return row;
 }
 
@@ -132,7 +130,7 @@ function applySuperseded(known: KnownSubscriptions, entry: UsableEntry, row: Sub
 }
 
 /** Names of an entry become names of a live subscription, where they are nobody's or a tombstone's. */
-export function nameFreely(known: KnownSubscriptions, { feedUrl, guid }: UsableEntry, row: SubscriptionRow): void {
+function nameFreely(known: KnownSubscriptions, { feedUrl, guid }: UsableEntry, row: SubscriptionRow): void {
   const isFree = (owner: SubscriptionRow | undefined) => !isLive(owner);
   if (guid !== undefined && isFree(known.byGuid(guid)) && known.quota.allows({ guids: 1, pointers: 1 }))
     known.nameGuid(row, guid, true);

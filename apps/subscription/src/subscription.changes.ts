@@ -32,8 +32,8 @@ export interface Changes {
   urls: [urlSha256: string, subscriptionId: number, url: string | null][];
   /** Those that are not current any more, wherever they belong. */
   formerUrls: string[];
-  /** Replaced at the write's stamp, where nothing else is said. */
-  formerGuids: [subscriptionId: number, guid: string, replaced?: string][];
+  /** Replaced at the write's stamp. */
+  formerGuids: [subscriptionId: number, guid: string][];
   /** In their order; `survivor` is what `into` has become part of in the end. */
   merges: (Merge & { survivor: number })[];
   /** How many more the user has of what quotas bound, or fewer. */

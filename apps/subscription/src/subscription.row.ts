@@ -87,8 +87,3 @@ export class UrlKeys {
     return this.urls.get(key) ?? null;
   }
 }
-
-/** The earlier one of two stamps. */
-export function earlierOf(stamp: string, other: string): string {
-  return other < stamp ? other : stamp;
-}

@@ -6,8 +6,6 @@ import {
   JsonText,
   type ListRequest,
   listSubscriptions,
-  loadSubscriptions,
-  type LoadVerdicts,
   parseTime,
   type RequestOf,
   subscribe,
@@ -17,23 +15,14 @@ import {
   updateSubscription,
   podcastGuid,
 } from '#contracts';
-import { Database, raiseClock, type Transaction } from '#database';
+import { Database, type Transaction } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { KnownSubscriptions } from './known-subscriptions.js';
-import { applyLoads, judgeLoad, type UsableLoad } from './load.rule.js';
 import { MergeBudget } from './merge.budget.js';
 import { isNothing } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
-import {
-  countStates,
-  type Found,
-  findByGuid,
-  findPointers,
-  named,
-  saveChanges,
-  toLoaded,
-} from './subscription.store.js';
+import { countStates, type Found, findByGuid, named, saveChanges, toLoaded } from './subscription.store.js';
 import { listChanged } from './subscription.list.js';
 import { applyPatch } from './update.rule.js';
 
@@ -69,37 +58,11 @@ export class SubscriptionService {
       const { verdicts, known } = await withMerges(transaction, userId, context, (of, merges) =>
         applyBatch(of, entries, merges),
       );
-      if (accepted.length > 0) await saveChanges(transaction, userId, known.changes(), this.quotas);
+      const changed = known.changes();
+      // A client's key stays taken, whatever its request changed.
+      if (isNothing(changed) && context.fingerprint === undefined) transaction.leaveNothing();
+      else await saveChanges(transaction, userId, changed, this.quotas);
       return JsonText.of(verdicts);
-    });
-  }
-
-  /** Writes a chunk of one user's subscriptions out of a file (docs/data.md). Of one that changes nothing nothing is left. */
-  @Handle(loadSubscriptions)
-  async load(request: RequestOf<typeof loadSubscriptions>, context: CallContext): Promise<LoadVerdicts> {
-    const { userId, clock, distinct = false } = request;
-    // By itself, as the write's stamp is taken where it begins; without the entries it changes nothing of what lists say.
-    if (clock !== undefined) await this.database.change(raiseClock, [userId, clock]);
-    if (request.entries.length === 0) return { refused: [], clamped: 0 };
-    const entries = request.entries.map(judgeLoad);
-    const accepted = entries.filter((entry) => entry.fault === undefined);
-    const reads = named(userId, {
-      guids: accepted.flatMap((entry) => guidsOf(entry)),
-      urls: accepted.map((entry) => entry.feedUrl),
-      keys: accepted.flatMap((entry) => entry.urlKeys),
-      newRows: accepted.length,
-      quotas: this.quotas,
-    });
-    const pointing = accepted.filter(({ kind }) => kind === 'pointer').map((entry) => entry.guid ?? entry.derivedGuid);
-    const write = { userId, smallAnswer: false, changes, reads, ...budget(context) };
-    return this.database.write(write, async (transaction) => {
-      const pointers = await findPointers(transaction, userId, pointing);
-      const apply = (...[known, merges]: On) => applyLoads(known, entries, merges, { pointers, distinct });
-      const { verdicts, known } = await withMerges(transaction, userId, context, apply);
-      const changes = known.changes();
-      if (isNothing(changes)) transaction.leaveNothing();
-      else await saveChanges(transaction, userId, changes, this.quotas);
-      return verdicts;
     });
   }
 
@@ -183,19 +146,6 @@ async function withMerges<Verdicts>(
   const applied = once(merges);
   if (merges.asked.size === 0) return applied;
   return once(new MergeBudget(await countStates(transaction, userId, [...merges.asked])));
-}
-
-/** Every guid that an entry of a load speaks of. */
-function guidsOf({ guid, derivedGuid, mergedInto, guids, formerGuids, urls }: UsableLoad): string[] {
-  const current = [derivedGuid, guid, mergedInto].filter((name) => name !== undefined);
-  return [
-    ...new Set([
-      ...current,
-      ...guids.map((name) => name.guid),
-      ...formerGuids.map(([name]) => name),
-      ...urls.map(podcastGuid),
-    ]),
-  ];
 }
 
 function budget(context: CallContext) {

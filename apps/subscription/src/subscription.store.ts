@@ -114,7 +114,7 @@ export const save = statement(
      WHERE feed_urls.subscription_id <> excluded.subscription_id OR (feed_urls.url IS NULL AND excluded.url IS NOT NULL)
    )
    INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
-   SELECT $1, (f ->> 0)::bigint, coalesce((f ->> 2)::timestamptz, $6), (f ->> 1)::uuid FROM json_array_elements($5) f`,
+   SELECT $1, (f ->> 0)::bigint, $6, (f ->> 1)::uuid FROM json_array_elements($5) f`,
 );
 
 /** $1 user, $2 URLs by the hex of their SHA-256: keeps what they are, as no row says so any more. One look-up for each. */
@@ -123,13 +123,6 @@ export const keepUrls = statement(
   `UPDATE subscription.feed_urls u SET url = $2::jsonb ->> encode(u.url_sha256, 'hex')
    WHERE u.user_id = $1 AND u.url IS NULL
      AND u.url_sha256 = ANY (ARRAY(SELECT decode(key, 'hex') FROM jsonb_object_keys($2::jsonb) key))`,
-);
-
-/** $1 user, $2 guids: those of subscriptions that were merged into others. */
-export const pointers = statement(
-  'subscription.pointers',
-  `SELECT s.guid FROM subscription.subscriptions s
-   WHERE s.user_id = $1 AND s.merged_into IS NOT NULL AND s.guid = ANY ($2::uuid[])`,
 );
 
 /**
@@ -155,7 +148,7 @@ export const byGuid = statement(
 );
 
 /** A row, and when the guid by which it was asked for became its name. */
-export type NamedRow = SubscriptionRow & { attached: string };
+type NamedRow = SubscriptionRow & { attached: string };
 
 export type Found = { [Part in keyof Loaded]: Loaded[Part] | null };
 
@@ -163,15 +156,13 @@ export type Found = { [Part in keyof Loaded]: Loaded[Part] | null };
 interface Names {
   guids: string[];
   urls: string[];
-  /** Of further URLs the keys alone. */
-  keys?: string[];
   newRows: number;
   quotas: SubscriptionQuotas;
 }
 
 /** The statement that reads everything that the guids and URLs of a write name; {@link toLoaded} reads its answer. */
-export function named(userId: string, { guids, urls, keys: further = [], newRows, quotas }: Names): Bound<Found> {
-  const keys = [...urls.map(urlKey), ...further].map((key) => Buffer.from(key, 'hex'));
+export function named(userId: string, { guids, urls, newRows, quotas }: Names): Bound<Found> {
+  const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
   const limits = [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES];
   return [load, [userId, guids, keys, newRows, ...limits]];
 }
@@ -195,17 +186,6 @@ export async function countStates(
 ): Promise<Map<number, number>> {
   const counted = await transaction.query<{ id: number; states: number }>(states, [userId, ids, mostStates + 1]);
   return new Map(counted.map((row) => [row.id, row.states]));
-}
-
-/** Which of some guids are those of pointers. */
-export async function findPointers(
-  transaction: Pick<Transaction, 'query'>,
-  userId: string,
-  guids: readonly string[],
-): Promise<Set<string>> {
-  if (guids.length === 0) return new Set();
-  const found = await transaction.query<{ guid: string }>(pointers, [userId, guids]);
-  return new Set(found.map(({ guid }) => guid));
 }
 
 /** Writes what a write changed: merges of states, then everything else with the commit. */

@@ -128,7 +128,7 @@ export const saveDevices = rpc({
 });
 
 /** What settings belong to: a user as a whole, a device, a subscription by its guid, an episode by its sync_id. */
-export const settingScopeSchema = z.discriminatedUnion('of', [
+const settingScopeSchema = z.discriminatedUnion('of', [
   z.object({ of: z.literal('account') }),
   z.object({ of: z.literal('device'), id: z.string().max(64) }),
   z.object({ of: z.literal('podcast'), id: z.guid() }),

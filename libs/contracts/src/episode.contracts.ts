@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { episodeSchema, uploadedSchema } from './episode.fields.js';
 import { jsonOf } from './json.text.js';
-import { chunkLimits } from './limits.js';
 import { listReplySchema, listRequestSchema, stampSchema } from './list.schemas.js';
 import { rpc } from './rpc.js';
 import { furtherSchema, readerSchema } from './reader.schemas.js';
-import { entryFailureCodes, loadedSchema } from './shown.schemas.js';
+import { entryFailureCodes } from './shown.schemas.js';
 
 /** Uploads episode states; each entry gets a verdict of its own (POST /episodes). */
 export const uploadEpisodes = rpc({
@@ -22,20 +21,6 @@ export const uploadEpisodes = rpc({
     maxBytes: z.int().min(1).optional(),
   }),
   reply: jsonOf(uploadedSchema),
-});
-
-/** Writes a chunk of one user's episodes out of a file, by the rules of an upload (docs/data.md). */
-export const loadEpisodes = rpc({
-  pattern: 'episode.load',
-  write: true,
-  deadlineMs: 20_000,
-  request: z.object({
-    userId: z.guid(),
-    entries: z.array(z.looseObject({ further_sync_ids: z.array(z.guid()).optional() })).max(chunkLimits.entries),
-    /** Whether those with different sync_ids are different episodes, whatever they share but an episode_guid. */
-    distinct: z.boolean().optional(),
-  }),
-  reply: loadedSchema,
 });
 
 /** One page of the episodes whose state changed (GET /episodes). */

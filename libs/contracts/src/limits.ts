@@ -2,8 +2,8 @@
 export const textLimits = { url: 4_096, episodeGuid: 2_048, title: 2_048 } as const;
 
 /**
- * What one chunk of a bulk load may have: entries, and bytes of their JSON where they are several. It occupies its
- * service for about 50 ms, and its user for no longer than it takes.
+ * What the commands that load data send to a service at a time: entries, and bytes of their JSON unless it is one entry.
+ * A service works on them for about 50 ms.
  */
 export const chunkLimits = { entries: 1_000, bytes: 1_024 * 1_024 } as const;
 

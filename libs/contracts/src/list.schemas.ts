@@ -12,7 +12,7 @@ const cursorSchema = z.discriminatedUnion('from', [
 ]);
 
 /** The lowest and the highest row id that matched `since` when a walk began; its later pages stay between them. */
-export const idRangeSchema = z.object({ first: z.int(), last: z.int() });
+const idRangeSchema = z.object({ first: z.int(), last: z.int() });
 export type IdRange = z.output<typeof idRangeSchema>;
 
 /** What both lists take. */

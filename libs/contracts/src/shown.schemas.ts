@@ -60,15 +60,6 @@ export const importedSchema = subscribedSchema
   .extend({ skipped: z.int().min(0).describe('How many entries of the document name no feed to subscribe to.') })
   .meta({ id: 'ImportAnswer' });
 
-/** The verdicts on a chunk of a bulk load (docs/data.md): all other entries stand, or what stands is newer. */
-export const loadedSchema = z.object({
-  /** Entries that were not applied, by their places in the chunk. */
-  refused: z.array(z.object({ entry: z.int().min(0), code: entryFailureCode, message: z.string() })),
-  /** How many times were ahead of the clock, and counted as that of the arrival. */
-  clamped: z.int().min(0),
-});
-export type LoadVerdicts = z.output<typeof loadedSchema>;
-
 /** The fields that were sent, and the stamps that follow (PATCH /subscriptions/{guid}). */
 export const updatedSchema = z
   .object({

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { jsonOf } from './json.text.js';
-import { chunkLimits } from './limits.js';
-import { listReplySchema, listRequestSchema, stampSchema } from './list.schemas.js';
+import { listReplySchema, listRequestSchema } from './list.schemas.js';
 import { furtherSchema, readerSchema } from './reader.schemas.js';
 import { rpc } from './rpc.js';
-import { loadedSchema, subscribedSchema, subscriptionSchema, updatedSchema } from './shown.schemas.js';
+import { subscribedSchema, subscriptionSchema, updatedSchema } from './shown.schemas.js';
 
 /** Adds a batch; each entry gets a verdict of its own (POST /subscriptions). */
 export const subscribe = rpc({
@@ -37,44 +36,6 @@ export const updateSubscription = rpc({
     timestamp: z.string().optional(),
   }),
   reply: jsonOf(updatedSchema),
-});
-
-/** A subscription of a bulk load, as a file says it (`dataSubscriptionSchema`, docs/data.md). */
-const loadEntry = z.object({
-  feedUrl: z.string(),
-  guid: z.string().optional(),
-  isSubscribed: z.boolean().optional(),
-  timestamp: z.string().optional(),
-  deleted: z.literal(true).optional(),
-  mergedInto: z.string().optional(),
-  guidChanged: z.string().optional(),
-  formerGuids: z.array(z.object({ guid: z.string(), replaced: z.string() })).optional(),
-  namedBy: z
-    .object({
-      guids: z
-        .array(z.object({ guid: z.string(), sent: z.boolean().optional(), derived: z.boolean().optional() }))
-        .optional(),
-      feedUrls: z.array(z.string()).optional(),
-      feedUrlHashes: z.array(z.string()).optional(),
-    })
-    .optional(),
-});
-export type SubscriptionLoadEntry = z.output<typeof loadEntry>;
-
-/** Writes a chunk of one user's subscriptions out of a file, by the rules of POST, PATCH and DELETE (docs/data.md). */
-export const loadSubscriptions = rpc({
-  pattern: 'subscription.load',
-  write: true,
-  deadlineMs: 20_000,
-  request: z.object({
-    userId: z.guid(),
-    entries: z.array(loadEntry).max(chunkLimits.entries),
-    /** Stamps that the user's clients hold are not later: it is raised to this before the entries are stamped. */
-    clock: stampSchema.optional(),
-    /** Whether different ones are different subscriptions, and have the names that are said and no others. */
-    distinct: z.boolean().optional(),
-  }),
-  reply: loadedSchema,
 });
 
 /** Reads one subscription; fails with `not_found` or `gone` (GET /subscriptions/{guid}). */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
 import { freshUser } from '#testing';
 import { type DatabaseWorld, openDatabase } from '../testing/database.world.js';
-import { countdown, raiseClock, readClock, statement } from './index.js';
+import { countdown, readClock, statement } from './index.js';
 import type { Transaction, Write } from './database.js';
 
 let world: DatabaseWorld;
@@ -39,17 +39,6 @@ describe('a commit that moves a clock is told, with where it is then:', () => {
 
   it('a write that moves it late', async () => {
     await write((transaction) => transaction.advance(), { advances: false });
-    expect(told).toEqual([await clock()]);
-  });
-
-  it('a clock that is raised', async () => {
-    const later = new Date(Date.now() + 60_000).toISOString();
-    await world.database.change(raiseClock, [userId, later]);
-    expect([told, await clock()]).toEqual([[later], later]);
-  });
-
-  it('a clock that is raised further than it can be', async () => {
-    await world.database.change(raiseClock, [userId, '2500-01-01T00:00:00.000Z']);
     expect(told).toEqual([await clock()]);
   });
 });

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   url: string;
   /** Connections at most; default 10. */
   poolSize?: number;

@@ -68,11 +68,6 @@ export const keepAnswer = statement('sync.keep_answer', 'SELECT sync.keep_answer
 const announce = statement('sync.announce', 'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)');
 /** $1 user. */
 const advanceClock = statement('sync.advance_clock', 'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp');
-/** $1 user, $2 stamp: the user's clock is not behind it afterwards. */
-export const raiseClock = statement(
-  'sync.raise_clock',
-  `SELECT sync.raise_clock($1, $2), least($2::timestamptz, now() + interval '1 day')::timestamptz(3) AS moved`,
-);
 
 const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 

@@ -1,6 +1,6 @@
 export { type Availability } from './availability.js';
-export { createDataSource, type DatabaseOptions } from './data-source.js';
-export { beginWrite, Database, keepAnswer, raiseClock, type Transaction, type Write } from './database.js';
+export { createDataSource } from './data-source.js';
+export { beginWrite, Database, keepAnswer, type Transaction, type Write } from './database.js';
 export { DatabaseModule } from './database.module.js';
 export { watchPool } from './pool.metrics.js';
 export { databaseConfig, quota, syncIdQuota } from './database.config.js';

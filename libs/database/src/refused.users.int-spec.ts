@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
 import { type DatabaseWorld, openDatabase } from '../testing/database.world.js';
-import { raiseClock } from './database.js';
 import { listing, listPage } from './listing.js';
 
 let world: DatabaseWorld;
@@ -56,13 +55,6 @@ describe('a user who is refused', () => {
     await refuse(1);
     await expect(page()).rejects.toMatchObject(unauthorized);
     await expect(page(stamp)).rejects.toMatchObject(unauthorized);
-  });
-
-  it('is loaded nothing: the clock stays where it is', async () => {
-    await refuse(1);
-    const raised = world.database.change(raiseClock, [userId, '2026-01-01']);
-    await expect(raised).rejects.toMatchObject(unauthorized);
-    expect(await clock()).toEqual({ stamp: new Date(0), refused: 1 });
   });
 
   it('is refused with no statement more than a user who is not', async () => {

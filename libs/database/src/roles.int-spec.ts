@@ -101,13 +101,8 @@ const rights: Record<string, Record<string, string>> = {
   dump: {
     'sync.user_clock': 'SELECT',
     'subscription.subscriptions': 'SELECT',
-    'subscription.guids': 'SELECT',
-    'subscription.former_guids': 'SELECT',
-    'subscription.feed_urls': 'SELECT',
     'episode.episodes': 'SELECT',
     'episode.states': 'SELECT',
-    'episode.sync_ids': 'SELECT',
-    'episode.totals': 'SELECT',
   },
   account: {
     ...Object.fromEntries(

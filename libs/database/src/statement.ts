@@ -18,7 +18,7 @@ const made = new Map<string, Statement>();
 export const statements: ReadonlyMap<string, Statement> = made;
 
 /** SQL that moves the clocks of users. */
-const movesClock = /\bsync\.(begin_write|advance_clock|raise_clock)\(/;
+const movesClock = /\bsync\.(begin_write|advance_clock)\(/;
 
 /**
  * @param name `<service>.<what it does>`, unique in the process: a connection keeps one text for a name.

@@ -2,7 +2,12 @@ import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Program } from './redis.binary.js';
+
+/** A program and the environment it runs in. */
+export interface Program {
+  readonly command: string;
+  readonly env: NodeJS.ProcessEnv;
+}
 
 const run = promisify(execFile);
 

@@ -1,8 +1,8 @@
-export { fetchDebianProgram } from './debian.program.js';
+export { fetchDebianProgram, type Program } from './debian.program.js';
 export { freePort, onFreePort } from './free.port.js';
 export type { EmbeddedServer, ServerOptions } from './embedded.server.js';
-export { removePostgres, startPostgres, type PostgresOptions } from './postgres.server.js';
-export { type Program, redisBinary } from './redis.binary.js';
+export { removePostgres, startPostgres } from './postgres.server.js';
+export { redisBinary } from './redis.binary.js';
 export { KeyFiles, type KnownKey } from './key.files.js';
 export { commandLine } from './running.process.js';
 export { removeRedis, startRedis, type RedisOptions } from './redis.server.js';

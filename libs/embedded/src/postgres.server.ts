@@ -10,7 +10,7 @@ import { secretFile } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
 import { StartError } from './start.error.js';
 
-export interface PostgresOptions extends ServerOptions {
+interface PostgresOptions extends ServerOptions {
   /** Made if it isn't there, and named in the URL. Default: `postgres`. */
   readonly database?: string;
 }

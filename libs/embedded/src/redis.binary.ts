@@ -1,12 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { fetchDebianProgram } from './debian.program.js';
+import { fetchDebianProgram, type Program } from './debian.program.js';
 import { StartError } from './start.error.js';
-
-/** A program and the environment it runs in. */
-export interface Program {
-  readonly command: string;
-  readonly env: NodeJS.ProcessEnv;
-}
 
 /** Valkey is the continuation of Redis by its community and speaks the same protocol. */
 const servers = ['redis-server', 'valkey-server'] as const;

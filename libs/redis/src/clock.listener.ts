@@ -5,7 +5,7 @@ import { clockChannel } from './clock.hints.js';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 
 /** What a listener is told. */
-export interface ClockEvents {
+interface ClockEvents {
   /** A user's clock was moved to this stamp. Hints may come late, twice and in any order. */
   onHint(userId: string, stamp: string): void;
   /** Hints may have been lost: of everybody who was listened to, and nobody is any more. Called when Redis is there again. */

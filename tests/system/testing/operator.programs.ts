@@ -3,8 +3,7 @@ import { podcastSync } from '../../../apps/cli/src/podcast-sync.js';
 
 /** A system that operators work on. */
 export interface OperatedSystem {
-  readonly postgres: { readonly urls: { readonly dump: string; readonly deletion: string } };
-  readonly redis: { readonly url: string };
+  readonly postgres: { readonly url: string; readonly urls: { readonly dump: string; readonly deletion: string } };
 }
 
 /** Runs an operators' program in this process. @throws Error when it does not end with code 0. */
@@ -18,8 +17,12 @@ async function succeed(args: readonly string[], env: NodeJS.ProcessEnv): Promise
 export const dump = ({ postgres }: OperatedSystem, out: string, ...args: string[]) =>
   succeed(['dump', '--out', out, ...args], { DATABASE_URL: postgres.urls.dump });
 
-/** Loads a file into a system. */
-export const load = ({ redis }: OperatedSystem, file: string) => succeed(['load', file], { REDIS_URL: redis.url });
+/** Copies the users of a file to another system. */
+export const copyUsers = (from: OperatedSystem, to: OperatedSystem, users: string, ...args: string[]) =>
+  succeed(['copy-users', '--users', users, ...args], {
+    SOURCE_DATABASE_URL: from.postgres.url,
+    TARGET_DATABASE_URL: to.postgres.url,
+  });
 
 /** Erases users of a system. */
 export const erase = ({ postgres }: OperatedSystem, ...args: string[]) =>

@@ -3,7 +3,7 @@ import { type Database, type PgTransaction, type Statement, statement } from '#d
 import type { Taken } from '../records/deletion.store.js';
 
 /** What is removed of one table, in the order of a key: a step goes on where the one before it ended. */
-export interface Phase {
+interface Phase {
   readonly statement: Statement;
   /** Not above any key. */
   readonly first: string;
@@ -81,7 +81,7 @@ const takeAgain = statement(
 );
 
 /** How long after a record was taken it is due again, and how far it is. */
-export interface ErasureRecord {
+interface ErasureRecord {
   status: DeletionStatus;
   /** Rows that are gone so far. */
   removed: number;

@@ -28,7 +28,7 @@ const append = `
 const keepsLess = /unknown command|appendonly is disabled|NOPERM/i;
 
 /** How many entries are kept, about, and how many replicas of Redis have to have what is acknowledged. */
-export interface PublisherOptions {
+interface PublisherOptions {
   readonly maxEntries: number;
   readonly replicas: number;
 }

@@ -18,7 +18,7 @@ export const queueBoardConfig = z.object({
     .default(false)
     .describe('Lets that page retry, remove and add jobs and pause the queue; else it only shows them.'),
 });
-export type QueueBoardConfig = z.output<typeof queueBoardConfig>;
+type QueueBoardConfig = z.output<typeof queueBoardConfig>;
 
 /**
  * Bull Board for a queue, behind a password: HTTP Basic with any user name, or a bearer token. Nothing of it is loaded

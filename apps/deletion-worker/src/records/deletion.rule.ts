@@ -1,27 +1,12 @@
 import type { DeletionStatus } from '#contracts';
 import type { FaultKind } from '#database';
 
-/**
- * Which state may follow which: PENDING is the first, SUCCESS and FAILURE are final (docs/interface.md,
- * "Deletion"). The table's rights, its checks and the functions that change it enforce the same.
- */
-export const transitions = {
-  PENDING: ['SUCCESS', 'FAILURE'],
-  SUCCESS: [],
-  FAILURE: [],
-} as const satisfies Record<DeletionStatus, readonly DeletionStatus[]>;
-
 /** How a deletion ends. The cause of a FAILURE is for operators; clients are not shown it. */
 export type Ending =
   { readonly status: 'SUCCESS'; readonly cause?: undefined } | { readonly status: 'FAILURE'; readonly cause: string };
 
 /** What a worker does with a record: `leave` it as it is, end it in SUCCESS with the cascade, or end it in FAILURE. */
 export type Step = 'leave' | Ending;
-
-/** Whether a record in this state never changes again. */
-export function isFinal(status: DeletionStatus): boolean {
-  return transitions[status].length === 0;
-}
 
 /** How a deletion ends when a later write of the user won against it. */
 export const overtaken: Ending = {
@@ -36,13 +21,14 @@ export const superseded: Ending = {
 };
 
 /**
- * What a worker does with a record that it has locked.
+ * What a worker does with a record that it has locked. SUCCESS and FAILURE are final (docs/interface.md, "Deletion"); the
+ * table's rights, its checks and the functions that change it enforce the same.
  *
  * @param stands whether the subscription still is what the request was for: live, not merged, not added again since
  *   (its row names the deletion: deletion.store.ts).
  */
 export function stepFor({ status, stands }: { status: DeletionStatus; stands: boolean }): Step {
-  if (isFinal(status)) return 'leave';
+  if (status !== 'PENDING') return 'leave';
   return stands ? { status: 'SUCCESS' } : overtaken;
 }
 

@@ -24,7 +24,7 @@ export interface Named {
 }
 
 /** A deletion and the row it was made for, as the cascade finds them. */
-export interface Claimed {
+interface Claimed {
   status: DeletionStatus;
   subscriptionId: number;
   /** Whether the subscription still is what the request was for: no later write took the deletion off its row. */

@@ -1,24 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import {
-  chunkLimits,
-  Failure,
-  findAccount,
-  loadSubscriptions,
-  mostActions,
-  type ReplyOf,
-  type RequestOf,
-  type Rpc,
-} from '#contracts';
-import type { StreamClient } from '#transport';
+import { chunkLimits, findAccount, mostActions, type ReplyOf, type RequestOf, type Rpc, subscribe } from '#contracts';
+import { callUntilAvailable, type StreamClient } from '#transport';
 import { z } from 'zod';
 import { ActionWriter } from '../actions/action.writer.js';
 import { type ActionEntry, isUsable, type ReadAction, readAction, type UsableAction } from '../actions/action.rule.js';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
 import type { SkippedEntries } from './skipped.entries.js';
-
-/** The pause after the first answer `unavailable`, doubled up to the last, in milliseconds. */
-const [firstPauseMs, lastPauseMs] = [100, 5_000];
 
 /** Older than anything that was done here, so that it never wins over it. */
 const longAgo = '1970-01-01T00:00:00Z';
@@ -55,7 +41,7 @@ export class AccountWriter {
     stopped: AbortSignal,
     skipped: SkippedEntries,
   ): Promise<AccountWriter> {
-    const { userId } = await patiently(client, findAccount, { name }, stopped);
+    const { userId } = await callUntilAvailable(client, findAccount, { name }, { stopped });
     if (userId === null) throw new Error(`nobody is called ${name} here (--user)`);
     return new AccountWriter(client, userId, stopped, skipped);
   }
@@ -64,12 +50,13 @@ export class AccountWriter {
   async feeds(sent: readonly unknown[]): Promise<void> {
     const feeds = [...new Set(sent.flatMap((feed) => this.feedUrlOf(feed) ?? []))];
     for (let from = 0; from < feeds.length; from += chunkLimits.entries) {
-      const entries = feeds
-        .slice(from, from + chunkLimits.entries)
-        .map((feedUrl) => ({ feedUrl, isSubscribed: true, timestamp: longAgo }));
-      const { refused } = await this.call(loadSubscriptions, { userId: this.userId, entries });
-      this.written.subscriptions += entries.length - refused.length;
-      for (const { entry, message } of refused) this.skipped.add('feed', feeds[from + entry], message);
+      const part = feeds.slice(from, from + chunkLimits.entries);
+      const subscriptions = part.map((feed_url) => ({ feed_url, timestamp: longAgo }));
+      const { failure } = (await this.call(subscribe, { userId: this.userId, body: { subscriptions } })).parse();
+      // What is stored is newer: that is no refusal.
+      const refused = failure.filter(({ code }) => code !== 'superseded');
+      this.written.subscriptions += part.length - refused.length;
+      for (const { feed_url, message } of refused) this.skipped.add('feed', feed_url, message);
     }
   }
 
@@ -132,7 +119,7 @@ export class AccountWriter {
   }
 
   private call<C extends Rpc>(contract: C, request: RequestOf<C>): Promise<ReplyOf<C>> {
-    return patiently(this.client, contract, request, this.stopped);
+    return callUntilAvailable(this.client, contract, request, { stopped: this.stopped });
   }
 }
 
@@ -141,23 +128,4 @@ function dated(action: UsableAction | undefined): UsableAction | undefined {
   if (!action) return undefined;
   const statuses = Object.entries(action.entry.statuses).map(([name, status]) => [name, { at: longAgo, ...status }]);
   return { ...action, entry: { ...action.entry, statuses: Object.fromEntries(statuses) as ActionEntry['statuses'] } };
-}
-
-/** Calls a service until it can be answered; one request id makes it one write. */
-async function patiently<C extends Rpc>(
-  client: StreamClient,
-  contract: C,
-  request: RequestOf<C>,
-  stopped: AbortSignal,
-): Promise<ReplyOf<C>> {
-  const requestId = randomUUID();
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, lastPauseMs)) {
-    stopped.throwIfAborted();
-    try {
-      return await client.call(contract, request, { requestId });
-    } catch (error) {
-      if (!(error instanceof Failure) || error.code !== 'unavailable') throw error;
-    }
-    await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { signal: stopped });
-  }
 }

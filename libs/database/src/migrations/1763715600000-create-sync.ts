@@ -99,18 +99,6 @@ export class CreateSync1763715600000 implements MigrationInterface {
         UPDATE sync.user_clock c SET stamp = sync.next_stamp(c.stamp) WHERE c.user_id = p_user RETURNING c.stamp
       $$;
 
-      -- The clock is not behind p_stamp afterwards, nor more than a day ahead of Postgres' own, so that no file can move
-      -- one to where it can't go on.
-      CREATE FUNCTION sync.raise_clock(p_user uuid, p_stamp timestamptz) RETURNS void
-      LANGUAGE plpgsql AS $$
-      BEGIN
-        INSERT INTO sync.user_clock AS c (user_id, stamp) VALUES (p_user, least(p_stamp, now() + interval '1 day'))
-        ON CONFLICT (user_id) DO UPDATE SET stamp = greatest(c.stamp, excluded.stamp);
-        IF EXISTS (SELECT FROM sync.user_clock c WHERE c.user_id = p_user AND c.refused IS NOT NULL) THEN
-          RAISE EXCEPTION 'the user is refused' USING ERRCODE = '${refusedUser}';
-        END IF;
-      END $$;
-
       -- Begins a write: locks the clock, gives it a new stamp unless p_advance is false, and marks the request. One that
       -- was marked within the hour gets its first stamp, what its key stood for and its answer, if that is kept; the write
       -- is rolled back then. Any other that advances the clock is put into the outbox, if p_kinds names what it changes.
@@ -237,7 +225,6 @@ export class CreateSync1763715600000 implements MigrationInterface {
       DROP FUNCTION sync.keep_answer(uuid, uuid, timestamptz, text, bigint);
       DROP FUNCTION sync.evict_answers(uuid, bigint, integer);
       DROP FUNCTION sync.take_events(integer, bigint);
-      DROP FUNCTION sync.raise_clock(uuid, timestamptz);
       DROP FUNCTION sync.begin_write(uuid, uuid, bytea, boolean, smallint);
       DROP FUNCTION sync.advance_clock(uuid);
       DROP FUNCTION sync.next_stamp(timestamptz);

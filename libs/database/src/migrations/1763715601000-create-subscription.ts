@@ -128,8 +128,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         ON subscription.subscriptions TO podcast_sync_deletion_group;
       GRANT SELECT, DELETE ON subscription.guids, subscription.feed_urls, subscription.former_guids
         TO podcast_sync_deletion_group;
-      GRANT SELECT ON subscription.subscriptions, subscription.guids, subscription.feed_urls, subscription.former_guids
-        TO podcast_sync_dump_group;
+      GRANT SELECT ON subscription.subscriptions TO podcast_sync_dump_group;
     `);
   }
 

@@ -159,7 +159,7 @@ const tables = `
   GRANT SELECT, INSERT, UPDATE ON episode.totals TO podcast_sync_episode_group;
   GRANT SELECT, UPDATE ON episode.totals TO podcast_sync_deletion_group;
 
-  GRANT SELECT ON episode.episodes, episode.states, episode.sync_ids, episode.totals TO podcast_sync_dump_group;
+  GRANT SELECT ON episode.episodes, episode.states TO podcast_sync_dump_group;
 `;
 
 const newest = `

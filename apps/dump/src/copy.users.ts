@@ -1,0 +1,69 @@
+import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import pg from 'pg';
+import { copyConfig } from './dump.config.js';
+import type { CopyOptions } from './dump.options.js';
+import { type DumpedUsers, everyUser, namedUsers } from './dumped.users.js';
+import { UserCopier } from './user.copier.js';
+
+/** Users that are copied in one transaction. */
+const usersAtOnce = 100;
+
+/**
+ * Copies users to another system's database (docs/operations.md, "Moving users to another cell").
+ *
+ * @returns the exit code: 3 where users were refused.
+ * @throws ConfigurationError, and Error with why it stopped; users that were copied until then stay.
+ */
+export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<number> {
+  const config = loadConfig(copyConfig, io.env);
+  const source = clientOf(config.SOURCE_DATABASE_URL);
+  const target = clientOf(config.TARGET_DATABASE_URL);
+  try {
+    await Promise.all([source.connect(), target.connect()]);
+    const copier = new UserCopier(source, target, options.replace);
+    await copier.checkSchemas();
+    const all = { index: 0, of: 1 };
+    const users = options.users === undefined ? await everyUser(source, all) : namedUsers(options.users, config);
+    await copyAll(copier, users, io);
+    return copier.counts.refused > 0 ? 3 : 0;
+  } finally {
+    await Promise.all([source.end(), target.end()]);
+  }
+}
+
+async function copyAll(copier: UserCopier, { users, share }: DumpedUsers, io: ProgramIo): Promise<void> {
+  const { counts } = copier;
+  const copied = () => `${count(counts.users)} users, ${count(counts.rows)} rows`;
+  const progress = new ProgressLine(
+    io.stderr,
+    'copy-users',
+    () => `${Math.floor(share() * 100)} %: ${copied()}; ${count(counts.refused)} users refused`,
+  );
+  const copy = async (ids: readonly string[]) => {
+    for (const { id, reason } of await copier.copy(ids)) io.stderr.write(`copy-users: ${id}: ${reason}\n`);
+  };
+  try {
+    const batch = new Set<string>();
+    for await (const { id } of users) {
+      if (batch.add(id).size < usersAtOnce) continue;
+      await copy([...batch]);
+      batch.clear();
+    }
+    if (batch.size > 0) await copy([...batch]);
+  } finally {
+    progress.end();
+  }
+  const { same, unknown, refused } = counts;
+  io.stderr.write(
+    `Copied ${copied()} in ${duration(progress.seconds)}; ${count(same)} users were copied already, ` +
+      `${count(unknown)} have nothing in the source, ${count(refused)} were refused.\n`,
+  );
+}
+
+function clientOf(connectionString: string): pg.Client {
+  const options = '-c TimeZone=UTC -c DateStyle=ISO -c statement_timeout=0';
+  const client = new pg.Client({ connectionString, application_name: 'copy-users', options, keepAlive: true });
+  // Of a connection that is lost: the statement that runs fails as well.
+  client.on('error', () => undefined);
+  return client;
+}

@@ -1,0 +1,150 @@
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { copiedSequences, copiedTables } from './copied.tables.js';
+
+/** What became of the users so far. */
+interface CopyCounts {
+  users: number;
+  rows: number;
+  /** Users that the target already has as the source has them. */
+  same: number;
+  /** Users without any data in the source. */
+  unknown: number;
+  refused: number;
+}
+
+/** A user that is not copied, and why. */
+interface RefusedUser {
+  readonly id: string;
+  readonly reason: string;
+}
+
+/** A user's clock; `refused` is 2 or 3 for a user who is being erased or was. */
+interface Clock {
+  readonly id: string;
+  readonly stamp: string;
+  readonly refused: number | null;
+}
+
+const clocks = `
+  SELECT c.user_id AS id, to_char(c.stamp, 'YYYY-MM-DD"T"HH24:MI:SS.MS') AS stamp, c.refused
+  FROM sync.user_clock c WHERE c.user_id = ANY ($1::uuid[])`;
+const pendingDeletions = `
+  SELECT DISTINCT d.user_id AS id FROM deletion.deletions d WHERE d.user_id = ANY ($1::uuid[]) AND d.status = 'PENDING'`;
+const columnsOf = `
+  SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns FROM pg_attribute
+  WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`;
+const migrations = 'SELECT name FROM sync.migrations ORDER BY name';
+
+/** Sequences are moved by this much more, as other sessions take ids of them meanwhile. */
+const sequenceMargin = 100_000;
+
+/**
+ * Copies users' rows from one database to another of the same schema version. Invariants:
+ * - the users of one {@link copy} are read from one snapshot and written in one transaction, so after a crash the target
+ *   has all rows of a user or none;
+ * - a user that the target already has is never changed, unless `replace` is set and the target's clock is not later;
+ * - row ids that the target gives out afterwards are higher than those that were copied.
+ */
+export class UserCopier {
+  readonly counts: CopyCounts = { users: 0, rows: 0, same: 0, unknown: 0, refused: 0 };
+  private readonly columns = new Map<string, string>();
+
+  constructor(
+    private readonly source: pg.Client,
+    private readonly target: pg.Client,
+    private readonly replace: boolean,
+  ) {}
+
+  /** @throws Error unless both databases have the same migrations. */
+  async checkSchemas(): Promise<void> {
+    const [here, there] = await Promise.all(
+      [this.source, this.target].map(async (client) => (await client.query<{ name: string }>(migrations)).rows),
+    );
+    if (JSON.stringify(here) !== JSON.stringify(there))
+      throw new Error('the databases have different schema versions: run the same release of migrate on both');
+    for (const table of copiedTables) {
+      const { rows } = await this.source.query<{ columns: string }>(columnsOf, [table]);
+      this.columns.set(table, rows[0]?.columns ?? '');
+    }
+  }
+
+  /** Copies some users in one transaction. @returns those that were refused. */
+  async copy(ids: readonly string[]): Promise<RefusedUser[]> {
+    await this.source.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    await this.target.query('BEGIN');
+    try {
+      const { accepted, refused } = await this.judge(ids);
+      const rows = accepted.length > 0 ? await this.copyRows(accepted) : 0;
+      await this.target.query('COMMIT');
+      this.counts.users += accepted.length;
+      this.counts.rows += rows;
+      this.counts.refused += refused.length;
+      return refused;
+    } catch (error) {
+      await this.target.query('ROLLBACK').catch(() => undefined);
+      throw error;
+    } finally {
+      await this.source.query('COMMIT').catch(() => undefined);
+    }
+  }
+
+  private async judge(ids: readonly string[]): Promise<{ accepted: string[]; refused: RefusedUser[] }> {
+    const [here, there, pending] = [
+      await clocksOf(this.source, ids),
+      await clocksOf(this.target, ids),
+      new Set((await this.source.query<{ id: string }>(pendingDeletions, [ids])).rows.map(({ id }) => id)),
+    ];
+    const accepted: string[] = [];
+    const refused: RefusedUser[] = [];
+    for (const id of ids) {
+      const [from, to] = [here.get(id), there.get(id)];
+      const reason = from && this.reasonAgainst(from, to, pending.has(id));
+      if (!from) this.counts.unknown += 1;
+      else if (reason !== undefined) refused.push({ id, reason });
+      else if (to?.stamp === from.stamp) this.counts.same += 1;
+      else accepted.push(id);
+    }
+    return { accepted, refused };
+  }
+
+  private reasonAgainst(from: Clock, to: Clock | undefined, isPending: boolean): string | undefined {
+    if ((from.refused ?? 0) > 1) return 'the user is being erased, or was';
+    if ((to?.refused ?? 0) > 1) return 'the user is being erased in the target, or was';
+    if (isPending) return 'a deletion of the user is PENDING: copy the user once it has ended';
+    if (!to || to.stamp === from.stamp || (this.replace && to.stamp < from.stamp)) return undefined;
+    return to.stamp < from.stamp
+      ? 'the target has an earlier state of the user: --replace replaces it'
+      : 'the target has a later state of the user';
+  }
+
+  private async copyRows(ids: readonly string[]): Promise<number> {
+    if (this.replace)
+      for (const table of copiedTables.toReversed())
+        await this.target.query(`DELETE FROM ${table} WHERE user_id = ANY ($1::uuid[])`, [ids]);
+    // COPY takes no parameters.
+    const users = pg.escapeLiteral(`{${ids.join(',')}}`);
+    let rows = 0;
+    for (const table of copiedTables) {
+      const columns = this.columns.get(table);
+      const query = `SELECT ${columns} FROM ${table} WHERE user_id = ANY (${users}::uuid[])`;
+      const into = this.target.query(copyFrom(`COPY ${table} (${columns}) FROM STDIN`));
+      await pipeline(this.source.query(copyTo(`COPY (${query}) TO STDOUT`)), into);
+      rows += into.rowCount;
+    }
+    for (const [sequence, table] of copiedSequences)
+      await this.target.query(
+        `SELECT setval($2::regclass, m.id + ${sequenceMargin}) FROM ${sequence} s,
+           (SELECT max(id) AS id FROM ${table} WHERE user_id = ANY ($1::uuid[])) m
+         WHERE m.id >= s.last_value`,
+        [ids, sequence],
+      );
+    return rows;
+  }
+}
+
+async function clocksOf(client: pg.Client, ids: readonly string[]): Promise<Map<string, Clock>> {
+  const { rows } = await client.query<Clock>(clocks, [ids]);
+  return new Map(rows.map((clock) => [clock.id, clock]));
+}
