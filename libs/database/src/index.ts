@@ -3,7 +3,7 @@ export { createDataSource, type DatabaseOptions } from './data-source.js';
 export { beginWrite, Database, keepAnswer, raiseClock, type Transaction, type Write } from './database.js';
 export { DatabaseModule } from './database.module.js';
 export { watchPool } from './pool.metrics.js';
-export { databaseConfig, quota, syncIdQuota } from './database.config.js';
+export { databaseConfig, quota, subscriptionQuotas, syncIdQuota } from './database.config.js';
 export {
   AccountEntity,
   ClientEntity,

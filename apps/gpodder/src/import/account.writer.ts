@@ -23,9 +23,6 @@ const [firstPauseMs, lastPauseMs] = [100, 5_000];
 /** Older than anything that was done here, so that it never wins over it. */
 const longAgo = '1970-01-01T00:00:00Z';
 
-/** No app password is at work: what readers are told hangs on none. */
-const noCredential = '00000000-0000-0000-0000-000000000000';
-
 /** What an import wrote. */
 export interface Written {
   subscriptions: number;
@@ -84,8 +81,7 @@ export class AccountWriter {
   }
 
   private writer(): ActionWriter {
-    const writer = { userId: this.userId, credentialId: noCredential };
-    return new ActionWriter((contract, payload) => this.call(contract, payload), writer);
+    return new ActionWriter((contract, payload) => this.call(contract, payload), { userId: this.userId });
   }
 
   private async write(writer: ActionWriter, actions: readonly UsableAction[]): Promise<void> {

@@ -52,7 +52,7 @@ export class Feeds {
     const answers: ReplyOf<typeof changeFeeds>[] = [];
     for (const part of partsOf(changes)) {
       if (request.end?.reached) throw unavailable('the caller went away');
-      answers.push(await this.services.call(changeFeeds, request, { ...holder, ...part, know: [], whole }));
+      answers.push(await this.services.call(changeFeeds, request, { ...holder, ...part, whole }));
     }
     const found = {
       // The lowest, which is safe.

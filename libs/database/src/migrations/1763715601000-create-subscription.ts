@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { dropFeedFunctions, feedFunctions } from './feeds.sql.js';
 
 /** Subscriptions, everything that names them, and the views that the other services read. */
 export class CreateSubscription1763715601000 implements MigrationInterface {
@@ -131,9 +132,11 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
       GRANT SELECT ON subscription.subscriptions, subscription.guids, subscription.feed_urls, subscription.former_guids
         TO podcast_sync_dump_group;
     `);
+    await runner.query(feedFunctions);
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    await runner.query(dropFeedFunctions);
     await runner.query(`
       DROP VIEW subscription.current_guids;
       DROP VIEW subscription.named_by_url;
