@@ -1,17 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  beginWrite,
-  keepAnswer,
-  readClock,
-  readKnown,
-  readPositions,
-  saveReader,
-  saveReaderSession,
-  type Statement,
-  sweepRequests,
-} from '#database';
+import { beginWrite, keepAnswer, readClock, type Statement, sweepRequests } from '#database';
+import { readSession, readState, saveReader, saveSession } from '#gpodder-sync';
 import { podcastGuid as derivedGuidOf } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
 import { phases } from '../../apps/deletion-worker/src/erasure/erasure.store.js';
@@ -162,13 +153,13 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
       [ascending],
     );
     await client.query(saveReader.text, [ascending, 1, credential, 1, 1, 1, 1]);
-    await client.query(saveReaderSession.text, [ascending, 1, session, 1]);
+    await client.query(saveSession.text, [ascending, 1, session, 1]);
     await client.query('ANALYZE sync.readers, sync.reader_sessions');
-    await expectPlans(readPositions, [ascending, 1, credential, session], {
+    await expectPlans(readState, [ascending, 1, credential, session], {
       uses: ['user_clock_pkey', 'readers_pkey', 'reader_sessions_pkey'],
       buffers: 16,
     });
-    await expectPlans(readKnown, [ascending, 1, session], { uses: ['reader_sessions_pkey'], buffers: 8 });
+    await expectPlans(readSession, [ascending, 1, session], { uses: ['reader_sessions_pkey'], buffers: 8 });
   });
 
   it('a write begins and keeps its answer with a few look-ups', async () => {

@@ -9,7 +9,8 @@ import {
   setFavorite,
   uploadActions,
 } from '#contracts';
-import { Database, readClock, tell, toldInSession, type Transaction, unlessRefused, type Write } from '#database';
+import { Database, readClock, type Transaction, unlessRefused, type Write } from '#database';
+import { answerList, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.list.js';
 import { acted, type EnsuredFeed, ensureFeeds, type FoundByActions } from './action.load.js';
@@ -41,7 +42,7 @@ export class ActionService {
     const { userId, sessionId } = request;
     const judged = request.entries.map(judgeAction);
     const [timestamp, { outcomes, moved }] = await Promise.all([
-      toldInSession(this.database, userId, 'episodes', sessionId),
+      sessionTimestamp(this.database, userId, 'episodes', sessionId),
       this.apply(
         userId,
         judged.filter((action) => 'sent' in action),
@@ -162,12 +163,12 @@ export class ActionService {
   /** One page of the episodes whose state changed (gpodder API, GET episodes). */
   @Handle(listActions)
   async list(request: RequestOf<typeof listActions>, context: CallContext): Promise<ReplyOf<typeof listActions>> {
-    const { userId, reader, feedUrl, favorites = false, passing = false, further } = request;
+    const { userId, reader, feedUrl, favorites = false, readOnly = false, further } = request;
     if (further) return this.page(request, { timestamp: Math.max(1, further.since), since: further.since });
-    const remembers = reader !== undefined && feedUrl === undefined && !favorites && !passing;
-    const told = await tell(this.database, { userId, list: 'episodes', reader, remembers }, context);
-    if (told.unchanged) return { timestamp: told.timestamp, episodes: [] };
-    return this.page(request, { ...told, since: told.initial ? 0 : told.since });
+    const remembers = reader !== undefined && feedUrl === undefined && !favorites && !readOnly;
+    const answer = await answerList(this.database, { userId, list: 'episodes', reader, remembers }, context);
+    if (answer.unchanged) return { timestamp: answer.timestamp, episodes: [] };
+    return this.page(request, { ...answer, since: answer.initial ? 0 : answer.since });
   }
 
   private async page(

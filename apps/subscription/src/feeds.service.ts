@@ -9,7 +9,8 @@ import {
   type ReplyOf,
   type RequestOf,
 } from '#contracts';
-import { Database, readClock, tell, tellUploader, toldInSession, unlessRefused } from '#database';
+import { Database, readClock, unlessRefused } from '#database';
+import { answerList, answerWrite, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { applyFeeds, findFeed, type MeantFeeds, toFeed } from './feeds.rule.js';
 import * as store from './feeds.store.js';
@@ -34,10 +35,10 @@ export class FeedService {
   /** One page of what was subscribed and unsubscribed. @throws Failure `unauthorized` for a refused user. */
   @Handle(listFeeds)
   async list(request: RequestOf<typeof listFeeds>, context: CallContext): Promise<ReplyOf<typeof listFeeds>> {
-    const { userId, reader, passing = false, further } = request;
+    const { userId, reader, readOnly = false, further } = request;
     if (further) return { timestamp: Math.max(1, further.since), ...(await this.page(userId, further)) };
-    const read = { userId, list: 'subscriptions', reader, remembers: reader !== undefined && !passing } as const;
-    const { timestamp, since, initial, unchanged } = await tell(this.database, read, context);
+    const read = { userId, list: 'subscriptions', reader, remembers: reader !== undefined && !readOnly } as const;
+    const { timestamp, since, initial, unchanged } = await answerList(this.database, read, context);
     if (unchanged) return { timestamp, add: [], remove: [] };
     return { timestamp, ...(await this.page(userId, { after: 0, since, first: initial })) };
   }
@@ -77,9 +78,9 @@ export class FeedService {
       if (others) transaction.last(store.unsubscribeOthers, [userId, added(applied.meant), stamp, loaded.now]);
       // By another URL of what it removed the client may have it once more, and is to be told that this is gone, too.
       const again = await keepsUrls(query, userId, applied.meant, remove);
-      return { meant: applied.meant, timestamp: await tellUploader(transaction, request, before, again) };
+      return { meant: applied.meant, timestamp: await answerWrite(transaction, request, before, again) };
     });
-    const told = timestamp ?? (await toldInSession(this.database, userId, 'subscriptions', sessionId));
+    const told = timestamp ?? (await sessionTimestamp(this.database, userId, 'subscriptions', sessionId));
     const feedsOf = await this.toFeeds(userId, [...meant.add, ...meant.remove]);
     return { timestamp: told, add: feedsOf(meant.add), remove: feedsOf(meant.remove) };
   }

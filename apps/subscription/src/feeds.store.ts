@@ -100,10 +100,7 @@ export const unsubscribeOthers = statement(
 );
 
 /** $1 user, $2 URLs that name no subscription: a URL of the one that has the same without percent-encoding. */
-export const twins = statement(
-  'subscription.twins',
-  'SELECT t.url, t.twin FROM subscription.twins_of($1, $2::text[]) t',
-);
+const twins = statement('subscription.twins', 'SELECT t.url, t.twin FROM subscription.twins_of($1, $2::text[]) t');
 
 /** $1 user, $2 URLs, $3 the guids derived from them, $4 stamp, $5 quota of live ones, $6 quota of all else. */
 export const ensureFeeds = statement(

@@ -73,17 +73,11 @@ export class KnownSubscriptions {
   }
 
   create(feedUrl: string, guid: string, sent: boolean, timestamp?: string, id = this.takeId()): SubscriptionRow {
-    const row = this.introduce(feedUrl, guid, sent, id);
-    this.setSubscribed(row, true, timestamp);
-    return row;
-  }
-
-  /** Makes one that nobody has subscribed. */
-  introduce(feedUrl: string, guid: string, sent: boolean, id = this.takeId()): SubscriptionRow {
     const row = this.blank(id, feedUrl, guid);
     this.quota.take('live');
     this.nameGuid(row, guid, sent);
     this.nameUrl(row, feedUrl);
+    this.setSubscribed(row, true, timestamp);
     return row;
   }
 

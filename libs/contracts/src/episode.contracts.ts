@@ -147,8 +147,8 @@ export const listActions = rpc({
   request: z.object({
     userId: z.guid(),
     reader: readerSchema.optional(),
-    /** Whether nothing is remembered of this reader: it asks beside its sync. */
-    passing: z.boolean().optional(),
+    /** Whether the read leaves the sync state of the reader as it is. */
+    readOnly: z.boolean().optional(),
     /** Only of this feed, by any URL that names it. */
     feedUrl: z.string().optional(),
     /** Only favourites. */

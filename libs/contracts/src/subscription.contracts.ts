@@ -106,8 +106,8 @@ export const listFeeds = rpc({
   request: z.object({
     userId: z.guid(),
     reader: readerSchema.optional(),
-    /** Whether nothing is remembered of this reader: it asks beside its sync. */
-    passing: z.boolean().optional(),
+    /** Whether the read leaves the sync state of the reader as it is. */
+    readOnly: z.boolean().optional(),
     /** The `next` of the page before. */
     further: furtherFeedsSchema.optional(),
   }),

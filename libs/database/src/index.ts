@@ -21,17 +21,5 @@ export { type ClockListener, type Session } from './session.js';
 export { countdown, UserQueue } from './user.queue.js';
 export { type Bound, instant, statement, statements, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
-export {
-  type List,
-  type ListRead,
-  type ListReader,
-  readKnown,
-  readPositions,
-  saveReader,
-  saveReaderSession,
-  tell,
-  tellUploader,
-  toldInSession,
-} from './positions.js';
 export { RequestSweep, sweepRequests } from './request.sweep.js';
 export { applyMigrations, drift } from './schema.js';
