@@ -299,18 +299,18 @@ const facade = [
   {
     // A client that adds a second to all it is told counts as one with a clock of its own.
     id: 'echo-plus-one',
-    file: `${database}/positions.rule.ts`,
+    file: 'libs/gpodder-sync/src/sync-state.rule.ts',
     find: 'since === told || since === told + 1',
     replace: 'since === told',
-    near: ['libs/database', 'apps/gpodder'],
+    near: ['libs/gpodder-sync', 'apps/gpodder'],
   },
   {
     // A row may be stamped in the second after the one that was told.
     id: 'second-after-told',
-    file: `${database}/positions.rule.ts`,
+    file: 'libs/gpodder-sync/src/sync-state.rule.ts',
     find: '(second + 1) * 1_000',
     replace: 'second * 1_000',
-    near: ['libs/database', 'apps/gpodder', 'apps/episode'],
+    near: ['libs/gpodder-sync', 'apps/gpodder', 'apps/episode'],
   },
   {
     // Of too many devices the one that was used last goes.

@@ -128,7 +128,7 @@ class Walk {
 
   private async upload(one: Device, asked: { add: string[]; remove: string[] }): Promise<void> {
     const { credentialId, sessionId } = one;
-    const request = { userId: this.userId, credentialId, sessionId, ...asked, know: [], whole: false };
+    const request = { userId: this.userId, credentialId, sessionId, ...asked, whole: false };
     const { timestamp } = await context.feeds.change(request, call());
     one.since = timestamp;
   }

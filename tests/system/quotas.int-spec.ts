@@ -207,8 +207,10 @@ it('concurrent requests of a user together stay within the quotas', async () => 
 
 it.each([
   ['QUOTA_LIVE_SUBSCRIPTIONS', 10_000, subscriptionConfig],
+  ['QUOTA_LIVE_SUBSCRIPTIONS', 10_000, episodeConfig],
   ['QUOTA_TOMBSTONES', 10_000, deletionWorkerConfig],
   ['QUOTA_SUBSCRIPTION_NAMES', 50_000, subscriptionConfig],
+  ['QUOTA_SUBSCRIPTION_NAMES', 50_000, episodeConfig],
   ['QUOTA_EPISODE_STATES', 1_000_000, episodeConfig],
   ['QUOTA_SYNC_ID_ALIASES', 2_000_000, subscriptionConfig],
   ['QUOTA_SYNC_ID_ALIASES', 2_000_000, episodeConfig],

@@ -92,30 +92,15 @@ export const listOfFeed = page(
    ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
 );
 
-/** $8 an enclosure_url: the one episode of the podcast that an action with it means. */
-export const listOfEnclosure = page(
-  'episode.list_acted_of_enclosure',
-  `SELECT s.id FROM (
-     SELECT e.id FROM (VALUES (true), (false)) x (bare) CROSS JOIN LATERAL (
-       SELECT e.id FROM episode.episodes e
-       WHERE e.user_id = $1 AND e.subscription_id = (SELECT subscription_id FROM feed) AND e.enclosure_url = $8
-         AND episode.enclosure_key(e.episode_guid = '', e.enclosure_url) = episode.enclosure_key(x.bare, $8)
-       ORDER BY e.id + 0 LIMIT 1
-     ) e ORDER BY e.id LIMIT 1
-   ) e JOIN episode.states s ON s.id = e.id WHERE ${ofFeed} ${inOrder}`,
-  `${feed},`,
-);
-
 type Row = Metadata & StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
 type Head = { refused: number | null; candidates: number; id: number | null };
 
 /** The statement for a page, and its values. */
 function selected(request: Request, since: number): Bound<Row & Head> {
-  const { userId, feedUrl, enclosureUrl, favorites = false, perPage, further } = request;
+  const { userId, feedUrl, favorites = false, perPage, further } = request;
   const values = [userId, since, further?.after ?? 0, perPage];
   if (feedUrl === undefined) return [favorites ? listFavorites : since > 0 ? listChanged : listAll, values];
-  const named = [...values, feedUrl, podcastGuid(feedUrl), favorites];
-  return enclosureUrl === undefined ? [listOfFeed, named] : [listOfEnclosure, [...named, enclosureUrl]];
+  return [listOfFeed, [...values, feedUrl, podcastGuid(feedUrl), favorites]];
 }
 
 /**

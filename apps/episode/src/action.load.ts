@@ -19,15 +19,15 @@ export const subscriptionOf = (url: string, derivedGuid: string) => `(
      )`;
 
 /**
- * $1 user, $2 feeds by their URLs, $3 actions, $4 and $5 the quotas of episodes and of aliases. Reads all episodes that the
+ * $1 user, $2 feeds by their URLs and the URLs that name them here, $3 actions, $4 and $5 the quotas of episodes and of aliases. Reads all episodes that the
  * actions could mean: by an episode_guid, one probe each; by the enclosure_url where there is none with that guid, and those
  * without a guid where that one has no enclosure_url yet (`sought`). Nothing else describes the episode of an action.
  */
 export const loadActed = statement(
   'episode.load_acted',
   `WITH feeds AS MATERIALIZED (
-     SELECT f."feedUrl", n.* FROM json_to_recordset($2) AS f ("feedUrl" text, "derivedGuid" uuid)
-     CROSS JOIN LATERAL ${subscriptionOf('f."feedUrl"', 'f."derivedGuid"')} n
+     SELECT f."feedUrl", n.* FROM json_to_recordset($2) AS f ("feedUrl" text, name text, "derivedGuid" uuid)
+     CROSS JOIN LATERAL ${subscriptionOf('f.name', 'f."derivedGuid"')} n
    ), entries AS MATERIALIZED (
      SELECT s.*, f.subscription_id
      FROM json_to_recordset($3) AS s (entry integer, "feedUrl" text, "episodeGuid" text, "enclosureUrl" text)
@@ -59,11 +59,36 @@ export const loadActed = statement(
      ${room('$4', '$5')}`,
 );
 
-type FoundByActions = Found & { renamed: { feedUrl: string; currentUrl: string }[] | null };
+export type FoundByActions = Found & { renamed: { feedUrl: string; currentUrl: string }[] | null };
 
-/** The statement that reads the episodes which actions could mean, and what their feeds are called now. */
-export function acted(userId: string, actions: readonly Upload[], quotas: EpisodeQuotas): Bound<FoundByActions> {
-  const feeds = [...new Set(actions.map(({ podcast }) => podcast))];
+/** A live subscription that a URL means: a URL that names it, and whether it is new. */
+export interface EnsuredFeed {
+  readonly url: string;
+  readonly name: string;
+  readonly made: boolean;
+}
+
+/** $1 user, $2 URLs, $3 the guids derived from them, $4 stamp, $5 quota of live ones, $6 quota of all else. */
+export const ensureFeeds = statement(
+  'episode.ensure_feeds',
+  'SELECT f.url, f.name, f.made FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f',
+);
+
+/**
+ * The statement that reads the episodes which actions could mean, and what their feeds are called now.
+ *
+ * @param names the URLs by which some feeds are found, where that is not the URL of the action.
+ */
+export function acted(
+  userId: string,
+  actions: readonly Upload[],
+  quotas: EpisodeQuotas,
+  names: ReadonlyMap<string, string> = new Map(),
+): Bound<FoundByActions> {
+  const feeds = [...new Set(actions.map(({ podcast }) => podcast))].map((feedUrl) => {
+    const name = names.get(feedUrl) ?? feedUrl;
+    return { feedUrl, name, derivedGuid: podcastGuid(name) };
+  });
   const entries = actions.map(({ podcast, metadata: { episodeGuid, enclosureUrl } }, entry) => ({
     entry,
     feedUrl: podcast,
@@ -72,12 +97,6 @@ export function acted(userId: string, actions: readonly Upload[], quotas: Episod
   }));
   return [
     loadActed,
-    [
-      userId,
-      JSON.stringify(feeds.map((feedUrl) => ({ feedUrl, derivedGuid: podcastGuid(feedUrl) }))),
-      JSON.stringify(entries),
-      quotas.QUOTA_EPISODE_STATES,
-      quotas.QUOTA_SYNC_ID_ALIASES,
-    ],
+    [userId, JSON.stringify(feeds), JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES],
   ];
 }

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { podcastGuid } from '#contracts';
 import { type Action, applyActions, judgeAction, movedFeeds } from './action.rule.js';
+import type { Upload } from './upload.rule.js';
 import { KnownEpisodes } from './known-episodes.js';
+import { meetsTooMany } from './upload.rule.js';
 import { now, stored } from '../testing/known.world.js';
 
 const feedUrl = 'https://podcast.example/feed';
@@ -52,11 +54,11 @@ describe('judgeAction', () => {
 });
 
 describe('applyActions', () => {
-  const apply = (episodes: KnownEpisodes, ...actions: Partial<Action>[]) =>
-    applyActions(
-      episodes,
-      actions.map((action) => judgeAction({ ...good, ...action })),
-    );
+  const apply = async (episodes: KnownEpisodes, ...actions: Partial<Action>[]) => {
+    const judged = actions.map((action) => judgeAction({ ...good, ...action }));
+    const outcomes = await applyActions(episodes, judged as Upload[]);
+    return outcomes.map((outcome) => ('code' in outcome ? outcome.code : null));
+  };
 
   it('applies each to what the earlier ones left, and says of each what became of it', async () => {
     const episodes = known();
@@ -88,7 +90,9 @@ describe('applyActions', () => {
       now,
       Date.parse(now),
     );
-    expect(await apply(full, {}, { episodeGuid: 'another' })).toEqual(['too_many_at_once', 'limit_reached']);
+    const actions = [good, { ...good, episodeGuid: 'another' }].map(judgeAction) as Upload[];
+    const outcomes = await applyActions(full, actions);
+    expect(outcomes.map((outcome) => 'code' in outcome && meetsTooMany(outcome))).toEqual([true, false]);
   });
 
   it('takes a status without a time for one of the arrival, which changes nothing where the value stands', async () => {

@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
 import {
-  type ActionFailureCode,
   type EntryFailureCode,
   faultInHttpUrl,
   podcastGuid,
@@ -12,12 +11,12 @@ import {
 } from '#contracts';
 import type { KnownEpisodes } from './known-episodes.js';
 import {
+  type Applied,
   applyUpload,
   entriesPerTick,
-  meetsTooMany,
-  noAnswer,
   failedEntry,
   type FailedEntry,
+  noAnswer,
   type Upload,
 } from './upload.rule.js';
 
@@ -40,21 +39,16 @@ export function judgeAction({ feedUrl, episodeGuid, enclosureUrl, duration, stat
   return { podcast: feedUrl, metadata: read.metadata, statuses: read.statuses, sent: {} };
 }
 
-/** Applies a batch of actions in order. Says of each why it was not applied; null where it was. */
+/** Applies a batch of actions in order, and returns what became of each. */
 export async function applyActions(
   known: KnownEpisodes,
-  actions: readonly (Upload | FailedEntry)[],
-): Promise<(ActionFailureCode | null)[]> {
-  const verdicts: (ActionFailureCode | null)[] = [];
-  let index = 0;
-  for (const action of actions) {
-    const outcome = 'sent' in action ? applyUpload(known, action, index++, noAnswer) : action;
-    if (verdicts.push('code' in outcome ? codeOf(outcome) : null) % entriesPerTick === 0) await setImmediate();
-  }
-  return verdicts;
+  actions: readonly Upload[],
+): Promise<(Applied | FailedEntry)[]> {
+  const outcomes: (Applied | FailedEntry)[] = [];
+  for (const [index, action] of actions.entries())
+    if (outcomes.push(applyUpload(known, action, index, noAnswer)) % entriesPerTick === 0) await setImmediate();
+  return outcomes;
 }
-
-const codeOf = (failed: FailedEntry) => (meetsTooMany(failed) ? 'too_many_at_once' : failed.code);
 
 /** The feeds that actions name by another URL than the current one; what differs in scheme or slashes alone is no other. */
 export function movedFeeds(feeds: readonly { feedUrl: string; currentUrl: string }[]): [string, string][] {

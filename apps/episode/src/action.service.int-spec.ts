@@ -8,6 +8,7 @@ import {
   listActions,
   podcastGuid,
   type RequestOf,
+  setFavorite,
   uploadActions,
   uploadedSchema,
 } from '#contracts';
@@ -84,6 +85,14 @@ async function shown() {
   return contentOf(answer.items, episodeSchema.array());
 }
 
+/** Makes a tombstone of a subscription. */
+const bury = (url: string) =>
+  context.owner.query(
+    `UPDATE subscription.subscriptions SET is_subscribed = false, deleted = now(), changed = now(), subscription_changed = now()
+     WHERE user_id = $1 AND feed_url = $2`,
+    [userId, url],
+  );
+
 const clock = async () =>
   (await context.owner.query<{ stamp: Date }>('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId])).rows[0]
     ?.stamp;
@@ -131,7 +140,6 @@ describe('an upload of actions', () => {
   it('judges each entry by itself, and applies the good ones', async () => {
     const { verdicts } = await upload(
       played(1, 1),
-      played(2, 2, ten, { feedUrl: 'https://unknown.example/feed' }),
       played(3, 3, ten, { enclosureUrl: undefined }),
       played(4, 4, ten, { enclosureUrl: 'content://here' }),
       played(5, 5, ten, { episodeGuid: 'NUL \0' }),
@@ -141,7 +149,6 @@ describe('an upload of actions', () => {
     );
     expect(verdicts).toEqual([
       null,
-      'unknown_subscription',
       'missing_identifier',
       'invalid_url',
       'invalid_value',
@@ -164,14 +171,102 @@ describe('an upload of actions', () => {
     expect(await clock()).toEqual(before);
   });
 
-  it('skips the entries of a deleted feed', async () => {
+  it('skips the entries of a deleted feed, by any of its URLs', async () => {
+    await bury(feedUrl);
+    const sent = [feedUrl, former, 'http://podcast.example/feed'].map((url) => played(1, 1, ten, { feedUrl: url }));
+    const { verdicts } = await upload(...sent, played(2, 2, ten, { feedUrl: other }));
+    expect(verdicts).toEqual([...sent.map(() => 'unknown_subscription'), null]);
+  });
+
+  describe('of a feed without a subscription', () => {
+    const unknown = 'https://unknown.example/feed';
+    const subscriptions = async () =>
+      (
+        await context.owner.query<Record<string, unknown>>(
+          `SELECT s.feed_url, s.guid, s.is_subscribed, s.is_subscribed_at, s.flipped, s.changed = c.stamp AS stamped
+           FROM subscription.subscriptions s JOIN sync.user_clock c ON c.user_id = s.user_id
+           WHERE s.user_id = $1 AND s.feed_url NOT IN ($2, $3) ORDER BY s.id`,
+          [userId, feedUrl, other],
+        )
+      ).rows;
+
+    it('makes one that is not subscribed to, with the stamp of the episode', async () => {
+      expect(await upload(played(1, 1, ten, { feedUrl: unknown }), played(2, 2, ten, { feedUrl: unknown }))).toEqual({
+        timestamp: 1,
+        verdicts: [null, null],
+        moved: [],
+      });
+      expect(await subscriptions()).toEqual([
+        {
+          feed_url: unknown,
+          guid: podcastGuid(unknown),
+          is_subscribed: false,
+          is_subscribed_at: new Date(0),
+          flipped: null,
+          stamped: true,
+        },
+      ]);
+      expect((await page({ feedUrl: unknown })).episodes).toHaveLength(2);
+    });
+
+    it('makes one, however many uploads come at once, and of URLs that differ in scheme and slashes', async () => {
+      const sent = [unknown, 'http://unknown.example/feed/'];
+      await Promise.all(
+        Array.from({ length: 8 }, (_, n) => act(...sent.map((url) => played(n, n, ten, { feedUrl: url })))),
+      );
+      expect((await subscriptions()).map((row) => row['feed_url'])).toEqual([unknown]);
+    });
+
+    it('makes none where no action is applied', async () => {
+      await upload(played(1, 1, ten, { feedUrl: unknown, enclosureUrl: undefined }));
+      expect(await subscriptions()).toEqual([]);
+    });
+
+    it('makes none beyond a quota, and counts what it makes', async () => {
+      const small = await openService({ QUOTA_LIVE_SUBSCRIPTIONS: 2 });
+      try {
+        const urls = [1, 2, 3].map((n) => `https://${n}.example/feed`);
+        const entries = urls.map((url) => played(1, 1, ten, { feedUrl: url }));
+        const { verdicts } = await small.actions.upload({ userId, entries }, call());
+        expect(verdicts).toEqual([null, null, 'unknown_subscription']);
+        const { rows } = await small.owner.query(
+          'SELECT live::int, guids::int, urls::int FROM subscription.totals WHERE user_id = $1',
+          [userId],
+        );
+        expect(rows).toEqual([{ live: 2, guids: 2, urls: 2 }]);
+      } finally {
+        await small.close();
+      }
+    });
+
+    it('finds the only one that has the URL with percent-encoding, and says what it is', async () => {
+      const [encoded, decoded] = ['https://podcast.example/caf%C3%A9%20x', 'https://podcast.example/café x'] as const;
+      await context.feed(userId, encoded);
+      const sent = decoded.replace(' ', '%20');
+      expect(await upload(played(1, 1, ten, { feedUrl: sent }))).toMatchObject({
+        verdicts: [null],
+        moved: [[sent, encoded]],
+      });
+      expect((await page({ feedUrl: encoded })).episodes).toHaveLength(1);
+      await bury(encoded);
+      expect((await upload(played(1, 1, ten, { feedUrl: sent }))).verdicts).toEqual(['unknown_subscription']);
+    });
+  });
+
+  it('applies all actions where one write would read too many episodes for them', async () => {
+    const long = (n: number, more: object = {}) =>
+      played(0, n, ten, {
+        episodeGuid: `${n} ${'g'.repeat(2_000)}`,
+        enclosureUrl: `${media(n)}?${'x'.repeat(4_000)}`,
+        ...more,
+      });
+    const all = Array.from({ length: 250 }, (_, n) => long(n));
+    await act(...all);
     await context.owner.query(
-      `UPDATE subscription.subscriptions SET is_subscribed = false, deleted = now(), changed = now(), subscription_changed = now()
-       WHERE user_id = $1 AND feed_url = $2`,
-      [userId, feedUrl],
+      "UPDATE episode.episodes SET title = $2, episode_url = 'https://a.example/' || $3 WHERE user_id = $1",
+      [userId, 't'.repeat(2_048), 'x'.repeat(4_000)],
     );
-    const { verdicts } = await upload(played(1, 1), played(2, 2, ten, { feedUrl: other }));
-    expect(verdicts).toEqual(['unknown_subscription', null]);
+    await act(...all.map((entry, n) => ({ ...entry, statuses: position(n + 1, later) })));
   });
 
   it('finds an episode by its guid first, else by its media URL where either has no guid', async () => {
@@ -329,20 +424,6 @@ describe('a list of actions', () => {
     expect((await page({ feedUrl: 'https://unknown.example/feed' })).episodes).toEqual([]);
   });
 
-  it('answers the one episode that a media URL means', async () => {
-    await act(
-      played(1, 1, ten, { episodeGuid: 'one' }),
-      played(1, 2, ten, { episodeGuid: 'two' }),
-      played(1, 3, ten, { feedUrl: other }),
-    );
-    const of = async (url: string, enclosureUrl: string) =>
-      positions((await page({ feedUrl: url, enclosureUrl })).episodes);
-    expect(await of(former, media(1)), 'the same that an action without a guid means').toEqual([[media(1), 1]]);
-    expect(await of(other, media(1))).toEqual([[media(1), 3]]);
-    expect(await of(other, media(2))).toEqual([]);
-    expect(await of('https://unknown.example/feed', media(1))).toEqual([]);
-  });
-
   it('answers favourites alone where they are asked for, of one feed too', async () => {
     const liked = (n: number, url: string, value = true): Entry => ({
       feedUrl: url,
@@ -354,7 +435,6 @@ describe('a list of actions', () => {
       (await walk(asked)).episodes.map(({ enclosureUrl }) => enclosureUrl);
     expect(await urls({ favorites: true, perPage: 1 })).toEqual([media(1), media(2)]);
     expect(await urls({ favorites: true, feedUrl: other })).toEqual([media(2)]);
-    expect(await urls({ favorites: true, feedUrl, enclosureUrl: media(4) })).toEqual([]);
   });
 
   it('has rows of unsubscribed podcasts', async () => {
@@ -392,6 +472,69 @@ describe('a list of actions', () => {
     expect(pages).toBeGreaterThan(1);
     expect(new Set(episodes.map(({ enclosureUrl }) => enclosureUrl)).size).toBe(count);
     expect(episodes).toHaveLength(count);
+  });
+});
+
+describe('the favourite status of an episode', () => {
+  const unknown = 'https://unknown.example/feed';
+  const ask = async (asked: Partial<RequestOf<typeof setFavorite>> = {}) => {
+    const request = { userId, feedUrl, enclosureUrl: media(1), ensure: false, ...asked };
+    return setFavorite.reply.parse(await context.actions.favorite(request, call())).episode;
+  };
+
+  it('is set and read, of the episode that an action without a guid would mean', async () => {
+    await act(
+      played(1, 1, ten, { episodeGuid: 'one' }),
+      played(1, 2, ten, { episodeGuid: 'two' }),
+      played(1, 3, ten, { feedUrl: other }),
+    );
+    const { episodes } = await page();
+    const [{ syncId }] = episodes as [ActedEpisode];
+    expect(await ask()).toEqual({ syncId });
+    expect(await ask({ feedUrl: former, favorite: true })).toEqual({ syncId, favorite: true });
+    expect(await ask()).toEqual({ syncId, favorite: true });
+    expect((await page({ favorites: true })).episodes.map((episode) => episode.syncId)).toEqual([syncId]);
+    expect(await ask({ favorite: false })).toEqual({ syncId, favorite: false });
+    expect((await ask({ feedUrl: other }))?.syncId).toBe(episodes[2]?.syncId);
+  });
+
+  it('makes a podcast and an episode on request alone', async () => {
+    const before = await clock();
+    for (const url of [feedUrl, unknown])
+      for (const favorite of [undefined, false]) expect(await ask({ feedUrl: url, favorite })).toBeNull();
+    expect(await clock()).toEqual(before);
+    const made = await ask({ feedUrl: unknown, ensure: true });
+    expect(made).toEqual({ syncId: expect.any(String) as string });
+    expect(await ask({ feedUrl: unknown, ensure: true, favorite: true })).toEqual({ ...made, favorite: true });
+  });
+
+  it('leaves no trace where it is only read', async () => {
+    await act(played(1, 1));
+    const before = await clock();
+    await ask();
+    await ask({ ensure: true });
+    expect(await clock()).toEqual(before);
+  });
+
+  it('is none of a deleted podcast, and is refused beyond the quota and for a refused user', async () => {
+    await bury(feedUrl);
+    expect(await ask({ ensure: true, favorite: true })).toBeNull();
+    await expect(ask({ feedUrl: 'x' })).rejects.toMatchObject({ code: 'invalid' });
+    const small = await openService({ QUOTA_EPISODE_STATES: 1 });
+    try {
+      const make = (n: number) =>
+        small.actions.favorite({ userId, feedUrl: unknown, enclosureUrl: media(n), ensure: true }, call());
+      await make(1);
+      await expect(make(2)).rejects.toMatchObject({ code: 'invalid' });
+    } finally {
+      await small.close();
+    }
+    await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
+    await context.owner.query(
+      'INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, now(), 1) ON CONFLICT (user_id) DO NOTHING',
+      [userId],
+    );
+    await expect(ask()).rejects.toMatchObject({ code: 'unauthorized' });
   });
 });
 

@@ -1,16 +1,26 @@
+import { randomUUID } from 'node:crypto';
 import { Controller, Inject } from '@nestjs/common';
-import { listActions, type ReplyOf, type RequestOf, uploadActions } from '#contracts';
-import { Database, readClock, tell, toldInSession, unlessRefused } from '#database';
+import {
+  Failure,
+  listActions,
+  podcastGuid,
+  type ReplyOf,
+  type RequestOf,
+  setFavorite,
+  uploadActions,
+} from '#contracts';
+import { Database, readClock, type Transaction, unlessRefused, type Write } from '#database';
+import { answerList, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.list.js';
-import { acted } from './action.load.js';
+import { acted, type EnsuredFeed, ensureFeeds, type FoundByActions } from './action.load.js';
 import { applyActions, judgeAction, movedFeeds } from './action.rule.js';
-import type { FailedEntry } from './upload.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { saveChanges, toLoaded } from './episode.store.js';
 import { KnownEpisodes } from './known-episodes.js';
+import { type Applied, applyUpload, type FailedEntry, meetsTooMany, noAnswer, type Upload } from './upload.rule.js';
 
-type Upload = RequestOf<typeof uploadActions>;
+type Outcome = Applied | FailedEntry;
 
 /**
  * The episode states of users, as clients of the gpodder API change and read them. Invariants:
@@ -27,53 +37,137 @@ export class ActionService {
 
   /** Uploads what was done with episodes (gpodder API, POST episodes). */
   @Handle(uploadActions)
-  async upload(request: Upload, context: CallContext): Promise<ReplyOf<typeof uploadActions>> {
-    const { userId, sessionId, entries } = request;
-    const told = toldInSession(this.database, userId, 'episodes', sessionId);
-    const [timestamp, applied] = await Promise.all([told, this.apply(userId, entries, context)]);
-    return { timestamp, ...applied };
+  async upload(request: RequestOf<typeof uploadActions>, context: CallContext): Promise<ReplyOf<typeof uploadActions>> {
+    const { userId, sessionId } = request;
+    const judged = request.entries.map(judgeAction);
+    const [timestamp, { outcomes, moved }] = await Promise.all([
+      sessionTimestamp(this.database, userId, 'episodes', sessionId),
+      this.apply(
+        userId,
+        judged.filter((action) => 'sent' in action),
+        context,
+      ),
+    ]);
+    const applied = outcomes.values();
+    const verdicts = judged.map((action) => {
+      const outcome = 'sent' in action ? applied.next().value : action;
+      return outcome && 'code' in outcome ? outcome.code : null;
+    });
+    return { timestamp, verdicts, moved };
   }
 
-  private async apply(userId: string, entries: Upload['entries'], context: CallContext) {
-    const judged = entries.map(judgeAction);
-    const actions = judged.filter((action) => 'sent' in action);
-    const failed = judged.filter((action) => 'code' in action);
-    if (actions.length === 0) return this.nothing(userId, failed);
-    const write = {
+  /**
+   * Reads the favourite status of an episode, and sets it on request. Both run as a write, since the rules of an
+   * upload decide which episode is meant.
+   *
+   * @throws Failure `invalid` for an episode that can't be made.
+   */
+  @Handle(setFavorite)
+  async favorite(request: RequestOf<typeof setFavorite>, context: CallContext): Promise<ReplyOf<typeof setFavorite>> {
+    const { userId, feedUrl, enclosureUrl, favorite, ensure } = request;
+    const statuses = favorite === undefined ? {} : { favoriteStatus: { value: favorite } };
+    const action = judgeAction({ feedUrl, enclosureUrl, statuses });
+    if ('code' in action) throw new Failure('invalid');
+    return this.database.write(this.writeOf(userId, [action], context), async (transaction) => {
+      const { known } = await this.read(transaction, userId, [action], context, ensure);
+      const outcome = applyUpload(known, action, 0, noAnswer);
+      if ('code' in outcome && outcome.code !== 'unknown_subscription') throw new Failure('invalid');
+      const changes = known.changes();
+      const isMissing = 'code' in outcome || (!ensure && changes.made.size > 0);
+      if (isMissing || changes.rows.length === 0) transaction.leaveNothing();
+      else await saveChanges(transaction, userId, changes);
+      if (isMissing) return { episode: null };
+      const { syncId, statuses: current } = known.standing(outcome.id);
+      return { episode: { syncId, favorite: current.favoriteStatus?.value as boolean | undefined } };
+    });
+  }
+
+  /**
+   * Applies actions in one write. The actions that together meet more episodes than one write reads follow in halves.
+   * An upload without any is no write: most uploads of some clients have no action in a form that can be applied.
+   */
+  private async apply(
+    userId: string,
+    actions: readonly Upload[],
+    context: CallContext,
+    requestId = context.requestId,
+  ): Promise<{ outcomes: Outcome[]; moved: [string, string][] }> {
+    if (actions.length === 0) {
+      unlessRefused((await this.database.read<{ refused: number | null }>(readClock, [userId]))[0]);
+      return { outcomes: [], moved: [] };
+    }
+    const write = { ...this.writeOf(userId, actions, context), requestId };
+    const applied = await this.database.write(write, async (transaction) => {
+      const { known, moved } = await this.read(transaction, userId, actions, context, true);
+      const outcomes = await applyActions(known, actions);
+      const changes = known.changes();
+      if (changes.rows.length === 0) transaction.leaveNothing();
+      else await saveChanges(transaction, userId, changes);
+      return { outcomes, moved };
+    });
+    const refused = [...applied.outcomes.entries()].filter(([, one]) => 'code' in one && meetsTooMany(one));
+    const places = refused.map(([place]) => place);
+    const middle = Math.ceil(places.length / 2);
+    for (const half of actions.length > 1 ? [places.slice(0, middle), places.slice(middle)] : []) {
+      if (half.length === 0) continue;
+      const part = half.map((place) => actions[place] as Upload);
+      const { outcomes } = await this.apply(userId, part, context, randomUUID());
+      for (const [index, place] of half.entries()) applied.outcomes[place] = outcomes[index] as Outcome;
+    }
+    return applied;
+  }
+
+  private writeOf(userId: string, actions: readonly Upload[], context: CallContext): Write<FoundByActions> {
+    return {
       userId,
       smallAnswer: false,
-      changes: ['episodes'] as const,
+      changes: ['episodes'],
       requestId: context.requestId,
       remainingMs: () => context.remainingMs(),
       reads: acted(userId, actions, this.quotas),
     };
-    return this.database.write(write, async (transaction) => {
-      const { found } = transaction;
-      const known = new KnownEpisodes(toLoaded(found), transaction.stamp, context.arrivedMs);
-      const verdicts = await applyActions(known, judged);
-      const changes = known.changes();
-      if (changes.rows.length === 0) transaction.leaveNothing();
-      else await saveChanges(transaction, userId, changes);
-      return { verdicts, moved: movedFeeds(found[0]?.renamed ?? []) };
-    });
   }
 
-  /** What is answered where no action has a form that could be applied; most uploads of some clients have none at all. */
-  private async nothing(userId: string, failed: readonly FailedEntry[]) {
-    const [clock] = await this.database.read<{ refused: number | null }>(readClock, [userId]);
-    unlessRefused(clock);
-    return { verdicts: failed.map(({ code }) => code), moved: [] };
+  /**
+   * Reads what a write of actions is about.
+   *
+   * @param ensure whether feeds without a subscription get one.
+   */
+  private async read(
+    transaction: Transaction<FoundByActions>,
+    userId: string,
+    actions: readonly Upload[],
+    context: CallContext,
+    ensure: boolean,
+  ): Promise<{ known: KnownEpisodes; moved: [string, string][] }> {
+    const { stamp } = transaction;
+    let { found } = transaction;
+    const subscriptions = new Map(found[0]?.subscriptions);
+    const unknown = [...new Set(actions.map(({ podcast }) => podcast))].filter((feed) => !subscriptions.has(feed));
+    if (unknown.length > 0) {
+      const most = [this.quotas.QUOTA_LIVE_SUBSCRIPTIONS, this.quotas.QUOTA_SUBSCRIPTION_NAMES];
+      const values = [userId, unknown, unknown.map(podcastGuid), stamp, ...(ensure ? most : [0, 0])];
+      const feeds = await transaction.query<EnsuredFeed>(ensureFeeds, values);
+      if (feeds.some(({ made }) => made)) transaction.alsoChanges('subscriptions');
+      const names = new Map(feeds.map(({ url, name }) => [url, name]));
+      if (names.size > 0) {
+        const [again, those] = acted(userId, actions, this.quotas, names);
+        found = await transaction.query(again, those);
+      }
+    }
+    const known = new KnownEpisodes(toLoaded(found), stamp, context.arrivedMs);
+    return { known, moved: movedFeeds(found[0]?.renamed ?? []) };
   }
 
   /** One page of the episodes whose state changed (gpodder API, GET episodes). */
   @Handle(listActions)
   async list(request: RequestOf<typeof listActions>, context: CallContext): Promise<ReplyOf<typeof listActions>> {
-    const { userId, reader, feedUrl, favorites = false, passing = false, further } = request;
+    const { userId, reader, feedUrl, favorites = false, readOnly = false, further } = request;
     if (further) return this.page(request, { timestamp: Math.max(1, further.since), since: further.since });
-    const remembers = reader !== undefined && feedUrl === undefined && !favorites && !passing;
-    const told = await tell(this.database, { userId, list: 'episodes', reader, remembers }, context);
-    if (told.unchanged) return { timestamp: told.timestamp, episodes: [] };
-    return this.page(request, { ...told, since: told.initial ? 0 : told.since });
+    const remembers = reader !== undefined && feedUrl === undefined && !favorites && !readOnly;
+    const answer = await answerList(this.database, { userId, list: 'episodes', reader, remembers }, context);
+    if (answer.unchanged) return { timestamp: answer.timestamp, episodes: [] };
+    return this.page(request, { ...answer, since: answer.initial ? 0 : answer.since });
   }
 
   private async page(

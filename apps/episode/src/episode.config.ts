@@ -1,4 +1,4 @@
-import { quota, syncIdQuota } from '#database';
+import { quota, subscriptionQuotas, syncIdQuota } from '#database';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
@@ -6,12 +6,16 @@ import { z } from 'zod';
 export const episodeConfig = z.object({
   ...serviceConfig.shape,
   ...syncIdQuota.shape,
+  ...subscriptionQuotas.shape,
   QUOTA_EPISODE_STATES: quota(1_000_000, 'Episode states that one user may have.'),
 });
 export type EpisodeConfig = z.output<typeof episodeConfig>;
 
 /** How many of what one user may have. */
-export type EpisodeQuotas = Pick<EpisodeConfig, 'QUOTA_EPISODE_STATES' | 'QUOTA_SYNC_ID_ALIASES'>;
+export type EpisodeQuotas = Pick<
+  EpisodeConfig,
+  'QUOTA_EPISODE_STATES' | 'QUOTA_LIVE_SUBSCRIPTIONS' | 'QUOTA_SUBSCRIPTION_NAMES' | 'QUOTA_SYNC_ID_ALIASES'
+>;
 
 /** The quotas, as a token for injection. */
 export const QUOTAS = Symbol('quotas');

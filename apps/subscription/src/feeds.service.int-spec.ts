@@ -35,12 +35,14 @@ class Client {
     return context.feeds.list({ userId, reader }, call());
   }
 
-  change(asked: { add?: string[]; remove?: string[]; know?: string[]; whole?: boolean }, as = call()) {
+  change(asked: { add?: string[]; remove?: string[]; whole?: boolean }, as = call()) {
     const { credentialId, sessionId } = this;
-    const request = { userId, credentialId, sessionId, add: [], remove: [], know: [], whole: false, ...asked };
+    const request = { userId, credentialId, sessionId, add: [], remove: [], whole: false, ...asked };
     return context.feeds.change(request, as);
   }
 }
+
+const ensure = (feedUrl: string, as = call()) => context.feeds.ensure({ userId, feedUrl }, as);
 
 let client: Client;
 beforeEach(() => {
@@ -101,7 +103,7 @@ describe('the list of feeds', () => {
 
   it('leaves out what nobody has ever subscribed', async () => {
     const { timestamp } = await client.list(0);
-    await client.change({ know: [a] });
+    await ensure(a);
     expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [] });
     expect(await client.list(0)).toMatchObject({ add: [] });
   });
@@ -222,6 +224,7 @@ describe('the list of feeds', () => {
     await expect(client.change({ add: [b] })).rejects.toEqual(unauthorized);
     await expect(context.feeds.find({ userId, feedUrls: [a] })).rejects.toEqual(unauthorized);
     await expect(context.feeds.count({ userId })).rejects.toEqual(unauthorized);
+    await expect(ensure(b)).rejects.toEqual(unauthorized);
   });
 });
 
@@ -231,7 +234,7 @@ describe('the number of feeds', () => {
   it('is that of all that are listed as subscribed, by one statement', async () => {
     expect(await count()).toBe(0);
     await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c }, { feedUrl: feed('d') });
-    await client.change({ know: [feed('known')] });
+    await ensure(feed('known'));
     await unsubscribe(a);
     await patch(podcastGuid(b), { newGuid: podcastGuid(c) });
     const before = context.statements();
@@ -251,11 +254,11 @@ describe('the guid that a feed had first', () => {
     await patch(second, { newGuid: third });
     const found = { feedUrl: a, guid: third, firstGuid: podcastGuid(a) };
     expect(await find(a, c, b, a)).toEqual([found, null, feedOf(b), found]);
-    expect(await client.change({ add: [b, a], know: [a], remove: [c] })).toMatchObject({
+    expect(await client.change({ add: [b, a], remove: [c] })).toMatchObject({
       add: [feedOf(b), found],
-      know: [found],
       remove: [null],
     });
+    expect(await ensure(a)).toEqual({ feed: found });
     await patch(third, { newGuid: podcastGuid(a) });
     expect(await find(a)).toEqual([feedOf(a)]);
   });
@@ -287,7 +290,6 @@ describe('a change of feeds', () => {
       timestamp: 1,
       add: [feedOf(b)],
       remove: [feedOf(a), null],
-      know: [],
     });
     const { rows } = await context.owner.query(
       `SELECT feed_url, is_subscribed, flipped = c.stamp AS now, subscription_changed = c.stamp AS stamped
@@ -304,8 +306,8 @@ describe('a change of feeds', () => {
     await client.change({ add: [a, b] });
     await client.change({ remove: [b] });
     const before = await clock();
-    for (const asked of [{ add: [a] }, { remove: [b, c] }, { know: [a, b] }, { add: [a], whole: true }, {}])
-      await client.change(asked);
+    for (const asked of [{ add: [a] }, { remove: [b, c] }, { add: [a], whole: true }, {}]) await client.change(asked);
+    for (const url of [a, b]) await ensure(url);
     expect(await clock()).toEqual(before);
     const { rows } = await context.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
     expect(rows).toHaveLength(2);
@@ -321,13 +323,13 @@ describe('a change of feeds', () => {
 
   it('that is delivered again is answered alike, and undoes nothing that came in between', async () => {
     const requestId = randomUUID();
-    const change = () => client.change({ add: [a], know: [b] }, call(requestId));
+    const change = () => client.change({ add: [a, b] }, call(requestId));
     const first = await change();
     await client.change({ remove: [a] });
     const before = await clock();
     expect(await change()).toEqual(first);
     expect(await clock()).toEqual(before);
-    expect(await client.list(0)).toMatchObject({ add: [] });
+    expect(await client.list(0)).toMatchObject({ add: [b] });
   });
 
   it('by many at once makes one subscription', async () => {
@@ -402,7 +404,7 @@ describe('a change of feeds', () => {
     const before = await clock();
     const meant = feedOf(encoded);
     expect(await client.change({ add: [sent] })).toMatchObject({ add: [meant] });
-    expect(await client.change({ know: [feed('x:y%20z?q=ä')] })).toMatchObject({ know: [meant] });
+    expect(await ensure(feed('x:y%20z?q=ä'))).toEqual({ feed: meant });
     expect(await context.feeds.find({ userId, feedUrls: [feed('x:y%20z?q=ä'), feed('x')] })).toEqual({
       feeds: [meant, null],
     });
@@ -435,8 +437,12 @@ describe('a change of feeds', () => {
     expect(await client.change({ add: [feed('x:y')] })).toMatchObject({ add: [feedOf(feed('x:y'))] });
   });
 
-  it('makes known what there is not, which is not subscribed, and takes episodes', async () => {
-    expect(await client.change({ know: [a] })).toMatchObject({ know: [feedOf(a)] });
+  it('makes a subscription that is not subscribed to, once, for a feed that has none', async () => {
+    const requestId = randomUUID();
+    expect(await ensure(a, call(requestId))).toEqual({ feed: feedOf(a) });
+    const before = await clock();
+    expect(await ensure(a, call(requestId))).toEqual({ feed: feedOf(a) });
+    expect(await clock()).toEqual(before);
     const { rows } = await context.owner.query(
       'SELECT is_subscribed, flipped, is_subscribed_at FROM subscription.subscriptions WHERE user_id = $1',
       [userId],
@@ -449,7 +455,8 @@ describe('a change of feeds', () => {
   it('does not make known what was deleted, and brings it back where it is added', async () => {
     await post({ feedUrl: a });
     await context.bury(userId, a);
-    expect(await client.change({ know: [a], remove: [a] })).toMatchObject({ know: [null], remove: [null] });
+    expect(await ensure(a)).toEqual({ feed: null });
+    expect(await client.change({ remove: [a] })).toMatchObject({ remove: [null] });
     expect(await context.feeds.find({ userId, feedUrls: [a] })).toEqual({ feeds: [null] });
     expect(await client.change({ add: [a] })).toMatchObject({ add: [feedOf(a)] });
     expect(await client.list(0)).toMatchObject({ add: [a] });
@@ -467,14 +474,14 @@ describe('a change of feeds', () => {
   });
 
   it('leaves out what can not be used, and what is beyond the quota', async () => {
-    expect(await client.change({ add: ['podcast.example', a], know: ['ftp://x'], remove: [''] })).toMatchObject({
+    expect(await client.change({ add: ['podcast.example', a], remove: [''] })).toMatchObject({
       add: [null, feedOf(a)],
-      know: [null],
       remove: [null],
     });
+    expect(await ensure('ftp://x')).toEqual({ feed: null });
     const many = Array.from({ length: 1_300 }, (_, n) => feed(n));
     const { add } = await client.change({ add: many });
     expect(add.map((one) => one !== null)).toEqual(many.map((_, n) => n < 1_199));
-    expect((await client.change({ know: [b] })).know).toEqual([null]);
+    expect(await ensure(b)).toEqual({ feed: null });
   });
 });

@@ -1,10 +1,21 @@
 import { Controller, Inject } from '@nestjs/common';
-import { changeFeeds, countFeeds, type Feed, findFeeds, listFeeds, type ReplyOf, type RequestOf } from '#contracts';
-import { Database, readClock, tell, tellUploader, toldInSession, unlessRefused } from '#database';
+import {
+  changeFeeds,
+  countFeeds,
+  ensureFeed,
+  type Feed,
+  findFeeds,
+  listFeeds,
+  type ReplyOf,
+  type RequestOf,
+} from '#contracts';
+import { Database, readClock, unlessRefused } from '#database';
+import { answerList, answerWrite, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { applyFeeds, findFeed, type MeantFeeds, toFeed } from './feeds.rule.js';
 import * as store from './feeds.store.js';
 import { KnownSubscriptions } from './known-subscriptions.js';
+import { judgeEntry } from './subscribe.rule.js';
 import { type Changes, isNothing } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { type SubscriptionRow, urlKey } from './subscription.row.js';
@@ -24,10 +35,10 @@ export class FeedService {
   /** One page of what was subscribed and unsubscribed. @throws Failure `unauthorized` for a refused user. */
   @Handle(listFeeds)
   async list(request: RequestOf<typeof listFeeds>, context: CallContext): Promise<ReplyOf<typeof listFeeds>> {
-    const { userId, reader, passing = false, further } = request;
+    const { userId, reader, readOnly = false, further } = request;
     if (further) return { timestamp: Math.max(1, further.since), ...(await this.page(userId, further)) };
-    const read = { userId, list: 'subscriptions', reader, remembers: reader !== undefined && !passing } as const;
-    const { timestamp, since, initial, unchanged } = await tell(this.database, read, context);
+    const read = { userId, list: 'subscriptions', reader, remembers: reader !== undefined && !readOnly } as const;
+    const { timestamp, since, initial, unchanged } = await answerList(this.database, read, context);
     if (unchanged) return { timestamp, add: [], remove: [] };
     return { timestamp, ...(await this.page(userId, { after: 0, since, first: initial })) };
   }
@@ -35,9 +46,9 @@ export class FeedService {
   /** Subscribes and unsubscribes, in one write; where there is nothing to change there is none. */
   @Handle(changeFeeds)
   async change(request: RequestOf<typeof changeFeeds>, context: CallContext): Promise<ReplyOf<typeof changeFeeds>> {
-    const { userId, sessionId, add, remove, know, whole } = request;
-    const urls = [...new Set([...add, ...remove, ...know])];
-    const bind = (of: readonly string[]) => store.namedByUrl(userId, of, add.length + know.length, this.quotas);
+    const { userId, sessionId, add, remove, whole } = request;
+    const urls = [...new Set([...add, ...remove])];
+    const bind = (of: readonly string[]) => store.namedByUrl(userId, of, add.length, this.quotas);
     const { requestId, fingerprint } = context;
     const write = {
       userId,
@@ -52,7 +63,7 @@ export class FeedService {
     const { meant, timestamp } = await this.database.write(write, async (transaction) => {
       const { query, found, stamp: before } = transaction;
       const { loaded, entryOf } = await store.readOn(query, userId, urls, { found, bind });
-      const asked = { add: add.map(entryOf), remove: remove.map(entryOf), know: know.map(entryOf) };
+      const asked = { add: add.map(entryOf), remove: remove.map(entryOf) };
       const apply = (stamp: string): { meant: MeantFeeds; changes: Changes } => {
         const known = new KnownSubscriptions(loaded, stamp, context.arrivedMs);
         return { meant: applyFeeds(known, asked), changes: known.changes() };
@@ -67,11 +78,11 @@ export class FeedService {
       if (others) transaction.last(store.unsubscribeOthers, [userId, added(applied.meant), stamp, loaded.now]);
       // By another URL of what it removed the client may have it once more, and is to be told that this is gone, too.
       const again = await keepsUrls(query, userId, applied.meant, remove);
-      return { meant: applied.meant, timestamp: await tellUploader(transaction, request, before, again) };
+      return { meant: applied.meant, timestamp: await answerWrite(transaction, request, before, again) };
     });
-    const told = timestamp ?? (await toldInSession(this.database, userId, 'subscriptions', sessionId));
-    const feedsOf = await this.toFeeds(userId, [...meant.add, ...meant.remove, ...meant.know]);
-    return { timestamp: told, add: feedsOf(meant.add), remove: feedsOf(meant.remove), know: feedsOf(meant.know) };
+    const told = timestamp ?? (await sessionTimestamp(this.database, userId, 'subscriptions', sessionId));
+    const feedsOf = await this.toFeeds(userId, [...meant.add, ...meant.remove]);
+    return { timestamp: told, add: feedsOf(meant.add), remove: feedsOf(meant.remove) };
   }
 
   /** Finds the subscriptions that URLs mean. @throws Failure `unauthorized` for a refused user. */
@@ -89,6 +100,31 @@ export class FeedService {
     const known = new KnownSubscriptions(loaded, '', 0);
     const rows = feedUrls.map((url) => findFeed(known, entryOf(url)));
     return { feeds: (await this.toFeeds(userId, rows))(rows) };
+  }
+
+  /** Finds the subscription that a URL means, or makes one. @throws Failure `unauthorized` for a refused user. */
+  @Handle(ensureFeed)
+  async ensure(request: RequestOf<typeof ensureFeed>, context: CallContext): Promise<ReplyOf<typeof ensureFeed>> {
+    const { userId } = request;
+    const entry = judgeEntry(request);
+    if (entry.fault) return { feed: null };
+    const find = async () => (await this.find({ userId, feedUrls: [entry.feedUrl] })).feeds[0] ?? null;
+    const found = await find();
+    if (found) return { feed: found };
+    const { QUOTA_LIVE_SUBSCRIPTIONS: live, QUOTA_SUBSCRIPTION_NAMES: names } = this.quotas;
+    const write = {
+      userId,
+      requestId: context.requestId,
+      smallAnswer: false,
+      changes: ['subscriptions'] as const,
+      remainingMs: () => context.remainingMs(),
+    };
+    await this.database.write(write, async (transaction) => {
+      const values = [userId, [entry.feedUrl], [entry.derivedGuid], transaction.stamp, live, names];
+      const [feed] = await transaction.query<{ made: boolean }>(store.ensureFeeds, values);
+      if (!feed?.made) transaction.leaveNothing();
+    });
+    return { feed: await find() };
   }
 
   /** How many are subscribed. @throws Failure `unauthorized` for a refused user. */

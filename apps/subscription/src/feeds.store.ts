@@ -1,20 +1,12 @@
 import { type Bound, clockOfUser, statement, type Statement } from '#database';
-import { type DecodableUrl, decoded, matchDecoded } from './feeds.rule.js';
 import { KnownSubscriptions, type Loaded } from './known-subscriptions.js';
 import { judgeEntry, type JudgedEntry, meaningOf, type UsableEntry } from './subscribe.rule.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
 import { type Found, named, toLoaded } from './subscription.store.js';
-import { type SubscriptionRow, urlKey } from './subscription.row.js';
+import type { SubscriptionRow } from './subscription.row.js';
 
 /** The most URLs of one answer; each has 4,096 bytes at most. */
 export const pageUrls = 500;
-/**
- * The most URLs of each kind with percent-encoding that are looked through for one that was sent without. Those of more
- * than 1,024 bytes are left out: whoever sends what nobody knows makes this be read.
- */
-const mostEncoded = 500;
-const isEncoded = (url: string) => `strpos(${url}, '%') > 0 AND octet_length(${url}) <= 1024`;
-
 /**
  * The URLs of a page of subscriptions p: of one that is subscribed its present one, of any other all that it has, as a
  * client knows one of them. A row without URL where there is none. The present one comes first, with an empty key; then
@@ -107,25 +99,13 @@ export const unsubscribeOthers = statement(
    WHERE ${leftOut}`,
 );
 
-/** $1 user, $2 keys of URLs that were decoded, $3 URLs at most: those that have the keys, and those that can be decoded. */
-export const decodable = statement(
-  'subscription.decodable_urls',
-  // One look-up for each key and for each URL, however many Postgres expects.
-  `SELECT NULL AS url, encode(sent.key, 'hex') AS key, found.* FROM unnest($2::bytea[]) sent (key) CROSS JOIN LATERAL (
-     SELECT s.id AS "subscriptionId", s.deleted IS NULL AS live
-     FROM subscription.feed_urls f JOIN subscription.subscriptions s ON s.user_id = $1 AND s.id = f.subscription_id
-     WHERE f.user_id = $1 AND f.url_sha256 = sent.key OFFSET 0
-   ) found
-   UNION ALL
-   (SELECT s.feed_url, '', s.id, s.deleted IS NULL FROM subscription.subscriptions s
-     WHERE s.user_id = $1 AND s.merged_into IS NULL AND ${isEncoded('s.feed_url')} ORDER BY s.id LIMIT $3)
-   UNION ALL
-   SELECT f.url, '', found.* FROM (
-     SELECT f.url, f.subscription_id FROM subscription.feed_urls f
-     WHERE f.user_id = $1 AND ${isEncoded('f.url')} ORDER BY f.url_sha256 LIMIT $3
-   ) f CROSS JOIN LATERAL (
-     SELECT s.id, s.deleted IS NULL FROM subscription.subscriptions s WHERE s.user_id = $1 AND s.id = f.subscription_id OFFSET 0
-   ) found`,
+/** $1 user, $2 URLs that name no subscription: a URL of the one that has the same without percent-encoding. */
+const twins = statement('subscription.twins', 'SELECT t.url, t.twin FROM subscription.twins_of($1, $2::text[]) t');
+
+/** $1 user, $2 URLs, $3 the guids derived from them, $4 stamp, $5 quota of live ones, $6 quota of all else. */
+export const ensureFeeds = statement(
+  'subscription.ensure_feeds',
+  'SELECT f.made FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f',
 );
 
 /** Runs a statement: {@link Database.read} or a transaction's. */
@@ -167,14 +147,10 @@ export async function readOn(
   const isUnknown = (entry: JudgedEntry): entry is UsableEntry => !entry.fault && !meaningOf(known, entry).row;
   const unknown = [...entries].filter(([, entry]) => isUnknown(entry)).map(([url]) => url);
   if (unknown.length === 0) return read;
-  const asked = new Map<string, string[]>();
-  for (const url of unknown) asked.set(urlKey(decoded(url)), [...(asked.get(urlKey(decoded(url))) ?? []), url]);
-  const keys = [...asked.keys()].map((key) => Buffer.from(key, 'hex'));
-  const matches = await query<DecodableUrl>(decodable, [userId, keys, mostEncoded]);
-  const matched = matchDecoded(asked, matches, urlKey);
-  if (matched.size === 0) return read;
-  for (const [sent, feedUrl] of matched) entries.set(sent, judgeEntry({ feedUrl }));
-  const [load, values] = bind([...urls, ...matched.values()]);
+  const matched = await query<{ url: string; twin: string }>(twins, [userId, unknown]);
+  if (matched.length === 0) return read;
+  for (const { url, twin } of matched) entries.set(url, judgeEntry({ feedUrl: twin }));
+  const [load, values] = bind([...urls, ...matched.map(({ twin }) => twin)]);
   return { ...read, loaded: toLoaded(await query<Found>(load, values)) };
 }
 

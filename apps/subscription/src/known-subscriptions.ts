@@ -65,13 +65,6 @@ export class KnownSubscriptions {
   }
 
   create(feedUrl: string, guid: string, sent: boolean, timestamp?: string): SubscriptionRow {
-    const row = this.introduce(feedUrl, guid, sent);
-    this.setSubscribed(row, true, timestamp);
-    return row;
-  }
-
-  /** Makes one that nobody has subscribed. */
-  introduce(feedUrl: string, guid: string, sent: boolean): SubscriptionRow {
     const id = this.loaded.newIds[this.idsTaken++];
     if (id === undefined) throw new Error('more subscriptions than entries');
     const row = stored.blankRow(id, feedUrl, guid, this.stamp);
@@ -81,6 +74,7 @@ export class KnownSubscriptions {
     this.quota.take('live');
     this.nameGuid(row, guid, sent);
     this.nameUrl(row, feedUrl);
+    this.setSubscribed(row, true, timestamp);
     return row;
   }
 

@@ -1,4 +1,4 @@
-import { quota, syncIdQuota } from '#database';
+import { subscriptionQuotas, syncIdQuota } from '#database';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
@@ -6,11 +6,7 @@ import { z } from 'zod';
 export const subscriptionConfig = z.object({
   ...serviceConfig.shape,
   ...syncIdQuota.shape,
-  QUOTA_LIVE_SUBSCRIPTIONS: quota(10_000, 'Subscriptions that one user may have, deleted ones aside.'),
-  QUOTA_SUBSCRIPTION_NAMES: quota(
-    50_000,
-    'Guids, feed URLs, guid changes and subscriptions merged into others that one user may have, of each.',
-  ),
+  ...subscriptionQuotas.shape,
 });
 
 /** The quotas of one user. */

@@ -34,13 +34,6 @@ export const listEpisodes = rpc({
 /** The most entries of one {@link uploadActions}. */
 export const mostActions = 250;
 
-/**
- * Why an action was not applied. `too_many_at_once` is that of what stands in its way, not of what it is: the entries of a
- * message could together mean more episodes than one write reads. With fewer others it may be applied.
- */
-const actionFailureCode = z.enum([...entryFailureCodes, 'too_many_at_once']);
-export type ActionFailureCode = z.output<typeof actionFailureCode>;
-
 /** A status and when the client set it: RFC 3339, in full; absent where the client did not say, which counts as its arrival. */
 const acted = <Value extends z.ZodType>(value: Value) => z.object({ value, at: z.string().optional() }).optional();
 const statuses = z.object({
@@ -53,8 +46,9 @@ const statuses = z.object({
 export type ActedStatuses = z.output<typeof statuses>;
 
 /**
- * Uploads what clients of the gpodder API did with episodes. Episodes are named by the URL of their feed; entries of a feed
- * that is not known get `unknown_subscription`, and can be sent again once it is (`subscription.change_feeds`).
+ * Uploads what clients of the gpodder API did with episodes. Entries name their podcast by the URL of its feed. A feed
+ * without a subscription gets one that is not subscribed to. `unknown_subscription` is the answer where that is
+ * impossible: the podcast was deleted, or a quota is used up.
  */
 export const uploadActions = rpc({
   pattern: 'episode.upload_actions',
@@ -80,12 +74,34 @@ export const uploadActions = rpc({
     /** The last time stamp that this session was told with the list of episodes; 1 where that is not known. */
     timestamp: z.int().min(1),
     /** What became of each entry: null where it was applied. */
-    verdicts: z.array(actionFailureCode.nullable()),
+    verdicts: z.array(z.enum(entryFailureCodes).nullable()),
     /**
      * The current URLs of feeds that were named by another one: `[sent, current]`, each once; none that differs in its
      * scheme or trailing slashes alone.
      */
     moved: z.array(z.tuple([z.string(), z.string()])),
+  }),
+});
+
+/**
+ * Reads the favourite status of one episode, and sets it where `favorite` is present. The podcast and the episode are
+ * named by their URLs, as in {@link uploadActions}. `invalid` is the answer to an episode beyond the quota.
+ */
+export const setFavorite = rpc({
+  pattern: 'episode.set_favorite',
+  write: true,
+  request: z.object({
+    userId: z.guid(),
+    feedUrl: z.string(),
+    enclosureUrl: z.string(),
+    /** Absent to leave the status as it is. */
+    favorite: z.boolean().optional(),
+    /** Whether a podcast and an episode that do not exist yet are made. */
+    ensure: z.boolean(),
+  }),
+  reply: z.object({
+    /** Null where there is no such episode; `favorite` is absent where it was never set. */
+    episode: z.object({ syncId: z.guid(), favorite: z.boolean().optional() }).nullable(),
   }),
 });
 
@@ -115,12 +131,10 @@ export const listActions = rpc({
   request: z.object({
     userId: z.guid(),
     reader: readerSchema.optional(),
-    /** Whether nothing is remembered of this reader: it asks beside its sync. */
-    passing: z.boolean().optional(),
+    /** Whether the read leaves the sync state of the reader as it is. */
+    readOnly: z.boolean().optional(),
     /** Only of this feed, by any URL that names it. */
     feedUrl: z.string().optional(),
-    /** Of that feed the one episode that an action with this URL and no guid would mean. */
-    enclosureUrl: z.string().optional(),
     /** Only favourites. */
     favorites: z.boolean().optional(),
     perPage: z.int().min(1).max(1_000),

@@ -72,8 +72,8 @@ export const listFeeds = rpc({
   request: z.object({
     userId: z.guid(),
     reader: readerSchema.optional(),
-    /** Whether nothing is remembered of this reader: it asks beside its sync. */
-    passing: z.boolean().optional(),
+    /** Whether the read leaves the sync state of the reader as it is. */
+    readOnly: z.boolean().optional(),
     /** The `next` of the page before. */
     further: furtherFeedsSchema.optional(),
   }),
@@ -118,18 +118,15 @@ export const changeFeeds = rpc({
     credentialId: z.guid(),
     add: feeds,
     remove: feeds,
-    /** Made known without being subscribed, where there is no such subscription yet. */
-    know: feeds,
     /** Whether what is not in `add` is unsubscribed: a whole list replaces the one that there is. */
     whole: z.boolean(),
   }),
   reply: z.object({
     /** The time stamp of the answer to the client. */
     timestamp: z.int().min(1),
-    /** Of `add`, of `remove` and of `know`, in their order: the subscription that is meant; null where there is none, or it was refused. */
+    /** Of `add` and of `remove`, in their order: the subscription that is meant; null where there is none, or it was refused. */
     add: z.array(feedSchema.nullable()),
     remove: z.array(feedSchema.nullable()),
-    know: z.array(feedSchema.nullable()),
   }),
 });
 
@@ -139,6 +136,17 @@ export const findFeeds = rpc({
   write: false,
   request: z.object({ userId: z.guid(), feedUrls: feeds }),
   reply: z.object({ feeds: z.array(feedSchema.nullable()) }),
+});
+
+/** Finds the subscription that a URL means, and makes one that is not subscribed to where there is none. */
+export const ensureFeed = rpc({
+  pattern: 'subscription.ensure_feed',
+  write: true,
+  request: z.object({ userId: z.guid(), feedUrl: z.string() }),
+  reply: z.object({
+    /** Null where the podcast was deleted, or a quota is used up. */
+    feed: feedSchema.nullable(),
+  }),
 });
 
 /** How many are subscribed, as {@link listFeeds} lists them without a reader. */

@@ -16,6 +16,15 @@ export const syncIdQuota = z.object({
   ),
 });
 
+/** The quotas of services that make subscriptions, by changes of them and by actions with episodes of new feeds. */
+export const subscriptionQuotas = z.object({
+  QUOTA_LIVE_SUBSCRIPTIONS: quota(10_000, 'Subscriptions that one user may have, deleted ones aside.'),
+  QUOTA_SUBSCRIPTION_NAMES: quota(
+    50_000,
+    'Guids, feed URLs, guid changes and subscriptions merged into others that one user may have, of each.',
+  ),
+});
+
 /** The configuration of an app that uses Postgres. */
 export const databaseConfig = z.object({
   DATABASE_URL: z

@@ -3,7 +3,7 @@ export { createDataSource } from './data-source.js';
 export { beginWrite, Database, keepAnswer, type Transaction, type Write } from './database.js';
 export { DatabaseModule } from './database.module.js';
 export { watchPool } from './pool.metrics.js';
-export { databaseConfig, quota, syncIdQuota } from './database.config.js';
+export { databaseConfig, quota, subscriptionQuotas, syncIdQuota } from './database.config.js';
 export {
   AccountEntity,
   ClientEntity,
@@ -21,17 +21,5 @@ export { type ClockListener, type PgTransaction } from './pg.transaction.js';
 export { countdown, UserQueue } from './user.queue.js';
 export { type Bound, instant, statement, statements, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
-export {
-  type List,
-  type ListRead,
-  type ListReader,
-  readKnown,
-  readPositions,
-  saveReader,
-  saveReaderSession,
-  tell,
-  tellUploader,
-  toldInSession,
-} from './positions.js';
 export { RequestSweep, sweepRequests } from './request.sweep.js';
 export { applyMigrations, drift } from './schema.js';

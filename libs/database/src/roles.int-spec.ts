@@ -236,6 +236,8 @@ describe('the login of', () => {
       'deletion.take_erasures_again(uuid[],integer[])': groups.deletion,
       'episode.count_states(uuid,bigint[],bigint)': groups.subscription,
       'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)': groups.subscription,
+      'subscription.ensure_feeds(uuid,text[],uuid[],timestamp with time zone,bigint,bigint)': `${groups.subscription}, ${groups.episode}`,
+      'subscription.twins_of(uuid,text[])': groups.subscription,
       'sync.refuse_user(uuid,smallint)': groups.account,
     };
     const search = expect.stringContaining('search_path=pg_catalog, pg_temp') as string;

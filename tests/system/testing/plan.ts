@@ -55,14 +55,19 @@ export async function explain(
   }
 }
 
-/** The one statement that a function in SQL is, with the function's arguments as its parameters. */
+/** The one query that a function runs, with the function's arguments as its parameters. */
 export async function inFunction(client: pg.Client, name: string): Promise<Statement> {
-  const { rows } = await client.query<{ body: string; names: string[] }>(
-    'SELECT prosrc AS body, proargnames[:pronargs] AS names FROM pg_proc WHERE oid = $1::regproc',
+  const { rows } = await client.query<{ body: string; names: string[]; types: string[] }>(
+    `SELECT prosrc AS body, proargnames[:pronargs] AS names,
+       ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) AS types FROM pg_proc WHERE oid = $1::regproc`,
     [name],
   );
-  const { body, names } = rows[0] as (typeof rows)[number];
-  const text = names.reduce((sql, argument, index) => sql.replaceAll(argument, `$${index + 1}`), body);
+  const { body, names, types } = rows[0] as (typeof rows)[number];
+  const query = body.replace(/^\s*BEGIN\s+RETURN QUERY/, '').replace(/;\s*END\s*$/, '');
+  const text = names.reduce(
+    (sql, argument, index) => sql.replaceAll(argument, `$${index + 1}::${types[index]}`),
+    query,
+  );
   return { name, text };
 }
 

@@ -113,25 +113,6 @@ describe('an upload', () => {
     expect((await ann.ask(episodes, { body: [play(1)], headers })).status).toBe(200);
   });
 
-  it('loses no action, where one message meets more of what is stored than it reads', async () => {
-    const ann = await world.person();
-    const long = (number: number, more: object = {}) =>
-      play(number, {
-        guid: `${number} ${'g'.repeat(2_000)}`,
-        episode: medium(number) + '?'.padEnd(4_000, 'x'),
-        ...more,
-      });
-    const all = (more: object = {}) => Array.from({ length: 250 }, (_, number) => long(number, more));
-    await upload(ann, all());
-    await world.owner.query(
-      "UPDATE episode.episodes SET title = $2, episode_url = 'https://a.example/' || $3 WHERE user_id = $1",
-      [ann.userId, 't'.repeat(2_048), 'x'.repeat(4_000)],
-    );
-    await upload(ann, all({ position: 70, timestamp: '2024-03-01T12:00:06' }));
-    const { actions } = await download(ann);
-    expect(actions.map(({ position }) => position)).toEqual(Array<number>(250).fill(70));
-  });
-
   it('skips an action that is about too many episodes even by itself, and it alone', async () => {
     const ann = await world.person();
     const refused = () => world.counted('podcast_sync_skipped_entries_total{reason="refused"}');

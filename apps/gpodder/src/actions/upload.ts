@@ -40,10 +40,9 @@ export class Uploads {
     const sent = await jsonOf(body, this.config.MAX_ENTRIES);
     if (!Array.isArray(sent)) throw new Failure('invalid');
     limitEntries(sent.length, this.config.MAX_ENTRIES);
-    const { userId, credentialId, session } = callerOf(request);
+    const { userId, session } = callerOf(request);
     const writer = new ActionWriter((contract, payload) => this.services.call(contract, request, payload), {
       userId,
-      credentialId,
       sessionId: session?.sessionId,
     });
     for (let from = 0; from < sent.length; from += mostActions) {

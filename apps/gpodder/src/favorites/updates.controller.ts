@@ -30,7 +30,7 @@ export class UpdatesController {
     if (!query.has('since')) throw new Failure('invalid');
     const since = sinceOf(query);
     // The lower of both time stamps, which comes first.
-    const { add, remove, timestamp } = await this.feeds.passingSince(request, since);
+    const { add, remove, timestamp } = await this.feeds.peekSince(request, since);
     const [episodes] = await Promise.all([this.changed(request, since), this.devices.use(request, [id])]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
@@ -45,7 +45,7 @@ export class UpdatesController {
 
   private async changed(request: FastifyRequest, since: number): Promise<ActedEpisode[]> {
     const caller = callerOf(request);
-    const question = { userId: caller.userId, reader: readerOf(caller, since), passing: true, perPage };
+    const question = { userId: caller.userId, reader: readerOf(caller, since), readOnly: true, perPage };
     const changed: ActedEpisode[] = [];
     for (let page = await this.services.call(listActions, request, question); ;) {
       request.hold?.(JSON.stringify(page.episodes).length);

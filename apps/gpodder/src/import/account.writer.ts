@@ -9,9 +9,6 @@ import type { SkippedEntries } from './skipped.entries.js';
 /** Older than anything that was done here, so that it never wins over it. */
 const longAgo = '1970-01-01T00:00:00Z';
 
-/** No app password is at work: what readers are told hangs on none. */
-const noCredential = '00000000-0000-0000-0000-000000000000';
-
 /** A feed of a list that has objects. */
 const feedSchema = z.object({ url: z.string() });
 const favoriteSchema = z.object({ url: z.string(), podcast_url: z.string() });
@@ -78,8 +75,7 @@ export class AccountWriter {
   }
 
   private writer(): ActionWriter {
-    const writer = { userId: this.userId, credentialId: noCredential };
-    return new ActionWriter((contract, payload) => this.call(contract, payload), writer);
+    return new ActionWriter((contract, payload) => this.call(contract, payload), { userId: this.userId });
   }
 
   private async write(writer: ActionWriter, actions: readonly UsableAction[]): Promise<void> {

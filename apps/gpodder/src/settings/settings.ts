@@ -1,15 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import {
-  type ActedEpisode,
-  changeFeeds,
-  changeSettings,
-  Failure,
-  type Feed,
-  findFeeds,
-  listActions,
-  type RequestOf,
-  uploadActions,
-} from '#contracts';
+import { changeSettings, ensureFeed, Failure, type Feed, findFeeds, type RequestOf, setFavorite } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
@@ -63,19 +53,22 @@ export class Settings {
   ): Promise<Values> {
     const enclosureUrl = repairEnclosureUrl(episode);
     if (enclosureUrl === undefined) throw new Failure('invalid');
+    const feedUrl = usableFeedUrl(podcast);
     const { favorite: wanted, set, remove } = withoutFavorite(changes);
     limitSettings({ set, remove });
-    const feed = await this.feedOf(request, podcast, hasMore(changes));
-    if (!feed) return {};
-    const known = { feedUrl: feed.feedUrl, enclosureUrl };
-    const found = await this.episodeOf(request, known);
-    if (!found && !hasMore(changes)) return {};
-    // What is opaque first, as it has limits: beyond one nothing is applied.
-    const made = found ?? (await this.make(request, known, undefined));
-    const settings = await this.store(request, { of: 'episode', id: made.syncId }, { set, remove });
-    const after = wanted === undefined ? made : await this.make(request, known, wanted);
-    const { favoriteStatus } = after.statuses;
-    return { ...settings, ...(favoriteStatus && { [favorite]: favoriteStatus.value }) };
+    const { userId } = callerOf(request);
+    const asked = { userId, feedUrl, enclosureUrl, ensure: hasMore(changes) };
+    const isAlone = Object.keys(set).length === 0 && remove.length === 0;
+    const first = { ...asked, favorite: isAlone ? wanted : undefined };
+    const { episode: found } = await this.services.call(setFavorite, request, first);
+    if (!found) return {};
+    // Before the favourite: beyond a limit of these, nothing is applied.
+    const settings = await this.store(request, { of: 'episode', id: found.syncId }, { set, remove });
+    const isDone = isAlone || wanted === undefined;
+    const { episode: after } = isDone
+      ? { episode: found }
+      : await this.services.call(setFavorite, request, { ...asked, favorite: wanted });
+    return { ...settings, ...(after?.favorite !== undefined && { [favorite]: after.favorite }) };
   }
 
   private async store(request: FastifyRequest, scope: Scope, { set, remove }: SettingChanges): Promise<Values> {
@@ -84,39 +77,20 @@ export class Settings {
     return (await this.services.call(changeSettings, request, change)).settings;
   }
 
-  /** @param isMade whether a feed that there is not becomes known. */
-  private async feedOf(request: FastifyRequest, sent: string, isMade: boolean): Promise<Feed | undefined> {
-    const { userId, credentialId } = callerOf(request);
-    const url = repairFeedUrl(sent);
-    if (url === undefined) throw new Failure('invalid');
-    const { feeds } = await this.services.call(findFeeds, request, { userId, feedUrls: [url] });
-    if (feeds[0] || !isMade) return feeds[0] ?? undefined;
-    const know = { userId, credentialId, add: [], remove: [], know: [url], whole: false };
-    return (await this.services.call(changeFeeds, request, know)).know[0] ?? undefined;
-  }
-
-  private async episodeOf(
-    request: FastifyRequest,
-    of: { feedUrl: string; enclosureUrl: string },
-  ): Promise<ActedEpisode | undefined> {
+  /** @param isMade whether a feed without a subscription gets one. */
+  private async feedOf(request: FastifyRequest, sent: string, isMade: boolean): Promise<Feed | null> {
     const { userId } = callerOf(request);
-    const { episodes } = await this.services.call(listActions, request, { userId, ...of, perPage: 1 });
-    return episodes[0];
+    const feedUrl = usableFeedUrl(sent);
+    if (isMade) return (await this.services.call(ensureFeed, request, { userId, feedUrl })).feed;
+    return (await this.services.call(findFeeds, request, { userId, feedUrls: [feedUrl] })).feeds[0] ?? null;
   }
+}
 
-  /** Makes an episode known, and a favourite or none. @throws Failure `invalid` where the service refuses it. */
-  private async make(
-    request: FastifyRequest,
-    of: { feedUrl: string; enclosureUrl: string },
-    isFavorite: boolean | undefined,
-  ): Promise<ActedEpisode> {
-    const { userId } = callerOf(request);
-    const statuses = isFavorite === undefined ? {} : { favoriteStatus: { value: isFavorite } };
-    await this.services.call(uploadActions, request, { userId, entries: [{ ...of, statuses }] });
-    const made = await this.episodeOf(request, of);
-    if (!made) throw new Failure('invalid');
-    return made;
-  }
+/** @throws Failure `invalid` for a URL that can't be used. */
+function usableFeedUrl(sent: string): string {
+  const url = repairFeedUrl(sent);
+  if (url === undefined) throw new Failure('invalid');
+  return url;
 }
 
 /** Whether there is something of a scope after a change that had nothing before. */

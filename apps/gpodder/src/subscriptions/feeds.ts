@@ -32,8 +32,8 @@ export class Feeds {
     return this.all(request, readerOf(callerOf(request), since));
   }
 
-  /** The same for who asks beside its sync: nothing is remembered of it. */
-  async passingSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
+  /** The same, but the sync state of the client stays as it is. */
+  async peekSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
     return this.all(request, readerOf(callerOf(request), since), true);
   }
 
@@ -52,7 +52,7 @@ export class Feeds {
     const answers: ReplyOf<typeof changeFeeds>[] = [];
     for (const part of partsOf(changes)) {
       if (request.end?.reached) throw unavailable('the caller went away');
-      answers.push(await this.services.call(changeFeeds, request, { ...holder, ...part, know: [], whole }));
+      answers.push(await this.services.call(changeFeeds, request, { ...holder, ...part, whole }));
     }
     const found = {
       // The lowest, which is safe.
@@ -68,9 +68,9 @@ export class Feeds {
     return { timestamp: found.timestamp, update_urls: updatesOf(changes, found) };
   }
 
-  private async all(request: FastifyRequest, reader?: Question['reader'], passing = false): Promise<FeedDelta> {
+  private async all(request: FastifyRequest, reader?: Question['reader'], readOnly = false): Promise<FeedDelta> {
     const { userId } = callerOf(request);
-    const question: Question = { userId, reader, passing };
+    const question: Question = { userId, reader, readOnly };
     const first = await this.services.call(listFeeds, request, question);
     const delta = { add: [...first.add], remove: [...first.remove], timestamp: first.timestamp };
     for (let { next } = first; next;) {

@@ -26,9 +26,7 @@ export class SubscriptionsController {
   async changedSince(@Req() request: FastifyRequest) {
     const since = sinceOf(queryOf(request));
     // Who asks for the head alone is not told anything, so nothing is remembered of it.
-    return request.method === 'HEAD'
-      ? this.feeds.passingSince(request, since)
-      : this.feeds.changedSince(request, since);
+    return request.method === 'HEAD' ? this.feeds.peekSince(request, since) : this.feeds.changedSince(request, since);
   }
 
   @Post('api/:version([12])/subscriptions/:user/:device.json')

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { dropFeedFunctions, feedFunctions } from './feeds.sql.js';
 
 /** Subscriptions, everything that names them, and the views that the other services read. */
 export class CreateSubscription1763715601000 implements MigrationInterface {
@@ -130,9 +131,11 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         TO podcast_sync_deletion_group;
       GRANT SELECT ON subscription.subscriptions TO podcast_sync_dump_group;
     `);
+    await runner.query(feedFunctions);
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    await runner.query(dropFeedFunctions);
     await runner.query(`
       DROP VIEW subscription.current_guids;
       DROP VIEW subscription.named_by_url;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Client, dice, kinds, type Rule, World } from '../testing/gpodder.model.js';
-import { download, uploaded, uploadTimestamp } from './positions.rule.js';
+import { answerReader, answerUpload, uploadTimestamp } from './sync-state.rule.js';
 
 const walks = process.env.TEST_FULL ? 10_000 : 300;
 /** To walk one again that failed: TEST_SEED=1234. */
 const seed = process.env.TEST_SEED;
 
-const rule: Rule = { download, uploaded, uploadTimestamp };
+const rule: Rule = { answerReader, answerUpload, uploadTimestamp };
 
 /** Some clients of some apps, with app passwords of their own or one for several. */
 function clientsOf(world: World): void {
@@ -108,44 +108,44 @@ describe('clients of every app, whatever is lost, repeated, restored or in betwe
 const faults: Record<string, Rule> = {
   'a reader is known by what it was told last alone': {
     ...rule,
-    download: (found, read) => {
-      const { told, after } = download(found, read);
+    answerReader: (found, read) => {
+      const { answer, after } = answerReader(found, read);
       const last = found.reader?.told ?? 0;
-      return { told: { ...told, since: Math.min(read.since, last), unchanged: false }, after };
+      return { answer: { ...answer, since: Math.min(read.since, last), unchanged: false }, after };
     },
   },
   'the answer to an upload is the clock': {
     ...rule,
-    uploaded: (found, before) => ({
-      ...uploaded(found, before),
+    answerUpload: (found, before) => ({
+      ...answerUpload(found, before),
       timestamp: Math.ceil(found.clock.stamp / 1_000),
     }),
   },
   'telling does not move the clock': {
     ...rule,
-    download: (found, read) => {
-      const { told, after } = download(found, read);
-      return { told, after: { ...after, clock: { ...after.clock, stamp: found.clock.stamp } } };
+    answerReader: (found, read) => {
+      const { answer, after } = answerReader(found, read);
+      return { answer, after: { ...after, clock: { ...after.clock, stamp: found.clock.stamp } } };
     },
   },
   'what a session has is kept by device': { ...rule, sessionsAreDevices: true },
   'since is echoed where nothing is new': {
     ...rule,
-    download: (found, read) => {
-      const { told, after } = download(found, read);
-      if (!told.unchanged || !after.reader) return { told, after };
-      const timestamp = Math.max(read.since, told.timestamp);
+    answerReader: (found, read) => {
+      const { answer, after } = answerReader(found, read);
+      if (!answer.unchanged || !after.reader) return { answer, after };
+      const timestamp = Math.max(read.since, answer.timestamp);
       return {
-        told: { ...told, timestamp },
+        answer: { ...answer, timestamp },
         after: { ...after, reader: { ...after.reader, told: timestamp } },
       };
     },
   },
   'a read that comes twice is told twice': {
     ...rule,
-    download: (found, read) => {
+    answerReader: (found, read) => {
       const { reader } = found;
-      return download({ ...found, reader: reader && { ...reader, arrived: 0 } }, { ...read, age: 0 });
+      return answerReader({ ...found, reader: reader && { ...reader, arrived: 0 } }, { ...read, age: 0 });
     },
   },
 };

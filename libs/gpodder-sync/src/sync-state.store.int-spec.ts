@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { type DatabaseWorld, openDatabase } from '../testing/database.world.js';
-import { tell, tellUploader, toldInSession } from './positions.js';
+import { type DatabaseWorld, openDatabase } from '../../database/testing/database.world.js';
+import { answerList, answerWrite, sessionTimestamp } from './sync-state.store.js';
 
 let world: DatabaseWorld;
 let userId: string;
@@ -19,7 +19,11 @@ beforeEach(() => {
 
 const call = (arrivedMs = (sent += 1)) => ({ arrivedMs, ageMs: () => 0, remainingMs: () => 10_000 });
 const read = (since: number, at = call(), remembers = true) =>
-  tell(world.database, { userId, list: 'subscriptions', reader: { credentialId, sessionId, since }, remembers }, at);
+  answerList(
+    world.database,
+    { userId, list: 'subscriptions', reader: { credentialId, sessionId, since }, remembers },
+    at,
+  );
 const write = (advances = true) => ({
   userId,
   requestId: randomUUID(),
@@ -34,7 +38,7 @@ const upload = () =>
   world.database.write(write(false), async (transaction) => {
     const before = transaction.stamp;
     const stamp = Date.parse(await transaction.advance());
-    return { stamp, timestamp: await tellUploader(transaction, { userId, credentialId, sessionId }, before, false) };
+    return { stamp, timestamp: await answerWrite(transaction, { userId, credentialId, sessionId }, before, false) };
   });
 const clock = async () => {
   const { rows } = await world.owner.query<{ stamp: Date; told: string }>(
@@ -128,7 +132,7 @@ describe('many at the same time', () => {
     await Promise.all(
       Array.from({ length: 40 }, async (_, n) => {
         if (n % 2 === 0) return void stamps.push(await change());
-        const { timestamp } = await tell(
+        const { timestamp } = await answerList(
           world.database,
           { userId, list: 'subscriptions', reader: { credentialId: randomUUID(), since: 0 }, remembers: true },
           call(),
@@ -179,12 +183,12 @@ describe('an upload', () => {
   });
 
   it('of an unknown session is answered 1, and one that writes nothing what the session was told', async () => {
-    expect(await toldInSession(world.database, userId, 'subscriptions', sessionId)).toBe(1);
-    expect(await toldInSession(world.database, userId, 'subscriptions', undefined)).toBe(1);
+    expect(await sessionTimestamp(world.database, userId, 'subscriptions', sessionId)).toBe(1);
+    expect(await sessionTimestamp(world.database, userId, 'subscriptions', undefined)).toBe(1);
     expect((await upload()).timestamp).toBe(1);
     const { timestamp } = await read(0);
-    expect(await toldInSession(world.database, userId, 'subscriptions', sessionId)).toBe(timestamp);
-    expect(await toldInSession(world.database, userId, 'episodes', sessionId)).toBe(1);
+    expect(await sessionTimestamp(world.database, userId, 'subscriptions', sessionId)).toBe(timestamp);
+    expect(await sessionTimestamp(world.database, userId, 'episodes', sessionId)).toBe(1);
   });
 
   it('that turns out to change nothing leaves nothing, not even its marker', async () => {

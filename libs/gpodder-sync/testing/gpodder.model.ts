@@ -1,9 +1,9 @@
-import type { Clock, Positions, Read, Told } from '../src/positions.rule.js';
+import type { Clock, SyncState, Read, ListAnswer } from '../src/sync-state.rule.js';
 
-/** The rule that a walk is about: that of positions.rule.ts, or one with a planted fault. */
+/** The rule that a walk is about: that of sync-state.rule.ts, or one with a planted fault. */
 export interface Rule {
-  download(found: Positions, read: Read): { told: Told; after: Positions };
-  uploaded(found: Positions, before: number): { timestamp: number; after: Positions };
+  answerReader(found: SyncState, read: Read): { answer: ListAnswer; after: SyncState };
+  answerUpload(found: SyncState, before: number): { timestamp: number; after: SyncState };
   uploadTimestamp(known: number | undefined): number;
   /** Whether what a session has is kept by the device that it says it is of. */
   readonly sessionsAreDevices?: boolean;
@@ -43,7 +43,7 @@ interface Row {
 interface Stored {
   clock: Omit<Clock, 'now'>;
   rows: Record<List, Row[]>;
-  readers: Map<string, Positions['reader']>;
+  readers: Map<string, SyncState['reader']>;
   known: Map<string, number>;
 }
 
@@ -223,10 +223,10 @@ export class World {
       yield;
     }
     yield;
-    const told = tell();
+    const answer = tell();
     if (this.faulty && this.roll(12) === 0) this.stray.push({ arrived, tell });
     yield;
-    const rows = this.list(list, told, since);
+    const rows = this.list(list, answer, since);
     this.answered += rows.length;
     yield;
     if (this.faulty && this.roll(12) === 0) {
@@ -237,7 +237,7 @@ export class World {
     if (client.kind === 'ma' && list === 'subscriptions')
       for (let item = 0; item < items; item += 1) this.apply(client, list, item, 0);
     for (const [item, value] of rows) this.apply(client, list, item, value);
-    return { timestamp: told.timestamp, rows: rows.length };
+    return { timestamp: answer.timestamp, rows: rows.length };
   }
 
   /** A feed that waits to be uploaded stays as it is; of an episode the later change counts. */
@@ -275,7 +275,7 @@ export class World {
     return `${this.rule.sessionsAreDevices ? `device ${client.device}` : client.session} ${list}`;
   }
 
-  private found(client: Client, list: List): Positions {
+  private found(client: Client, list: List): SyncState {
     const session = this.sessionOf(client, list);
     return {
       clock: { ...this.stored.clock, now: this.now },
@@ -284,7 +284,7 @@ export class World {
     };
   }
 
-  private keep(client: Client, list: List, found: Positions, after: Positions): void {
+  private keep(client: Client, list: List, found: SyncState, after: SyncState): void {
     const session = this.sessionOf(client, list);
     const { stamp, told } = after.clock;
     if (after.clock !== found.clock || after.reader !== found.reader) this.moved += 1;
@@ -293,20 +293,20 @@ export class World {
     if (session !== undefined && after.known !== undefined) this.stored.known.set(session, after.known);
   }
 
-  private tell(client: Client, list: List, read: Read): Told {
+  private tell(client: Client, list: List, read: Read): ListAnswer {
     const found = this.found(client, list);
-    const { told, after } = this.rule.download(found, read);
+    const { answer, after } = this.rule.answerReader(found, read);
     this.keep(client, list, found, after);
-    if (told.unchanged && this.rows(list, told, read.since).length > 0) throw new Error('said to be unchanged');
-    return told;
+    if (answer.unchanged && this.rows(list, answer, read.since).length > 0) throw new Error('said to be unchanged');
+    return answer;
   }
 
-  /** The rows of an answer, as the services read them after it was said what is told. */
-  private list(list: List, told: Told, sent: number): [number, number][] {
-    return told.unchanged ? [] : this.rows(list, told, sent);
+  /** The rows of an answer, as the services read them once its timestamp is decided. */
+  private list(list: List, answer: ListAnswer, sent: number): [number, number][] {
+    return answer.unchanged ? [] : this.rows(list, answer, sent);
   }
 
-  private rows(list: List, { since, initial }: Told, sent: number): [number, number][] {
+  private rows(list: List, { since, initial }: ListAnswer, sent: number): [number, number][] {
     const from = since * 1_000;
     const matches = (row: Row) => {
       if (row.stamp === 0) return false;
@@ -334,7 +334,7 @@ export class World {
     const before = this.write(list, sent);
     const found = this.found(client, list);
     if (list === 'episodes' || before === undefined) return this.rule.uploadTimestamp(found.known);
-    const { timestamp, after } = this.rule.uploaded(found, before);
+    const { timestamp, after } = this.rule.answerUpload(found, before);
     this.keep(client, list, found, after);
     return timestamp;
   }

@@ -1,0 +1,9 @@
+export {
+  answerList,
+  answerWrite,
+  readSession,
+  readState,
+  saveReader,
+  saveSession,
+  sessionTimestamp,
+} from './sync-state.store.js';
