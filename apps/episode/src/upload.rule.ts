@@ -20,7 +20,7 @@ export type FailedEntry = Uploaded['failure'][number];
 export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
   /** What names its subscription: a guid, or where clients name it so the URL of its feed. */
   podcast: string;
-  /** The entry as it came. */
+  /** The entry as the client sent it. */
   sent: Readonly<Record<string, unknown>>;
 }
 

@@ -20,7 +20,7 @@ export interface Status {
 /** The longest `temporary_id`, and the longest guid that a failure repeats, in bytes of UTF-8. */
 const nameLimit = 255;
 
-/** What is wrong with what was sent for a field, in words that follow the field's name. */
+/** The fault of a field, in words that follow the field's name. */
 class Fault {
   constructor(
     readonly words: string,
@@ -28,7 +28,7 @@ class Fault {
   ) {}
 }
 
-/** Reads what was sent for a field; `undefined` where it counts as not sent. It is never `null` or `undefined`. */
+/** Reads a field that was sent and is not `null`. Returns `undefined` where its value counts as not sent. */
 type Read<Value> = (sent: unknown) => Value | undefined | Fault;
 
 const guid: Read<string> = (sent) =>
@@ -196,7 +196,9 @@ function onTheWire<Table extends object>(table: Table) {
   return Object.fromEntries(fields) as { [Name in keyof Table & string as SnakeCase<Name>]: Table[Name] };
 }
 
-/** What an entry of POST /episodes says, in the forms that the rules use: of metadata and statuses those that were sent. */
+/**
+ * An entry of POST /episodes, validated and normalised. `metadata` and `statuses` have only fields that were sent.
+ */
 export interface EpisodeEntry {
   podcastGuid?: string;
   syncId?: string;
@@ -205,7 +207,7 @@ export interface EpisodeEntry {
   statuses: Partial<Record<StatusName, Status>>;
 }
 
-/** What is wrong with an entry: the first fault, in the order of {@link readEntry}, by the name of its field in HTTP. */
+/** The first fault of an entry, in the order of {@link readEntry}. `field` is a name of HTTP. */
 export interface EntryFault {
   field: string;
   code: EntryFailureCode;
@@ -225,8 +227,8 @@ const entryReaders = [
 ];
 
 /**
- * Reads an entry as a client sent it: validates and normalises each field. Many serializers write `null` for what is
- * absent, so it counts as not sent. Which identifiers an entry needs is left to the caller.
+ * Validates and normalises each field of an entry as a client sent it. `null` counts as not sent, as many serializers
+ * write it for absent fields. The caller checks which identifiers an entry needs.
  */
 export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
   // All fields from the start: V8 is slow to add some to an object by their names.

@@ -12,7 +12,7 @@ declare module 'fastify' {
     hold?: Hold;
     /** The bytes of its body, once that was read. */
     bodyBytes?: number;
-    /** Its body as the client sent it, where that is JSON and was parsed. */
+    /** The text of its body, where that is JSON. The text was parsed without a fault. */
     sentJson?: JsonText<never>;
   }
 }
@@ -83,7 +83,7 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
 }
 
 /**
- * The body of a batch, for the service as the client sent it. Its entries are counted here and looked at there.
+ * Returns the body of a batch as the client sent it, for the service that validates its entries. Only counts them.
  *
  * @throws Failure `invalid` for more entries than a batch may have.
  */
