@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KeyFiles, removePostgres, removeRedis, startPostgres } from '#embedded';
 import { importJWK, SignJWT } from 'jose';
@@ -71,10 +71,7 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
 
 /** Redis and all apps, as children of one process. */
 async function startApps([program, ...command], data, postgresUrl, replicas, environment, port = '0') {
-  // A checkout of before has fewer apps.
-  const has = (app) => existsSync(join(dirname(program), `${app}.js`));
-  const others = ['account', 'gpodder'].flatMap((app) => (has(app) ? [`--${app}-port`, '0'] : []));
-  const options = ['--data', data, '--port', port, '--replicas', String(replicas), ...others];
+  const options = ['--data', data, '--port', port, '--replicas', String(replicas)];
   const child = fork(program, [...command, ...options], {
     env: { ...process.env, ...environment, POSTGRES_URL: postgresUrl, LOG_LEVEL: 'warn' },
     execArgv: [],

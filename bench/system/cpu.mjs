@@ -5,7 +5,7 @@ const tick = 10_000;
 
 /** Which part of the whole a process of the system is. */
 const parts = [
-  ['gateway', /(apps\/|programs\/)gateway[./]/],
+  ['edge', /(apps\/|programs\/)(edge|gateway)[./]/],
   ['services', /(apps\/|programs\/)(subscription|episode|deletion-worker)[./]/],
   ['Redis', /redis-server|valkey-server/],
   ['Postgres', /(^|\/)postgres(:|\0)/],

@@ -4,7 +4,7 @@ import { quantile, table } from '../report.mjs';
 const targets = { 'poll, nothing new': 2, 'page of 50 episodes': 1.6, 'POST of 30 positions': 1.5 };
 
 const head = ['case', 'in flight', 'what', 'requests/s', 'p50 ms', 'p99 ms', 'errors', 'CPU µs'];
-const parts = ['baseline', 'gateway', 'services', 'Redis', 'Postgres'];
+const parts = ['baseline', 'edge', 'services', 'Redis', 'Postgres'];
 const logged = ['WAL bytes', 'WAL page images'];
 const ratios = ['CPU ratio', 'p50 ratio', 'requests/s ratio'];
 

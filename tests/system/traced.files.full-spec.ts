@@ -71,8 +71,8 @@ describe('the files of an image are all that it needs, of', () => {
   });
 
   it('the edge, with what the gateway and the account app read from disk', () => {
-    const read = (root: string) =>
-      readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    const read = (files: string) =>
+      readdirSync(files, { recursive: true, encoding: 'utf8' }).filter((path) =>
         /^(dist.console|node_modules)./.test(path),
       );
     expect(read(trace('edge')).sort()).toEqual([...new Set([...read(image), ...read(trace('account'))])].sort());

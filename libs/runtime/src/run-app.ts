@@ -41,7 +41,7 @@ export const stopLimitMs = 70_000;
 /**
  * How much a heap may grow over what lived through the last collection of all of it, in percent, before the next one.
  * V8 chooses 300 for a heap without a small limit, and about 35 for ours, and counts what Buffers hold as well: a
- * gateway that passes on pages of 30 kB collected everything every hundred pages (docs/performance.md). The limit stays.
+ * gateway that passes on pages of 30 kB collected everything every hundred pages. The limit stays.
  */
 const heapGrowth = 300;
 
