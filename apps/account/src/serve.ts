@@ -21,7 +21,7 @@ import { AccountModule } from './account.module.js';
 import { serveConsole } from './console/console.files.js';
 import { serverOptions } from './http/server.options.js';
 import { Issuer } from './issuer/issuer.js';
-import { PageFailures } from './pages/page.failure.js';
+import { FailureFilter } from './pages/failure.filter.js';
 import { Passwords } from './people/passwords.js';
 import { SignIn } from './people/sign-in.js';
 
@@ -59,7 +59,7 @@ export async function compose(
   const routes = new RouteTable(adapter.getInstance());
   await serveConsole(adapter.getInstance());
   const begin = async (nest: NestFastifyApplication): Promise<BegunApp> => {
-    nest.useGlobalFilters(new PageFailures(log, routes));
+    nest.useGlobalFilters(new FailureFilter(log, routes));
     issuer = nest.get(Issuer);
     const strategy = new StreamServer({
       service: 'account',

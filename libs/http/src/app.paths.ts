@@ -38,7 +38,6 @@ export const appPaths: Readonly<Record<AppName, readonly string[]>> = {
     '^/(?:auth|device|token)(?:/|$)',
     '^/(?:jwks|reg)$',
     '^/\\.well-known/(?:openid-configuration|oauth-authorization-server)$',
-    '^/[\\w-]{16}\\.css$',
   ],
 };
 

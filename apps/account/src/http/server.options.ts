@@ -4,7 +4,7 @@ import { networkOf } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { consoleHeaders } from '../console/console.files.js';
-import { answerFailure, sendFailure, toldOf } from '../pages/page.failure.js';
+import { answerFailure, sendFailure, failureOf } from '../pages/failure.filter.js';
 import type { AccountConfig } from '../account.config.js';
 
 /** On every answer: nothing but our own stylesheet and images, forms that go nowhere else, no frames, no caching. */
@@ -35,7 +35,7 @@ export function serverOptions(
     try {
       await limits.ofAddress(request.ip, reply);
     } catch (error) {
-      return sendFailure(reply, toldOf(error));
+      return sendFailure(reply, failureOf(error));
     }
     // Fastify runs no hook for a path that can't be decoded; such a request holds nothing.
     if (request.end) request.hold = held.forRequest(networkOf(request.ip), request.end);

@@ -1,11 +1,13 @@
-import type { AccountTexts } from './texts.js';
+import { numbersOf } from '#ui';
+import type { accountTexts as english } from './account.en.js';
+
+const { plural } = numbersOf('de');
 
 /** What the pages say where somebody is signed in, in German. */
-export const accountTexts: AccountTexts = {
+export const accountTexts: typeof english = {
   home: {
     hello: (name) => `Hallo, ${name}`,
     lead: 'Was Zugang zu deinen Podcasts hat, und wie dein Konto geschützt ist.',
-    console: 'Deine Podcasts',
     done: 'Gespeichert.',
     apps: 'Apps',
     appsLead: 'Apps, die du hereingelassen hast. Eine entfernte ist sofort abgemeldet.',
@@ -55,7 +57,7 @@ export const accountTexts: AccountTexts = {
     totpRemove: 'Ausschalten',
     recovery: 'Wiederherstellungscodes',
     recoveryNone: 'Keine. Mit ihnen kommst du hinein, wenn Passwort oder Authenticator weg sind.',
-    recoveryLeft: (count) => (count === 1 ? 'Noch 1 Code.' : `Noch ${count} Codes.`),
+    recoveryLeft: (count) => `Noch ${plural(count, 'Code', 'Codes')}.`,
     recoveryMake: 'Neue Codes',
     email: 'E-Mail',
     emailNone: 'Keine. Mit einer kannst du selbst ein neues Passwort setzen.',
@@ -114,8 +116,7 @@ export const accountTexts: AccountTexts = {
     labelHint: 'Ein Name, an dem du es erkennst, etwa „AntennaPod auf meinem Telefon“.',
     labelInvalid: 'Gib einen Namen mit 1 bis 64 Zeichen ein.',
     rights: 'Es kann',
-    rightsAll: 'lesen und ändern',
-    rightsRead: 'nur lesen',
+    rightsOf: { all: 'lesen und ändern', read: 'nur lesen' },
     expires: 'Es läuft ab',
     expiry: { never: 'nie', month: 'nach 30 Tagen', year: 'nach einem Jahr' },
     submit: 'App-Passwort anlegen',

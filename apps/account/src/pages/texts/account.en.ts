@@ -1,9 +1,12 @@
+import { numbersOf } from '#ui';
+
+const { plural } = numbersOf('en');
+
 /** What the pages say where somebody is signed in. */
 export const accountTexts = {
   home: {
     hello: (name: string) => `Hello, ${name}`,
     lead: 'What has access to your podcasts, and how your account is kept safe.',
-    console: 'Your podcasts',
     done: 'Saved.',
     apps: 'Apps',
     appsLead: 'Apps that you let in. One that is removed is signed out at once.',
@@ -52,7 +55,7 @@ export const accountTexts = {
     totpRemove: 'Switch off',
     recovery: 'Recovery codes',
     recoveryNone: 'None. They let you in when password or authenticator are lost.',
-    recoveryLeft: (count: number) => (count === 1 ? '1 code is left.' : `${count} codes are left.`),
+    recoveryLeft: (count: number) => `${plural(count, 'code is', 'codes are')} left.`,
     recoveryMake: 'Make new codes',
     email: 'E-mail',
     emailNone: 'None. With one, you can set a new password by yourself.',
@@ -111,8 +114,7 @@ export const accountTexts = {
     labelHint: 'A name by which you know it again, such as “AntennaPod on my phone”.',
     labelInvalid: 'Enter a name of 1 to 64 characters.',
     rights: 'It can',
-    rightsAll: 'read and change',
-    rightsRead: 'only read',
+    rightsOf: { all: 'read and change', read: 'only read' },
     expires: 'It expires',
     expiry: { never: 'never', month: 'after 30 days', year: 'after a year' },
     submit: 'Make app password',

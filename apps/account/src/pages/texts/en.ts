@@ -1,20 +1,18 @@
+import { frameTexts, numbersOf } from '#ui';
 import { accountTexts } from './account.en.js';
 
-const minutes = (count: number) => (count === 1 ? '1 minute' : `${count} minutes`);
+const { plural } = numbersOf('en');
 
-/** What went wrong, and what to do. */
-const told = (title: string, text: string) => [title, text] as const;
+/** A failure: what is wrong and what to do. */
+const failure = (title: string, text: string) => [title, text] as const;
 
-/** Everything that pages say. */
+/** The English texts of the pages. */
 export const en = {
+  ...frameTexts.en,
   ...accountTexts,
-  product: 'Podcast Sync',
-  skip: 'Skip to content',
   problem: 'Error',
-  signOut: 'Sign out',
   account: 'Your account',
   back: 'Back',
-  cancel: 'Cancel',
   save: 'Save',
   continue: 'Continue',
 
@@ -28,7 +26,6 @@ export const en = {
 
   signIn: {
     title: 'Sign in',
-    to: (app: string) => `to continue to ${app}`,
     again: 'For your safety, please show that it is you: you did not sign in within the last minutes.',
     submit: 'Sign in',
     forgot: 'Forgot your password?',
@@ -123,7 +120,6 @@ export const en = {
     onlyIf: 'Allow this only if you started it yourself, just now.',
     deny: 'Deny',
     allow: 'Allow',
-    notYou: 'Use another account',
     allowedTitle: 'Done',
     allowedText: (app: string) => `“${app}” is connected. Go back to it; you can close this page.`,
     deniedTitle: 'Denied',
@@ -144,31 +140,38 @@ export const en = {
     app: 'the app',
   },
   failure: {
-    badRequest: told(
+    badRequest: failure(
       'This did not work',
       'The request is not complete or not as this page made it. Go back and try again.',
     ),
-    crossSite: told('This did not work', 'The form was sent from another site. Open this page directly and try again.'),
-    forbidden: told('This is refused', 'You may not do this, or not any more. Sign in again and try once more.'),
-    notFound: told('Nothing here', 'There is no such page on this server.'),
-    methodNotAllowed: told('This did not work', 'This page cannot be used that way. Go back and try again.'),
-    tooLarge: told('Too much at once', 'What was sent is larger than this page takes.'),
-    tooMany: told('Please wait', 'There were too many tries. Please wait a moment and try again.'),
-    busy: told('Busy right now', 'Many people want this at once. Please try again in a few seconds.'),
-    unavailable: told(
+    crossSite: failure(
+      'This did not work',
+      'The form was sent from another site. Open this page directly and try again.',
+    ),
+    forbidden: failure('This is refused', 'You may not do this, or not any more. Sign in again and try once more.'),
+    notFound: failure('Nothing here', 'There is no such page on this server.'),
+    methodNotAllowed: failure('This did not work', 'This page cannot be used that way. Go back and try again.'),
+    tooLarge: failure('Too much at once', 'What was sent is larger than this page takes.'),
+    tooMany: failure('Please wait', 'There were too many tries. Please wait a moment and try again.'),
+    busy: failure('Busy right now', 'Many people want this at once. Please try again in a few seconds.'),
+    unavailable: failure(
       'Not available right now',
       'A part of this server is away. Nothing is lost. Please try again soon.',
     ),
-    internal: told(
+    internal: failure(
       'Something went wrong',
       'This is a fault of the server. Please try again; if it stays, tell those who run it.',
     ),
     away: (what: string) => `Away right now: ${what}.`,
     database: 'the database',
-    redis: 'the connection to other parts (Redis)',
     retry: (seconds: number) =>
-      seconds < 90 ? `Try again in ${seconds} seconds.` : `Try again in ${minutes(Math.ceil(seconds / 60))}.`,
+      seconds < 90
+        ? `Try again in ${seconds} seconds.`
+        : `Try again in ${plural(Math.ceil(seconds / 60), 'minute', 'minutes')}.`,
     request: 'Number of this request, for those who run the server:',
     home: 'To your account',
   },
 };
+
+/** The texts that each language has: a missing one does not compile. */
+export type Texts = typeof en;

@@ -1,18 +1,16 @@
+import { frameTexts, numbersOf } from '#ui';
 import { accountTexts } from './account.de.js';
-import type { Texts } from './texts.js';
+import type { Texts } from './en.js';
 
-const minutes = (count: number) => (count === 1 ? 'einer Minute' : `${count} Minuten`);
+const { plural } = numbersOf('de');
 
-/** Everything that pages say, in German. */
+/** The German texts of the pages. */
 export const de: Texts = {
+  ...frameTexts.de,
   ...accountTexts,
-  product: 'Podcast Sync',
-  skip: 'Zum Inhalt springen',
   problem: 'Fehler',
-  signOut: 'Abmelden',
   account: 'Dein Konto',
   back: 'Zurück',
-  cancel: 'Abbrechen',
   save: 'Speichern',
   continue: 'Weiter',
 
@@ -26,7 +24,6 @@ export const de: Texts = {
 
   signIn: {
     title: 'Anmelden',
-    to: (app) => `um mit ${app} fortzufahren`,
     again: 'Zu deiner Sicherheit: Zeig bitte, dass du es bist. Deine Anmeldung ist einige Minuten her.',
     submit: 'Anmelden',
     forgot: 'Passwort vergessen?',
@@ -123,7 +120,6 @@ export const de: Texts = {
     onlyIf: 'Erlaube das nur, wenn du es selbst gerade begonnen hast.',
     deny: 'Ablehnen',
     allow: 'Erlauben',
-    notYou: 'Anderes Konto benutzen',
     allowedTitle: 'Fertig',
     allowedText: (app) => `„${app}“ ist verbunden. Geh dorthin zurück; diese Seite kannst du schließen.`,
     deniedTitle: 'Abgelehnt',
@@ -174,11 +170,10 @@ export const de: Texts = {
     ],
     away: (what) => `Gerade nicht erreichbar: ${what}.`,
     database: 'die Datenbank',
-    redis: 'die Verbindung zu anderen Teilen (Redis)',
     retry: (seconds) =>
       seconds < 90
         ? `Versuch es in ${seconds} Sekunden noch einmal.`
-        : `Versuch es in ${minutes(Math.ceil(seconds / 60))} noch einmal.`,
+        : `Versuch es in ${plural(Math.ceil(seconds / 60), 'Minute', 'Minuten')} noch einmal.`,
     request: 'Nummer dieser Anfrage, für die, die den Server betreiben:',
     home: 'Zu deinem Konto',
   },
