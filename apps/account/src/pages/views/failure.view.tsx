@@ -33,7 +33,7 @@ export function failurePage({ texts: { failure } }: Visit, kind: FailureKind, of
   const [title, text] = failure[kind];
   const lead = [
     text,
-    of.unavailable && failure.away(failure[of.unavailable]),
+    of.unavailable && failure.part(failure[of.unavailable]),
     of.retryAfterSeconds !== undefined && failure.retry(of.retryAfterSeconds),
   ];
   const body = (
