@@ -27,6 +27,8 @@ const { output } = await build({
     // Its icon would be a data: URL otherwise, in every document.
     assetsInlineLimit: 0,
     sourcemap: false,
+    // Account pages link its stylesheet and icon (apps/account/src/console/console.build.ts).
+    manifest: 'manifest.json',
   },
 });
 

@@ -161,7 +161,7 @@ describe('the way to the account', () => {
     await page.getByRole('link', { name: 'Erase account' }).click();
     await page.getByLabel('Enter your name').waitFor();
     await page.goto('/');
-    await page.getByRole('link', { name: 'Your podcasts' }).click();
+    await page.getByRole('link', { name: 'Podcasts', exact: true }).click();
     await page.getByRole('link', { name: 'Account' }).click();
     await page.waitForURL('/');
   });

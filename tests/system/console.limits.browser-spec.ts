@@ -131,7 +131,7 @@ describe('what others have written', () => {
     await visit.subscribe(...feeds);
     for (const host of ['long', 'markup', 'bidi']) {
       await page.getByRole('button', { name: `Manage ${host}.example` }).click();
-      const shown = await page.getByRole('dialog').locator('.shown').textContent();
+      const shown = await page.getByRole('dialog').locator('.address').textContent();
       expect(feeds).toContain(shown);
       await page.keyboard.press('Escape');
     }

@@ -11,7 +11,7 @@ import { GpodderModule } from './gpodder/gpodder.module.js';
 import { ERROR_PAGE } from './issuer/issuer.configuration.js';
 import { IssuerModule } from './issuer/issuer.module.js';
 import { ExportModule } from './export/export.module.js';
-import { issuerErrorPage } from './pages/page.failure.js';
+import { issuerErrorPage } from './pages/failure.filter.js';
 import { PagesModule } from './pages/pages.module.js';
 import { PeopleModule } from './people/people.module.js';
 

@@ -13,7 +13,7 @@ import { AccountModule } from './account.module.js';
 import { serveConsole } from './console/console.files.js';
 import { serverOptions } from './http/server.options.js';
 import { Issuer } from './issuer/issuer.js';
-import { PageFailures } from './pages/page.failure.js';
+import { PageFailureFilter } from './pages/failure.filter.js';
 import { Passwords } from './people/passwords.js';
 import { SignIn } from './people/sign-in.js';
 
@@ -50,7 +50,7 @@ export async function compose(
   const adapter = await createHttpAdapter(serverOptions(own, log, limits, (request) => issuer?.listener(request)));
   await serveConsole(adapter.getInstance());
   const begin = async (nest: NestFastifyApplication): Promise<BegunApp> => {
-    nest.useGlobalFilters(new PageFailures(log));
+    nest.useGlobalFilters(new PageFailureFilter(log));
     issuer = nest.get(Issuer);
     const strategy = new StreamServer({
       service: 'account',

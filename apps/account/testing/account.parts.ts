@@ -11,7 +11,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { CONFIG, LOG, REDIS } from '../src/account.config.js';
 import { ERROR_PAGE } from '../src/issuer/issuer.configuration.js';
-import { issuerErrorPage } from '../src/pages/page.failure.js';
+import { issuerErrorPage } from '../src/pages/failure.filter.js';
 
 /** Modules of the account app, as one process runs them. */
 export interface AccountParts {

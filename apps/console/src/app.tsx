@@ -1,11 +1,12 @@
 import { signal } from '@preact/signals';
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso';
+import { Header } from '#ui';
 import { isOnline } from './data/network.js';
-import { hasNoApi, isSignedOut, signInPath, user } from './data/session.js';
+import { hasNoApi, isSignedOut, signInPath } from './data/session.js';
 import { Subscriptions } from './pages/subscriptions.js';
 import { texts } from './texts/texts.js';
 import { Notice } from './ui/notice.js';
-import { Page } from './ui/page.js';
+import { Failure, Page } from './ui/page.js';
 
 // What is not needed for the first row comes when it is opened.
 const Listened = lazy(() => import('./pages/listened.js').then(({ Listened: page }) => page));
@@ -23,13 +24,10 @@ export function preload(): void {
 export function App() {
   return (
     <LocationProvider scope="/console">
-      <a class="skip" href="#content">
-        {texts.skip}
-      </a>
-      <Header />
+      <SiteHeader />
       <Banner />
       <main id="content" tabIndex={-1}>
-        {isBroken.value && <Broken />}
+        {isBroken.value && <Failure onRetry={() => location.reload()} />}
         <ErrorBoundary onError={() => (isBroken.value = true)}>
           <Router>
             <Route path="/console/" component={Subscriptions} />
@@ -44,41 +42,9 @@ export function App() {
   );
 }
 
-const pages = [
-  ['/console/', texts.nav.subscriptions],
-  ['/console/listened', texts.nav.listened],
-  ['/console/data', texts.nav.data],
-] as const;
-
-const isSame = (path: string, to: string) => path.replace(/\/$/, '') === to.replace(/\/$/, '');
-
-function Header() {
-  const { path } = useLocation();
-  const name = user.value?.name;
-  return (
-    <header class="top">
-      <a class="brand" href="/console/">
-        <svg viewBox="0 0 32 32" aria-hidden="true">
-          <rect class="plate" width="32" height="32" rx="9" />
-          <path class="wave" d="M8 13.5v5M13.3 9.5v13M18.6 12v8M24 14.5v3" />
-        </svg>
-        {texts.product}
-      </a>
-      <nav aria-label={texts.nav.label}>
-        {pages.map(([to, title]) => (
-          <a key={to} href={to} aria-current={isSame(path, to) ? 'page' : undefined}>
-            {title}
-          </a>
-        ))}
-        <a href="/" title={name ?? undefined}>
-          {texts.nav.account}
-        </a>
-      </nav>
-      <form method="post" action="/sign-out">
-        <button class="bare">{texts.signOut}</button>
-      </form>
-    </header>
-  );
+/** The header, which follows the page and the session. */
+function SiteHeader() {
+  return <Header texts={texts} isSignedIn current={useLocation().path} />;
 }
 
 /** What concerns every page: no network, or nobody signed in any more. */
@@ -94,15 +60,6 @@ function Banner() {
       ) : (
         !isOnline.value && <p class="notice">{texts.offline}</p>
       )}
-    </div>
-  );
-}
-
-function Broken() {
-  return (
-    <div role="alert">
-      <p class="notice bad">{texts.failed}</p>
-      <button onClick={() => location.reload()}>{texts.retry}</button>
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { untilAnswered } from './data/network.js';
 import { connect } from './data/session.js';
 import { pending, subscriptionPulls } from './data/subscriptions.js';
 import { language } from './texts/texts.js';
+import '#ui/style.css';
 import './style.css';
 
 /** When the other pages are loaded, in milliseconds after somebody is known to be signed in. */

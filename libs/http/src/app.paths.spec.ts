@@ -26,7 +26,6 @@ describe('a path has one app', () => {
     ['/episodes', 'gateway'],
     ['/episodesx', undefined],
     ['/docsx', undefined],
-    ['/abcdefghij_-1234.css', 'account'],
     ['/search.json', 'gpodder'],
     ['/toplist/10.json', 'gpodder'],
     ['/cloud/ocs/v2.php/core/getapppassword', 'gpodder'],

@@ -71,8 +71,7 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
       '/device',
       '/token',
     ],
-    // The style sheet of the pages, named by its hash.
-    expressions: ['/[\\w-]{16}\\.css'],
+    expressions: [],
   },
 };
 

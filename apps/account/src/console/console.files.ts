@@ -1,14 +1,11 @@
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { sendFailure } from '../pages/page.failure.js';
+import { sendFailure } from '../pages/failure.filter.js';
+import { consoleFolder } from './console.build.js';
 
 /** Where the console is, as browsers see it. */
 const root = '/console/';
-
-/** Where `npm run build` puts it, beside the programs. */
-const built = fileURLToPath(new URL('../console/', import.meta.url));
 
 /** As the build names what never changes under its name: by its content. */
 const hashed = /^\/console\/assets\/[^/]+$/;
@@ -39,7 +36,7 @@ export function consoleHeaders({ url }: FastifyRequest, api: string | undefined)
  * @param fastify without the routes of the pages yet.
  * @param folder with what was built; where there is none, a page says so.
  */
-export async function serveConsole(fastify: FastifyInstance, folder = built): Promise<void> {
+export async function serveConsole(fastify: FastifyInstance, folder = consoleFolder ?? ''): Promise<void> {
   fastify.get('/console', (_request, reply) => reply.redirect(root, 308));
   if (!existsSync(`${folder}/index.html`)) {
     fastify.get(`${root}*`, (_request, reply) => sayMissing(reply));

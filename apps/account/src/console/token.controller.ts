@@ -1,8 +1,7 @@
 import { Header, HttpCode, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { IssuerLimits } from '../issuer/issuer.limits.js';
-import { PageController } from '../pages/page.controller.js';
-import { type Person, PersonOf } from '../pages/person.guard.js';
+import { PageController, type Person, PersonOf } from '../pages/person.guard.js';
 import { ConsoleTokens } from './console.tokens.js';
 
 /** What `POST /console/token` answers. */

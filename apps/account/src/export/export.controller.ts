@@ -2,8 +2,7 @@ import { Inject, Post, Req, Res } from '@nestjs/common';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LOG } from '../account.config.js';
-import { PageController } from '../pages/page.controller.js';
-import { ForPerson, type Person, PersonOf } from '../pages/person.guard.js';
+import { ForPerson, PageController, type Person, PersonOf } from '../pages/person.guard.js';
 import { Export } from './export.js';
 
 /** Gives a person everything that is kept of them, after a recent sign-in. */

@@ -3,7 +3,7 @@ import { type HttpOptions, type RateLimits, UserLimiter } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
 import { consoleHeaders } from '../console/console.files.js';
-import { pageErrors } from '../pages/page.failure.js';
+import { pageErrors } from '../pages/failure.filter.js';
 import type { AccountConfig } from '../account.config.js';
 
 /** On every answer: nothing but our own stylesheet and images, forms that go nowhere else, no frames, no caching. */

@@ -122,7 +122,7 @@ describe('a device', () => {
     const { page } = await world.person();
     await page.goto('/device?user_code=AAAA-AAAA');
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText('There is no such code').waitFor();
+    await page.getByText('This code is unknown or has expired').waitFor();
   });
 });
 

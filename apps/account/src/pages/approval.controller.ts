@@ -5,9 +5,8 @@ import { Devices } from '../issuer/devices.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { PageController } from './page.controller.js';
-import { Pages } from './pages.js';
-import { demandRecent, ForPerson, type Person, PersonOf } from './person.guard.js';
+import { PageResponder } from './page.responder.js';
+import { demandRecent, ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { scopes } from '#contracts';
 import { type Approval, allowedPage, approvalPage, deniedPage, deviceCodePage } from './views/approval.view.js';
 import { forwardPage } from './views/failure.view.js';
@@ -30,7 +29,7 @@ function goesTo(redirectHost: string | undefined): Approval['goesTo'] {
 @PageController()
 export class ApprovalController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly interactions: Interactions,
     private readonly devices: Devices,
     private readonly flows: LoginFlows,
@@ -131,7 +130,7 @@ export class ApprovalController {
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) demandRecent(person, request.url);
     if (isAllowed && person.account.name === null) {
-      return this.pages.go(reply, `/name?${new URLSearchParams({ next: request.url }).toString()}`);
+      return this.pages.redirect(reply, `/name?${new URLSearchParams({ next: request.url }).toString()}`);
     }
     const isDone = isAllowed ? await this.flows.allow(token, person.account.id) : await this.flows.deny(token);
     if (!isDone) throw new Refusal('link');

@@ -2,9 +2,8 @@ import { Get, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Erasure } from '../people/erasure.js';
 import { type Form, FormOf } from './form.js';
-import { PageController } from './page.controller.js';
-import { Pages, visitFor } from './pages.js';
-import { ForPerson, type Person, PersonOf } from './person.guard.js';
+import { PageResponder, visitFor } from './page.responder.js';
+import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { messagePage } from './views/registration.view.js';
 import { erasePage } from './views/security.view.js';
 
@@ -12,7 +11,7 @@ import { erasePage } from './views/security.view.js';
 @PageController()
 export class ErasureController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly erasure: Erasure,
   ) {}
 

@@ -1,4 +1,4 @@
-import { Get, Inject, Injectable, Post, Req, Res } from '@nestjs/common';
+import { Get, Header, Inject, Injectable, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AccountConfig, CONFIG } from '../account.config.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
@@ -8,9 +8,8 @@ import { Emails } from '../people/emails.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Sessions } from '../people/sessions.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { PageController } from './page.controller.js';
-import { Pages } from './pages.js';
-import { ForPerson, type Person, PersonOf, SignInNeeded } from './person.guard.js';
+import { PageResponder } from './page.responder.js';
+import { ForPerson, PageController, type Person, PersonOf, SignInNeeded } from './person.guard.js';
 import { type AccountOverview, accountPage } from './views/account.view.js';
 
 /** What somebody or an app has access by. */
@@ -71,7 +70,7 @@ function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountC
 @PageController()
 export class HomeController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly overview: Overview,
     private readonly access: Access,
     @Inject(CONFIG) private readonly config: AccountConfig,
@@ -90,32 +89,39 @@ export class HomeController {
     return this.pages.show(reply, (visit) => accountPage(visit, { ...overview, done: query['done'] !== undefined }));
   }
 
+  /** Search engines find nothing here. */
+  @Get('robots.txt')
+  @Header('content-type', 'text/plain; charset=utf-8')
+  robots(): string {
+    return 'User-agent: *\nDisallow: /\n';
+  }
+
   @Post('apps/end')
   @ForPerson({ next: '/' })
   async endApp(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
     await this.access.grants.endGrant(account.id, (form['id'] ?? '').slice(0, 100));
-    this.pages.go(reply, '/?done');
+    this.pages.redirect(reply, '/?done');
   }
 
   @Post('app-passwords/revoke')
   @ForPerson({ next: '/' })
   async revoke(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
     await this.access.appPasswords.revoke(account.id, form['id'] ?? '');
-    this.pages.go(reply, '/?done');
+    this.pages.redirect(reply, '/?done');
   }
 
   @Post('devices/forget')
   @ForPerson({ next: '/' })
   async forget(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
     await this.access.devices.forget(account.id, form['id'] ?? '');
-    this.pages.go(reply, '/?done');
+    this.pages.redirect(reply, '/?done');
   }
 
   @Post('sessions/end')
   @ForPerson({ next: '/' })
   async endSession(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
     await this.access.sessions.end(account.id, form['id'] ?? '');
-    this.pages.go(reply, '/?done');
+    this.pages.redirect(reply, '/?done');
   }
 
   @Post('sessions/end-others')
@@ -123,6 +129,6 @@ export class HomeController {
   async endOthers(@PersonOf() person: Person, @Res() reply: FastifyReply): Promise<void> {
     for (const { id } of await this.access.sessions.list(person.account.id))
       if (id !== person.session.id) await this.access.sessions.end(person.account.id, id);
-    this.pages.go(reply, '/?done');
+    this.pages.redirect(reply, '/?done');
   }
 }

@@ -7,9 +7,9 @@ import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
 import { SignIn } from '../people/sign-in.js';
 import { type Form, FormOf } from './form.js';
-import type { Page, Visit } from './page.js';
-import { PageController } from './page.controller.js';
-import { Pages, visitFor } from './pages.js';
+import type { Page, Visit } from './document.js';
+import { PageController } from './person.guard.js';
+import { PageResponder, visitFor } from './page.responder.js';
 import { problemsOf } from './refusal.texts.js';
 import { enteredIn } from './registration.controller.js';
 import { registerPage, resetPage, verifiedPage, verifyPage } from './views/registration.view.js';
@@ -49,7 +49,7 @@ export class LinkUse {
 @PageController()
 export class LinkController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly links: Links,
     private readonly linkUse: LinkUse,
     private readonly signIn: SignIn,
@@ -78,9 +78,9 @@ export class LinkController {
       return this.pages.show(reply, (visit) => pageOf(visit, link, `/links/${secret}`, of));
     }
     if (link.kind === 'verify') return this.pages.show(reply, verifiedPage);
-    if (accountId === undefined) return this.pages.go(reply, '/sign-in?notice=password');
+    if (accountId === undefined) return this.pages.redirect(reply, '/sign-in?notice=password');
     this.pages.cookies.signIn(reply, await this.signIn.forAccount(accountId, this.pages.cookies.read(request)));
-    this.pages.go(reply, '/');
+    this.pages.redirect(reply, '/');
   }
 
   private async find(secret: string): Promise<Link> {

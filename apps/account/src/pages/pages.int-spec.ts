@@ -109,7 +109,7 @@ describe('an error', () => {
   it('of a wrong link says that it is gone, and nothing of what it is', async () => {
     const answer = await get(`/links/${'a'.repeat(43)}`);
     expect(answer.status).toBe(410);
-    expect(await answer.text()).toContain('This link does not work any more');
+    expect(await answer.text()).toContain('This link no longer works');
   });
 });
 
@@ -121,7 +121,7 @@ describe('without Postgres', () => {
       const answer = await get('/', { ...html, cookie });
       expect(answer.status).toBe(503);
       expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
-      expect(await answer.text()).toContain('Away right now: the database.');
+      expect(await answer.text()).toContain('Unavailable: the database.');
     });
     await stack.postgresServer.start();
     await eventually(async () => expect((await get('/', { ...html, cookie })).status).toBe(303));

@@ -6,10 +6,9 @@ import { PeopleModule } from '../people/people.module.js';
 import { RelyingPartyModule } from '../relying.party/relying-party.module.js';
 import { Access, HomeController, Overview } from './home.controller.js';
 import { ApprovalController } from './approval.controller.js';
-import { AssetsController } from './assets.controller.js';
 import { ErasureController } from './erasure.controller.js';
 import { LinkController, LinkUse } from './link.controller.js';
-import { Pages } from './pages.js';
+import { PageResponder } from './page.responder.js';
 import { PasswordController } from './password.controller.js';
 import { ProviderController } from './provider.controller.js';
 import { RecoveryController } from './recovery.controller.js';
@@ -23,7 +22,6 @@ import { SignInController } from './sign-in.controller.js';
   controllers: [
     HomeController,
     ApprovalController,
-    AssetsController,
     ErasureController,
     LinkController,
     PasswordController,
@@ -33,6 +31,6 @@ import { SignInController } from './sign-in.controller.js';
     SecurityController,
     SignInController,
   ],
-  providers: [Access, LinkUse, Overview, Pages],
+  providers: [Access, LinkUse, Overview, PageResponder],
 })
 export class PagesModule {}

@@ -5,9 +5,8 @@ import { Emails } from '../people/emails.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath } from './next-path.rule.js';
-import { PageController } from './page.controller.js';
-import { Pages, visitFor } from './pages.js';
-import { ForPerson, type Person, PersonOf } from './person.guard.js';
+import { PageResponder, visitFor } from './page.responder.js';
+import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { problemsOf } from './refusal.texts.js';
 import { messagePage } from './views/registration.view.js';
 import { changeEmailPage, changePasswordPage } from './views/security.view.js';
@@ -17,7 +16,7 @@ import { chooseNamePage } from './views/sign-in.view.js';
 @PageController()
 export class PasswordController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly accounts: Accounts,
     private readonly emails: Emails,
   ) {}
@@ -42,7 +41,7 @@ export class PasswordController {
           : problemsOf(texts, error);
       return this.pages.show(reply, (visit) => changePasswordPage(visit, { name: account.name ?? '', problems }));
     }
-    this.pages.go(reply, '/?done');
+    this.pages.redirect(reply, '/?done');
   }
 
   @Get('email')
@@ -64,14 +63,14 @@ export class PasswordController {
       return this.pages.show(reply, (visit) => changeEmailPage(visit, { email: email.slice(0, 254), problem }));
     }
     const { sentTitle, sentText } = texts.changeEmail;
-    this.pages.show(reply, () => messagePage(sentTitle, sentText(email), { to: '/', text: texts.account }));
+    this.pages.show(reply, () => messagePage(sentTitle, sentText(email), { href: '/', text: texts.account }));
   }
 
   @Post('email/remove')
   @ForPerson({ recently: true, next: '/email' })
   async remove(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
     await this.emails.remove(account.id);
-    this.pages.go(reply, '/?done');
+    this.pages.redirect(reply, '/?done');
   }
 
   /** Of who comes from a provider, and has no name here yet. */
@@ -79,7 +78,7 @@ export class PasswordController {
   @ForPerson()
   nameForm(@PersonOf() { account }: Person, @QueryOf() query: Form, @Res() reply: FastifyReply): void {
     const next = nextPath(query['next']);
-    if (account.name !== null) return this.pages.go(reply, next ?? '/');
+    if (account.name !== null) return this.pages.redirect(reply, next ?? '/');
     this.pages.show(reply, (visit) => chooseNamePage(visit, { next }));
   }
 
@@ -94,6 +93,6 @@ export class PasswordController {
       const problem = problemsOf(visitFor(reply).texts, error).name;
       return this.pages.show(reply, (visit) => chooseNamePage(visit, { next, name: name.slice(0, 64), problem }));
     }
-    this.pages.go(reply, next ?? '/?done');
+    this.pages.redirect(reply, next ?? '/?done');
   }
 }

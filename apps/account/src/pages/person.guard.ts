@@ -1,10 +1,13 @@
 import {
+  applyDecorators,
   type CanActivate,
+  Controller,
   createParamDecorator,
   type ExecutionContext,
   Inject,
   Injectable,
   SetMetadata,
+  UseGuards,
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
@@ -70,7 +73,7 @@ export class CrossSiteForm extends Error {}
 
 /** What each page asks for before it is made: that a form is ours, and who is signed in. */
 @Injectable()
-export class PersonGuard implements CanActivate {
+class PersonGuard implements CanActivate {
   private readonly cookies: Cookies;
 
   constructor(
@@ -100,3 +103,6 @@ export class PersonGuard implements CanActivate {
     return session && account ? { session, account } : undefined;
   }
 }
+
+/** Marks a controller whose routes answer browsers: with pages, or with JSON for the scripts of the console. */
+export const PageController = () => applyDecorators(Controller(), UseGuards(PersonGuard));

@@ -4,15 +4,15 @@ import { SignIn } from '../people/sign-in.js';
 import { RelyingParty, visitSeconds } from '../relying.party/relying-party.js';
 import { type Form, FormOf } from './form.js';
 import { nextPath } from './next-path.rule.js';
-import { PageController } from './page.controller.js';
-import { Pages } from './pages.js';
+import { PageController } from './person.guard.js';
+import { PageResponder } from './page.responder.js';
 import { forwardPage } from './views/failure.view.js';
 
 /** Sign-in by a provider of the operator's: there, and back. */
 @PageController()
 export class ProviderController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly party: RelyingParty,
     private readonly signIn: SignIn,
   ) {}
@@ -35,6 +35,6 @@ export class ProviderController {
     const { account, next } = await this.party.arrive(request.url.split('?')[1] ?? '', ticket);
     this.pages.cookies.signIn(reply, await this.signIn.forAccount(account.id, this.pages.cookies.read(request)));
     const to = nextPath(next) ?? '/';
-    this.pages.go(reply, account.name === null ? `/name?${new URLSearchParams({ next: to }).toString()}` : to);
+    this.pages.redirect(reply, account.name === null ? `/name?${new URLSearchParams({ next: to }).toString()}` : to);
   }
 }

@@ -4,8 +4,8 @@ import { Emails } from '../people/emails.js';
 import { PasswordReset } from '../people/password-reset.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf } from './form.js';
-import { PageController } from './page.controller.js';
-import { Pages, visitFor } from './pages.js';
+import { PageController } from './person.guard.js';
+import { PageResponder, visitFor } from './page.responder.js';
 import { problemsOf } from './refusal.texts.js';
 import { forgotPage, forgotSentPage, recoverPage } from './views/registration.view.js';
 
@@ -13,7 +13,7 @@ import { forgotPage, forgotSentPage, recoverPage } from './views/registration.vi
 @PageController()
 export class RecoveryController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly emails: Emails,
     private readonly reset: PasswordReset,
   ) {}
@@ -41,12 +41,12 @@ export class RecoveryController {
     try {
       await this.reset.byRecoveryCode(entered, this.pages.cookies.read(request));
     } catch (error) {
-      const refused = error instanceof Refusal && error.code === 'credentials';
-      const problem = refused ? undefined : problemsOf(visitFor(reply).texts, error).password;
+      const isRefused = error instanceof Refusal && error.code === 'credentials';
+      const problem = isRefused ? undefined : problemsOf(visitFor(reply).texts, error).password;
       return this.pages.show(reply, (visit) =>
-        recoverPage(visit, { name: name.slice(0, 64), refused, passwordProblem: problem }),
+        recoverPage(visit, { name: name.slice(0, 64), isRefused, passwordProblem: problem }),
       );
     }
-    this.pages.go(reply, '/sign-in?notice=password');
+    this.pages.redirect(reply, '/sign-in?notice=password');
   }
 }

@@ -6,8 +6,8 @@ import { Registration } from '../people/registration.js';
 import { SignIn } from '../people/sign-in.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath } from './next-path.rule.js';
-import { PageController } from './page.controller.js';
-import { Pages, visitFor } from './pages.js';
+import { PageController } from './person.guard.js';
+import { PageResponder, visitFor } from './page.responder.js';
 import { problemsOf } from './refusal.texts.js';
 import { type Registration as RegistrationForm, registerPage } from './views/registration.view.js';
 
@@ -20,7 +20,7 @@ export function enteredIn(form: Form): { name: string; password: string } {
 @PageController()
 export class RegistrationController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly registration: Registration,
     private readonly signIn: SignIn,
   ) {}
@@ -44,7 +44,7 @@ export class RegistrationController {
       return this.show(reply, { next, name: entered.name.slice(0, 64), problems });
     }
     this.pages.cookies.signIn(reply, await this.signIn.forAccount(account.id, this.pages.cookies.read(request)));
-    this.pages.go(reply, next ?? '/');
+    this.pages.redirect(reply, next ?? '/');
   }
 
   private show(reply: FastifyReply, of: Omit<RegistrationForm, 'action' | 'kind'>): void {

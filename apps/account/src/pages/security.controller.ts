@@ -7,9 +7,8 @@ import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Refusal } from '../people/refusal.js';
 import { type NewTotp, Totp } from '../people/totp.js';
 import { type Form, FormOf } from './form.js';
-import { PageController } from './page.controller.js';
-import { Pages, visitFor } from './pages.js';
-import { ForPerson, type Person, PersonOf } from './person.guard.js';
+import { PageResponder, visitFor } from './page.responder.js';
+import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { problemsOf } from './refusal.texts.js';
 import {
   appPasswordPage,
@@ -28,7 +27,7 @@ const expiries: Readonly<Record<string, number | undefined>> = { month: 30, year
 @PageController()
 export class SecurityController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly totp: Totp,
     private readonly recoveryCodes: RecoveryCodes,
     private readonly appPasswords: AppPasswords,
@@ -39,7 +38,7 @@ export class SecurityController {
   @Get('totp')
   @ForPerson({ recently: true })
   async setUp(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    if (account.hasTotp) return this.pages.go(reply, '/totp/off');
+    if (account.hasTotp) return this.pages.redirect(reply, '/totp/off');
     const key = await this.key(account.id);
     this.pages.show(reply, (visit) => totpPage(visit, { key }));
   }
@@ -47,23 +46,23 @@ export class SecurityController {
   @Post('totp')
   @ForPerson({ recently: true })
   async confirm(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
-    if (account.hasTotp) return this.pages.go(reply, '/?done');
+    if (account.hasTotp) return this.pages.redirect(reply, '/?done');
     try {
       await this.totp.confirm(account.id, form['code'] ?? '');
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'code')) throw error;
       const key = await this.key(account.id);
-      return this.pages.show(reply, (visit) => totpPage(visit, { key, refused: true }));
+      return this.pages.show(reply, (visit) => totpPage(visit, { key, isRefused: true }));
     }
     // Without them, a lost phone locks the person out.
     const hasCodes = (await this.recoveryCodes.left(account.id)) > 0;
-    this.pages.go(reply, hasCodes ? '/?done' : '/recovery-codes');
+    this.pages.redirect(reply, hasCodes ? '/?done' : '/recovery-codes');
   }
 
   @Get('totp/off')
   @ForPerson({ recently: true })
   off(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
-    if (!account.hasTotp) return this.pages.go(reply, '/');
+    if (!account.hasTotp) return this.pages.redirect(reply, '/');
     this.pages.show(reply, totpOffPage);
   }
 
@@ -71,7 +70,7 @@ export class SecurityController {
   @ForPerson({ recently: true })
   async switchOff(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
     await this.totp.remove(account.id);
-    this.pages.go(reply, '/?done');
+    this.pages.redirect(reply, '/?done');
   }
 
   @Get('recovery-codes')

@@ -7,9 +7,8 @@ import { type NeedsCode, SignIn, type SignedIn } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath } from './next-path.rule.js';
-import { PageController } from './page.controller.js';
-import { Pages } from './pages.js';
-import { type Person, PersonOf } from './person.guard.js';
+import { PageResponder } from './page.responder.js';
+import { PageController, type Person, PersonOf } from './person.guard.js';
 import { codePage, type SignInNotice, signInPage } from './views/sign-in.view.js';
 
 const notices: Readonly<Record<string, SignInNotice | undefined>> = { out: 'signedOut', password: 'newPassword' };
@@ -18,7 +17,7 @@ const notices: Readonly<Record<string, SignInNotice | undefined>> = { out: 'sign
 @PageController()
 export class SignInController {
   constructor(
-    private readonly pages: Pages,
+    private readonly pages: PageResponder,
     private readonly signIn: SignIn,
     private readonly sessions: Sessions,
     private readonly registration: Registration,
@@ -28,7 +27,7 @@ export class SignInController {
   @Get('sign-in')
   form(@QueryOf() query: Form, @PersonOf() person: Person | undefined, @Res() reply: FastifyReply): void {
     const next = nextPath(query['next']);
-    if (person && next === undefined) return this.pages.go(reply, '/');
+    if (person && next === undefined) return this.pages.redirect(reply, '/');
     this.show(reply, {
       next,
       ...(person && { again: true, name: person.account.name ?? '' }),
@@ -45,7 +44,7 @@ export class SignInController {
       this.proceed(reply, await this.signIn.signIn(entered, this.pages.cookies.read(request)), next);
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'credentials')) throw error;
-      this.show(reply, { next, name: entered.name.slice(0, 64), refused: true });
+      this.show(reply, { next, name: entered.name.slice(0, 64), isRefused: true });
     }
   }
 
@@ -64,7 +63,7 @@ export class SignInController {
     const { session } = this.pages.cookies.read(request);
     if (session !== undefined) await this.sessions.endByCookie(session);
     this.pages.cookies.signOut(reply);
-    this.pages.go(reply, '/sign-in?notice=out');
+    this.pages.redirect(reply, '/sign-in?notice=out');
   }
 
   private async second(kind: 'code' | 'recovery', form: Form, request: FastifyRequest, reply: FastifyReply) {
@@ -92,7 +91,7 @@ export class SignInController {
       return this.pages.show(reply, (visit) => codePage(visit, { ticket, next }));
     }
     this.pages.cookies.signIn(reply, outcome);
-    this.pages.go(reply, next ?? '/');
+    this.pages.redirect(reply, next ?? '/');
   }
 
   private show(reply: FastifyReply, of: Parameters<typeof signInPage>[1]): void {

@@ -7,7 +7,8 @@ import { byName } from './accounts.js';
 import { Limits } from './limits.js';
 import { type LinkKind, Links, type NewLink } from './links.js';
 import { isMailAddress, Mail } from './mail.js';
-import { type Language, mailTexts } from './mail.texts.js';
+import type { Language } from '#ui';
+import { mailTexts } from './mail.texts.js';
 import { Refusal } from './refusal.js';
 
 /** Mail addresses of people, and what is sent to them. */

@@ -1,7 +1,5 @@
+import type { Language } from '#ui';
 import type { Message } from './mail.js';
-
-/** The languages of mails and pages. */
-export type Language = 'en' | 'de';
 
 interface MailTexts {
   reset(name: string, url: string): Omit<Message, 'to'>;

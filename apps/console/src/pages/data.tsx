@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import { Card } from '#ui';
 import { isPassing, untilAnswered } from '../data/network.js';
 import { connect } from '../data/session.js';
 import { texts } from '../texts/texts.js';
@@ -14,31 +15,25 @@ export function Data() {
     <Page title={t.title}>
       <ImportCard />
       <ExportCard />
-      <section class="card">
-        <h2>{t.allTitle}</h2>
-        <p>{t.allText}</p>
-        <form method="post" action="/export">
+      <Card title={t.allTitle} lead={t.allText}>
+        <form class="actions" method="post" action="/export">
           <button class="plain">{t.allSubmit}</button>
         </form>
-      </section>
-      <section class="card">
-        <h2>{t.accessTitle}</h2>
-        <p>{t.accessText}</p>
-        <p>
+      </Card>
+      <Card title={t.accessTitle} lead={t.accessText}>
+        <p class="actions">
           <a class="button plain" href="/">
             {t.accessLink}
           </a>
         </p>
-      </section>
-      <section class="card">
-        <h2>{t.eraseTitle}</h2>
-        <p>{t.eraseText}</p>
-        <p>
+      </Card>
+      <Card title={t.eraseTitle} lead={t.eraseText}>
+        <p class="actions">
           <a class="button danger" href="/erase">
             {t.eraseLink}
           </a>
         </p>
-      </section>
+      </Card>
     </Page>
   );
 }
@@ -58,13 +53,13 @@ function ExportCard() {
     }
   };
   return (
-    <section class="card">
-      <h2>{t.exportTitle}</h2>
-      <p>{t.exportText}</p>
-      <button class="plain" disabled={isBusy.value} onClick={() => void download()}>
-        {isBusy.value ? texts.loading : t.exportSubmit}
-      </button>
-    </section>
+    <Card title={t.exportTitle} lead={t.exportText}>
+      <p class="actions">
+        <button class="plain" disabled={isBusy.value} onClick={() => void download()}>
+          {isBusy.value ? texts.loading : t.exportSubmit}
+        </button>
+      </p>
+    </Card>
   );
 }
 

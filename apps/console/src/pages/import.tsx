@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { Card, Field, Row } from '#ui';
 import { present, run, stop, type Verdict } from '../data/import.js';
 import { readFeeds } from '../data/opml.js';
 import { texts } from '../texts/texts.js';
@@ -18,11 +19,7 @@ export function ImportCard() {
     before.current = now?.state;
   }, [now?.state]);
   return (
-    <section class="card">
-      <h2 ref={heading} tabIndex={-1}>
-        {t.importTitle}
-      </h2>
-      <p>{t.importText}</p>
+    <Card title={t.importTitle} lead={t.importText} heading={heading}>
       {now === undefined && <Choice />}
       {now?.state === 'chosen' && (
         <>
@@ -46,12 +43,14 @@ export function ImportCard() {
               : t.finished(...countsOf(now.verdicts))}
           </p>
           {now.verdicts.length > 0 && <Verdicts of={now.verdicts} />}
-          <button class="plain" onClick={() => (present.value = undefined)}>
-            {t.another}
-          </button>
+          <p class="actions">
+            <button class="plain" onClick={() => (present.value = undefined)}>
+              {t.another}
+            </button>
+          </p>
         </>
       )}
-    </section>
+    </Card>
   );
 }
 
@@ -70,22 +69,14 @@ function Choice() {
     else present.value = { ...read, verdicts: [], state: 'chosen' };
   };
   return (
-    <div class="field">
-      <label for="opml">{t.file}</label>
-      {problem.value !== undefined && (
-        <p class="error" id="opml-error" role="alert">
-          {problem.value}
-        </p>
-      )}
-      <input
-        id="opml"
-        type="file"
-        accept=".opml,.xml,text/x-opml,text/xml,application/xml"
-        aria-describedby={problem.value === undefined ? undefined : 'opml-error'}
-        aria-invalid={problem.value !== undefined}
-        onChange={({ currentTarget }) => void choose(currentTarget.files?.[0])}
-      />
-    </div>
+    <Field
+      id="opml"
+      label={t.file}
+      error={problem.value}
+      type="file"
+      accept=".opml,.xml,text/x-opml,text/xml,application/xml"
+      onChange={({ currentTarget }) => void choose(currentTarget.files?.[0])}
+    />
   );
 }
 
@@ -94,9 +85,11 @@ function Running({ done, all }: { done: number; all: number }) {
     <>
       <progress max={all} value={done} aria-label={t.importing} />
       <p role="status">{t.progress(done, all)}</p>
-      <button class="plain" onClick={stop}>
-        {t.stop}
-      </button>
+      <p class="actions">
+        <button class="plain" onClick={stop}>
+          {t.stop}
+        </button>
+      </p>
     </>
   );
 }
@@ -110,19 +103,11 @@ function Verdicts({ of }: { of: readonly Verdict[] }) {
       items={[...of.filter(isBad), ...of.filter((verdict) => !isBad(verdict))]}
       keyOf={({ feedUrl }) => feedUrl}
       row={({ feedUrl, title, outcome }) => (
-        <div class="row">
-          <div class="what">
-            <p class="name">
-              <bdi>{title === '' ? feedUrl : title}</bdi>
-            </p>
-            <p class="quiet small cut">
-              <bdi>{feedUrl}</bdi>
-            </p>
-          </div>
+        <Row name={title === '' ? feedUrl : title} lines={[feedUrl]}>
           <span class={outcome === 'done' ? 'tag' : 'tag bad'}>
             {outcome === 'done' ? t.imported : texts.outcomes[outcome]}
           </span>
-        </div>
+        </Row>
       )}
     />
   );

@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
+import { Row } from '#ui';
 import { type Episode, episodePulls, episodes, isComplete, loadOlder, total } from '../data/episodes.js';
 import { feedOf, subscriptionPulls } from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
 import { feedHost } from '../ui/feed.js';
-import { Page } from '../ui/page.js';
+import { Failure, Page } from '../ui/page.js';
 import { WindowedList } from '../ui/window.js';
 
 const { listened: t } = texts;
@@ -28,12 +29,7 @@ export function Listened() {
         <p class="quiet small count" role="status">
           {all === undefined ? (failed.value ? '' : texts.loading) : t.count(isComplete.value ? items.length : all)}
         </p>
-        {failed.value && (
-          <div role="alert">
-            <p class="notice bad">{texts.failed}</p>
-            <button onClick={begin}>{texts.retry}</button>
-          </div>
-        )}
+        {failed.value && <Failure onRetry={begin} />}
         {isComplete.value && items.length === 0 ? (
           <p class="empty">{t.none}</p>
         ) : (
@@ -61,22 +57,19 @@ function EpisodeRow({ episode }: { episode: Episode }) {
   const isPlayed = played_status?.value === true;
   const feed = feedOf(podcast_guid);
   const when = latestOf(episode);
+  const line = (
+    <>
+      {feed === undefined ? t.unknownFeed : feedHost(feed)}
+      {when !== undefined && (
+        <>
+          {' · '}
+          <time dateTime={when.toISOString()}>{day.format(when)}</time>
+        </>
+      )}
+    </>
+  );
   return (
-    <div class="row">
-      <div class="what">
-        <p class="name">
-          <bdi title={title.slice(0, 500)}>{title === '' ? t.untitled : title}</bdi>
-        </p>
-        <p class="quiet small cut">
-          <bdi>{feed === undefined ? t.unknownFeed : feedHost(feed)}</bdi>
-          {when !== undefined && (
-            <>
-              {' · '}
-              <time dateTime={when.toISOString()}>{day.format(when)}</time>
-            </>
-          )}
-        </p>
-      </div>
+    <Row name={title === '' ? t.untitled : title.slice(0, 500)} lines={[line]}>
       <div class="states small">
         {favorite_status?.value && <span class="tag star">{t.favorite}</span>}
         {isPlayed && <span class="tag">{t.played}</span>}
@@ -97,7 +90,7 @@ function EpisodeRow({ episode }: { episode: Episode }) {
           </span>
         )}
       </div>
-    </div>
+    </Row>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { Field } from '#ui';
 import { move, type Outcome, pending, remove, type Row, setSubscribed } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
@@ -32,7 +33,7 @@ export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unk
           {texts.close}
         </button>
       </div>
-      <p class="shown">
+      <p class="address">
         <bdi>{row.feedUrl}</bdi>
       </p>
       <button
@@ -63,30 +64,18 @@ function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) =
   };
   return (
     <form onSubmit={submit} noValidate>
-      <div class="field">
-        <label for="new-url">{t.move}</label>
-        <p class="hint" id="new-url-hint">
-          {t.moveHint}
-        </p>
-        {problem.value !== undefined && (
-          <p class="error" id="new-url-error" role="alert">
-            {problem.value}
-          </p>
-        )}
-        <input
-          id="new-url"
-          type="url"
-          dir="ltr"
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          maxLength={4096}
-          aria-describedby={problem.value === undefined ? 'new-url-hint' : 'new-url-hint new-url-error'}
-          aria-invalid={problem.value !== undefined}
-          value={newUrl.value}
-          onInput={({ currentTarget }) => (newUrl.value = currentTarget.value)}
-        />
-      </div>
+      <Field
+        id="new-url"
+        label={t.move}
+        hint={t.moveHint}
+        error={problem.value}
+        type="url"
+        dir="ltr"
+        autocomplete="off"
+        maxLength={4096}
+        value={newUrl.value}
+        onInput={({ currentTarget }) => (newUrl.value = currentTarget.value)}
+      />
       <button class="plain" disabled={isBusy}>
         {t.moveSubmit}
       </button>

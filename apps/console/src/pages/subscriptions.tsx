@@ -1,10 +1,11 @@
 import { type Signal, useComputed, useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
+import { Field, Row as ListRow } from '#ui';
 import { isOnline } from '../data/network.js';
 import { add, isComplete, pending, type Row, rows, subscriptionPulls, total } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
-import { Page } from '../ui/page.js';
+import { Failure, Page } from '../ui/page.js';
 import { say } from '../ui/notice.js';
 import { WindowedList } from '../ui/window.js';
 import { ManageDialog } from './manage.js';
@@ -46,12 +47,7 @@ export function Subscriptions() {
           {!failed.value && countOf(shown.value.length)}
         </p>
         <Waiting />
-        {failed.value && (
-          <div role="alert">
-            <p class="notice bad">{texts.failed}</p>
-            <button onClick={begin}>{texts.retry}</button>
-          </div>
-        )}
+        {failed.value && <Failure onRetry={begin} />}
         {isComplete.value && shown.value.length === 0 ? (
           <p class="empty">
             {isWhole ? t.none : search.value.trim() === '' ? t.noneOff : t.noneFound}{' '}
@@ -86,16 +82,14 @@ function countOf(shown: number): string {
 function Tools({ search, isOn }: { search: Signal<string>; isOn: Signal<boolean> }) {
   return (
     <div class="tools" role="search">
-      <div class="field">
-        <label for="search">{t.search}</label>
-        <input
-          id="search"
-          type="search"
-          autocomplete="off"
-          value={search.value}
-          onInput={({ currentTarget }) => (search.value = typed.search = currentTarget.value)}
-        />
-      </div>
+      <Field
+        id="search"
+        label={t.search}
+        type="search"
+        autocomplete="off"
+        value={search.value}
+        onInput={({ currentTarget }) => (search.value = typed.search = currentTarget.value)}
+      />
       <div class="field">
         <label for="show">{t.show}</label>
         <select
@@ -115,20 +109,15 @@ function SubscriptionRow({ row, onManage }: { row: Row; onManage: () => void }) 
   const now = pending.value.find(({ guid }) => guid === row.guid);
   const name = feedName(row.feedUrl);
   return (
-    <div class="row">
-      <div class="what">
-        <p class="name">
-          <bdi>{feedHost(row.feedUrl)}</bdi>
-          {now && <span class="tag">{stateOf(now.kind)}</span>}
-        </p>
-        <p class="quiet small cut">
-          <bdi>{row.feedUrl}</bdi>
-        </p>
-      </div>
+    <ListRow
+      name={feedHost(row.feedUrl)}
+      tag={now && <span class="tag">{stateOf(now.kind)}</span>}
+      lines={[row.feedUrl]}
+    >
       <button class="plain slight" aria-label={t.manageNamed(name.slice(0, 200))} onClick={onManage}>
         {t.manage}
       </button>
-    </div>
+    </ListRow>
   );
 }
 
@@ -169,30 +158,18 @@ function AddForm() {
   };
   return (
     <form class="card add" onSubmit={submit} noValidate>
-      <div class="field">
-        <label for="feed">{t.add}</label>
-        <p class="hint" id="feed-hint">
-          {t.addHint}
-        </p>
-        {problem.value !== undefined && (
-          <p class="error" id="feed-error" role="alert">
-            {problem.value}
-          </p>
-        )}
-        <input
-          id="feed"
-          type="url"
-          dir="ltr"
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          maxLength={4096}
-          aria-describedby={problem.value === undefined ? 'feed-hint' : 'feed-hint feed-error'}
-          aria-invalid={problem.value !== undefined}
-          value={text.value}
-          onInput={({ currentTarget }) => (text.value = typed.feedUrl = currentTarget.value)}
-        />
-      </div>
+      <Field
+        id="feed"
+        label={t.add}
+        hint={t.addHint}
+        error={problem.value}
+        type="url"
+        dir="ltr"
+        autocomplete="off"
+        maxLength={4096}
+        value={text.value}
+        onInput={({ currentTarget }) => (text.value = typed.feedUrl = currentTarget.value)}
+      />
       <button>{t.addSubmit}</button>
     </form>
   );

@@ -1,15 +1,13 @@
-import type { Texts } from './texts.js';
+import { frameTexts, numbersOf } from '#ui';
+import type { Texts } from './en.js';
 
-const count = (n: number) => n.toLocaleString('de');
+const { count, plural } = numbersOf('de');
+const podcasts = (n: number) => plural(n, 'Podcast', 'Podcasts');
 
-/** What the console says, in German. */
+/** The German texts of the console. */
 export const de: Texts = {
-  product: 'Podcast Sync',
-  skip: 'Zum Inhalt',
-  nav: { label: 'Seiten', subscriptions: 'Podcasts', listened: 'Gehört', data: 'Import und Export', account: 'Konto' },
-  signOut: 'Abmelden',
+  ...frameTexts.de,
   close: 'Schließen',
-  cancel: 'Abbrechen',
   retry: 'Noch einmal versuchen',
   dismiss: 'Ausblenden',
   loading: 'Wird geladen …',
@@ -33,7 +31,7 @@ export const de: Texts = {
     on: 'Abonniert',
     off: 'Nicht mehr abonniert',
     list: 'Podcasts',
-    count: (n) => (n === 1 ? '1 Podcast' : `${count(n)} Podcasts`),
+    count: podcasts,
     none: 'Noch kein Podcast. Füge oben einen hinzu, importiere eine Liste oder verbinde eine App.',
     noneOff: 'Es gibt nichts, was du nicht mehr abonnierst.',
     noneFound: 'Nichts gefunden.',
@@ -81,7 +79,7 @@ export const de: Texts = {
     title: 'Gehört',
     lead: 'Was deine Apps gemeldet haben, das Neueste zuerst.',
     list: 'Folgen',
-    count: (n) => (n === 1 ? '1 Folge' : `${count(n)} Folgen`),
+    count: (n) => plural(n, 'Folge', 'Folgen'),
     none: 'Noch nichts. Sobald eine verbundene App etwas abspielt, steht es nach ein paar Sekunden hier.',
     untitled: 'Folge ohne Titel',
     played: 'Gehört',
@@ -102,18 +100,17 @@ export const de: Texts = {
     invalidFile: 'Das ist keine OPML-Datei, oder sie ist beschädigt.',
     noFeeds: 'In der Datei sind keine Podcasts.',
     tooLarge: 'Die Datei ist größer als 10 MB, oder ihre Ordner sind zu tief verschachtelt.',
-    found: (n) => (n === 1 ? '1 Podcast gefunden.' : `${count(n)} Podcasts gefunden.`),
+    found: (n) => `${podcasts(n)} gefunden.`,
     skipped: (n) =>
       n === 1
         ? '1 Eintrag bleibt weg: Er hat keine Feed-Adresse oder steht doppelt da.'
         : `${count(n)} Einträge bleiben weg: Sie haben keine Feed-Adresse oder stehen doppelt da.`,
-    start: (n) => (n === 1 ? '1 Podcast importieren' : `${count(n)} Podcasts importieren`),
+    start: (n) => `${podcasts(n)} importieren`,
     progress: (n, all) => `${count(n)} von ${count(all)}`,
     importing: 'Wird importiert',
     stop: 'Anhalten',
     stopped: (n, all) => `Nach ${count(n)} von ${count(all)} angehalten.`,
-    finished: (n, failed) =>
-      `${n === 1 ? '1 Podcast' : `${count(n)} Podcasts`} importiert${failed > 0 ? `, ${count(failed)} nicht` : ''}.`,
+    finished: (n, failed) => `${podcasts(n)} importiert${failed > 0 ? `, ${count(failed)} nicht` : ''}.`,
     verdicts: 'Ergebnis für jeden Eintrag',
     imported: 'Importiert',
     another: 'Noch eine Datei importieren',

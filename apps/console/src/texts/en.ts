@@ -1,19 +1,12 @@
-const count = (n: number) => n.toLocaleString('en');
+import { frameTexts, numbersOf } from '#ui';
 
-/** What the console says, in English. */
+const { count, plural } = numbersOf('en');
+const podcasts = (n: number) => plural(n, 'podcast', 'podcasts');
+
+/** The English texts of the console. */
 export const en = {
-  product: 'Podcast Sync',
-  skip: 'Skip to content',
-  nav: {
-    label: 'Pages',
-    subscriptions: 'Podcasts',
-    listened: 'Listened to',
-    data: 'Import and export',
-    account: 'Account',
-  },
-  signOut: 'Sign out',
+  ...frameTexts.en,
   close: 'Close',
-  cancel: 'Cancel',
   retry: 'Try again',
   dismiss: 'Dismiss',
   loading: 'Loading …',
@@ -36,7 +29,7 @@ export const en = {
     on: 'Subscribed',
     off: 'No longer subscribed',
     list: 'Podcasts',
-    count: (n: number) => (n === 1 ? '1 podcast' : `${count(n)} podcasts`),
+    count: podcasts,
     none: 'No podcast yet. Add one above, bring in a list, or connect an app.',
     noneOff: 'There is nothing that you no longer subscribe to.',
     noneFound: 'Nothing found.',
@@ -84,7 +77,7 @@ export const en = {
     title: 'Listened to',
     lead: 'What your apps have told, the newest first.',
     list: 'Episodes',
-    count: (n: number) => (n === 1 ? '1 episode' : `${count(n)} episodes`),
+    count: (n: number) => plural(n, 'episode', 'episodes'),
     none: 'Nothing yet. Once a connected app plays something, it is here within seconds.',
     untitled: 'Episode without a title',
     played: 'Played',
@@ -104,18 +97,17 @@ export const en = {
     invalidFile: 'This is no OPML file, or it is damaged.',
     noFeeds: 'The file has no podcasts in it.',
     tooLarge: 'The file is larger than 10 MB, or its folders are nested too deep.',
-    found: (n: number) => (n === 1 ? '1 podcast found.' : `${count(n)} podcasts found.`),
+    found: (n: number) => `${podcasts(n)} found.`,
     skipped: (n: number) =>
       n === 1
         ? '1 entry is left out: it has no feed address or is listed twice.'
         : `${count(n)} entries are left out: they have no feed address or are listed twice.`,
-    start: (n: number) => (n === 1 ? 'Import 1 podcast' : `Import ${count(n)} podcasts`),
+    start: (n: number) => `Import ${podcasts(n)}`,
     progress: (n: number, all: number) => `${count(n)} of ${count(all)}`,
     importing: 'Importing',
     stop: 'Stop',
     stopped: (n: number, all: number) => `Stopped after ${count(n)} of ${count(all)}.`,
-    finished: (n: number, failed: number) =>
-      `${n === 1 ? '1 podcast' : `${count(n)} podcasts`} imported${failed > 0 ? `, ${count(failed)} not` : ''}.`,
+    finished: (n: number, failed: number) => `${podcasts(n)} imported${failed > 0 ? `, ${count(failed)} not` : ''}.`,
     verdicts: 'Result of each entry',
     imported: 'Imported',
     another: 'Import another file',
@@ -134,3 +126,6 @@ export const en = {
     accessLink: 'Open your account',
   },
 };
+
+/** The texts that each language has. */
+export type Texts = typeof en;

@@ -1,16 +1,14 @@
+import { type Language, languages } from '#ui';
 import { de } from './de.js';
-import { en } from './en.js';
+import { en, type Texts } from './en.js';
 
-/** What the console says, in one language. */
-export type Texts = typeof en;
+const languageOf = (tag: string) => languages.find((language) => tag.startsWith(language));
 
-const spoken = ['de', 'en'];
+/** The reader's first language that the site has, with its country: dates are written by it. */
+export const locale = navigator.languages.find(languageOf) ?? 'en';
 
-/** The first language of who reads that there is, with its country, by which dates are written. */
-export const locale = navigator.languages.find((tag) => spoken.includes(tag.slice(0, 2))) ?? 'en';
-
-/** The same without a country. */
-export const language = locale.slice(0, 2);
+/** The same without its country. */
+export const language: Language = languageOf(locale) ?? 'en';
 
 /** The texts in {@link language}. */
-export const texts: Texts = language === 'de' ? de : en;
+export const texts: Texts = { en, de }[language];

@@ -28,3 +28,15 @@ export function Page({ title, lead, children }: { title: string; lead?: string; 
     </>
   );
 }
+
+/** Renders what a page shows in place of content that could not be loaded. */
+export function Failure({ onRetry }: { onRetry: () => void }) {
+  return (
+    <div class="stack" role="alert">
+      <p class="notice bad">{texts.failed}</p>
+      <p class="actions">
+        <button onClick={onRetry}>{texts.retry}</button>
+      </p>
+    </div>
+  );
+}

@@ -1,14 +1,16 @@
-import type { AccountTexts } from './texts.js';
+import { numbersOf } from '#ui';
+import type { accountTexts as english } from './account.en.js';
 
-/** What the pages say where somebody is signed in, in German. */
-export const accountTexts: AccountTexts = {
+const { plural } = numbersOf('de');
+
+/** The German texts of pages for signed-in people. */
+export const accountTexts: typeof english = {
   home: {
     hello: (name) => `Hallo, ${name}`,
     lead: 'Was Zugang zu deinen Podcasts hat, und wie dein Konto geschützt ist.',
-    console: 'Deine Podcasts',
     done: 'Gespeichert.',
     apps: 'Apps',
-    appsLead: 'Apps, die du hereingelassen hast. Eine entfernte ist sofort abgemeldet.',
+    appsLead: 'Apps mit Zugang zu deinem Konto. Eine entfernte App ist sofort abgemeldet.',
     noApps: 'Noch keine App. Gib in deiner Podcast-App die Adresse dieses Servers ein, um sie zu verbinden.',
     since: 'Verbunden',
     lastUsed: 'Zuletzt benutzt',
@@ -32,7 +34,7 @@ export const accountTexts: AccountTexts = {
     mayOnlyWrite: 'kann nur ändern',
     devices: 'Geräte',
     devicesLead:
-      'Wie Apps sie nennen, die ein App-Passwort benutzen. Ein vergessenes steht nach seinem nächsten Abgleich wieder hier.',
+      'Benannt von Apps mit App-Passwort. Ein vergessenes Gerät steht nach seinem nächsten Abgleich wieder hier.',
     forget: 'Vergessen',
     forgetNamed: (name) => `${name} vergessen`,
     sessions: 'Angemeldete Browser',
@@ -54,20 +56,20 @@ export const accountTexts: AccountTexts = {
     totpSetUp: 'Einrichten',
     totpRemove: 'Ausschalten',
     recovery: 'Wiederherstellungscodes',
-    recoveryNone: 'Keine. Mit ihnen kommst du hinein, wenn Passwort oder Authenticator weg sind.',
-    recoveryLeft: (count) => (count === 1 ? 'Noch 1 Code.' : `Noch ${count} Codes.`),
+    recoveryNone: 'Keine. Mit ihnen meldest du dich an, wenn Passwort oder Authenticator verloren sind.',
+    recoveryLeft: (count) => `Noch ${plural(count, 'Code', 'Codes')}.`,
     recoveryMake: 'Neue Codes',
     email: 'E-Mail',
     emailNone: 'Keine. Mit einer kannst du selbst ein neues Passwort setzen.',
     emailChange: 'E-Mail ändern',
     data: 'Deine Daten',
     export: 'Export',
-    exportText: 'Eine Datei mit allem, was über dich gespeichert ist.',
+    exportText: 'Eine Datei mit allen deinen Daten.',
     exportSubmit: 'Herunterladen',
     erase: 'Löschen',
-    eraseText: 'Entfernt dein Konto und alles darin endgültig.',
+    eraseText: 'Löscht dein Konto und alles darin endgültig.',
     eraseLink: 'Konto löschen',
-    provider: (host) => `Du meldest dich über ${host} an; Passwort und zweiter Schritt liegen dort.`,
+    provider: (host) => `Du meldest dich über ${host} an. Dort liegen auch Passwort und zweiter Schritt.`,
   },
   changePassword: {
     title: 'Passwort ändern',
@@ -77,12 +79,12 @@ export const accountTexts: AccountTexts = {
   },
   changeEmail: {
     title: 'E-Mail ändern',
-    lead: 'An die neue Adresse kommt ein Link. Sie gilt, sobald du ihm gefolgt bist.',
-    hint: 'Nur, um ein neues Passwort zu setzen, wenn du deins verloren hast.',
+    lead: 'Die neue Adresse bekommt einen Link. Sie gilt, sobald du ihn geöffnet hast.',
+    hint: 'Sie dient nur dazu, ein verlorenes Passwort zu ersetzen.',
     invalid: 'Das ist keine E-Mail-Adresse.',
     remove: 'Adresse entfernen',
     submit: 'Link senden',
-    sentTitle: 'Schau in dein Postfach',
+    sentTitle: 'Prüfe dein Postfach',
     sentText: (email) => `Ein Link ist unterwegs an ${email}.`,
   },
   totp: {
@@ -100,22 +102,21 @@ export const accountTexts: AccountTexts = {
   },
   recovery: {
     title: 'Wiederherstellungscodes',
-    lead: 'Jeder Code lässt dich einmal hinein, wenn Passwort oder Authenticator-App weg sind. Neue Codes ersetzen die, die du hast.',
+    lead: 'Jeder Code ersetzt einmal Passwort oder Authenticator-App. Neue Codes ersetzen die bisherigen.',
     submit: 'Neue Codes',
     shownTitle: 'Deine Wiederherstellungscodes',
-    shownLead: 'Druck sie aus oder leg sie zu deinen Papieren. Sie werden nur jetzt gezeigt.',
+    shownLead: 'Druck sie aus oder bewahre sie sicher auf. Sie werden nur jetzt gezeigt.',
     list: 'Zehn Wiederherstellungscodes',
     kept: 'Ich habe sie aufbewahrt',
   },
   appPassword: {
     title: 'Neues App-Passwort',
-    lead: 'Nimm eins für jede App: Dann lässt sich eines widerrufen, ohne dass die anderen betroffen sind.',
+    lead: 'Benutze für jede App ein eigenes. Dann lässt es sich einzeln widerrufen.',
     label: 'Wofür ist es?',
     labelHint: 'Ein Name, an dem du es erkennst, etwa „AntennaPod auf meinem Telefon“.',
     labelInvalid: 'Gib einen Namen mit 1 bis 64 Zeichen ein.',
     rights: 'Es kann',
-    rightsAll: 'lesen und ändern',
-    rightsRead: 'nur lesen',
+    rightsOf: { all: 'lesen und ändern', read: 'nur lesen' },
     expires: 'Es läuft ab',
     expiry: { never: 'nie', month: 'nach 30 Tagen', year: 'nach einem Jahr' },
     submit: 'App-Passwort anlegen',
@@ -126,11 +127,11 @@ export const accountTexts: AccountTexts = {
     secret: 'App-Passwort',
     bearer: 'Skripte senden es als Bearer-Token.',
     done: 'Fertig',
-    tooMany: 'Du hast so viele App-Passwörter, wie ein Konto haben kann. Widerrufe zuerst eins.',
+    tooMany: 'Dein Konto hat die Höchstzahl an App-Passwörtern. Widerrufe zuerst eins.',
   },
   erase: {
     title: 'Konto löschen',
-    lead: 'Das entfernt dein Konto, Abos, Hörstände, Apps und App-Passwörter endgültig. Niemand kann sie zurückholen.',
+    lead: 'Das löscht dein Konto, Abos, Hörstände, Apps und App-Passwörter endgültig. Niemand kann sie wiederherstellen.',
     exportFirst: 'Vielleicht möchtest du deine Daten vorher exportieren.',
     confirm: (name) => `Gib deinen Namen (${name}) ein, um fortzufahren`,
     wrongName: 'Das ist nicht dein Name.',

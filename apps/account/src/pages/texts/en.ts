@@ -1,20 +1,18 @@
+import { frameTexts, numbersOf } from '#ui';
 import { accountTexts } from './account.en.js';
 
-const minutes = (count: number) => (count === 1 ? '1 minute' : `${count} minutes`);
+const { plural } = numbersOf('en');
 
-/** What went wrong, and what to do. */
-const told = (title: string, text: string) => [title, text] as const;
+/** A failure: what is wrong and what to do. */
+const failure = (title: string, text: string) => [title, text] as const;
 
-/** Everything that pages say. */
+/** The English texts of the pages. */
 export const en = {
+  ...frameTexts.en,
   ...accountTexts,
-  product: 'Podcast Sync',
-  skip: 'Skip to content',
   problem: 'Error',
-  signOut: 'Sign out',
   account: 'Your account',
   back: 'Back',
-  cancel: 'Cancel',
   save: 'Save',
   continue: 'Continue',
 
@@ -28,8 +26,7 @@ export const en = {
 
   signIn: {
     title: 'Sign in',
-    to: (app: string) => `to continue to ${app}`,
-    again: 'For your safety, please show that it is you: you did not sign in within the last minutes.',
+    again: 'For your safety, sign in again: your last sign-in is some minutes old.',
     submit: 'Sign in',
     forgot: 'Forgot your password?',
     register: 'Create an account',
@@ -55,34 +52,34 @@ export const en = {
   },
   register: {
     firstTitle: 'Welcome',
-    firstLead: 'This is a new server. Make the first account: it is yours.',
+    firstLead: 'This server is new. Create its first account.',
     inviteTitle: 'You are invited',
     inviteLead:
-      'Make your account on this server. Your subscriptions and where you stopped listening will be the same on every device.',
+      'Create your account on this server. Your subscriptions and positions will be the same on every device.',
     openTitle: 'Create an account',
-    openLead: 'Your subscriptions and where you stopped listening will be the same on every device.',
+    openLead: 'Your subscriptions and positions will be the same on every device.',
     submit: 'Create account',
-    haveOne: 'I have an account already',
-    nameTaken: 'Somebody has this name already. Please choose another one.',
+    haveOne: 'I already have an account',
+    nameTaken: 'This name is taken. Choose another one.',
     nameInvalid: 'Use up to 64 letters (A to Z), digits, dots, hyphens and underscores.',
     closedTitle: 'No new accounts',
-    closedText: 'This server takes no new accounts. Ask those who run it.',
+    closedText: 'This server accepts no new accounts. Contact its administrator.',
   },
   passwordProblem: {
     short: 'This password has fewer than 12 characters.',
     long: 'This password is too long: at most 1,000 bytes.',
-    common: 'This password is one of those that are guessed first. Please choose another one.',
+    common: 'This password is easy to guess. Choose another one.',
     wrong: 'This is not your password.',
-    name: 'This password is your name. Please choose another one.',
+    name: 'This password is your name. Choose another one.',
   },
   forgot: {
     title: 'Set a new password',
-    lead: 'Enter your name. If the account has a confirmed e-mail address, a link comes to it that works for one hour.',
+    lead: 'Enter your name. If the account has a confirmed e-mail address, it receives a link that works for one hour.',
     submit: 'Send the link',
-    sentTitle: 'Look into your mailbox',
+    sentTitle: 'Check your inbox',
     sentText:
-      'If there is an account with this name and a confirmed e-mail address, a link is on its way. It works for one hour.',
-    withoutMail: 'This server sends no mail. Use a recovery code, or ask those who run it for a link.',
+      'If an account with this name has a confirmed e-mail address, a link is on its way. It works for one hour.',
+    withoutMail: 'This server sends no mail. Use a recovery code, or ask its administrator for a link.',
     recovery: 'Use a recovery code',
     recoveryLead: 'A recovery code replaces the password once. All browsers and apps are signed out.',
     resetLead: (name: string) => `Choose a new password for ${name}. All other browsers are signed out.`,
@@ -97,45 +94,44 @@ export const en = {
     doneText: 'Your e-mail address is confirmed.',
   },
   link: {
-    goneTitle: 'This link does not work any more',
-    goneText: 'It was used already, has expired, or is not complete. Ask for a new one.',
+    goneTitle: 'This link no longer works',
+    goneText: 'It was used, has expired or is incomplete. Ask for a new one.',
   },
   approve: {
     title: (app: string) => `Let ${app} in?`,
     lead: (app: string) => `An app that calls itself “${app}” asks for access to your account.`,
-    wants: 'It could',
+    wants: 'It will be able to',
     scopes: {
       'read:subscriptions': 'see your subscriptions and what you have listened to',
       'write:subscriptions': 'change your subscriptions and what you have listened to',
-      openid: 'know your account’s number on this server',
-      profile: 'know your name on this server',
+      openid: 'see the ID of your account on this server',
+      profile: 'see your name on this server',
       offline_access: 'stay connected until you remove it',
     } as Record<string, string>,
     otherScope: (scope: string) => `use what it calls “${scope}”`,
     until: 'It stays connected until you remove it in your account.',
     details: 'About this request',
     signedInAs: 'Your account',
-    goesTo: 'Then goes to',
+    goesTo: 'Continues to',
     thisDevice: 'an app on this device',
-    from: 'Asked from',
-    fromHere: (address: string) => `${address} (the address you use now)`,
-    asked: 'Asked',
+    from: 'Requested from',
+    fromHere: (address: string) => `${address} (your current address)`,
+    asked: 'Requested',
     onlyIf: 'Allow this only if you started it yourself, just now.',
     deny: 'Deny',
     allow: 'Allow',
-    notYou: 'Use another account',
     allowedTitle: 'Done',
     allowedText: (app: string) => `“${app}” is connected. Go back to it; you can close this page.`,
     deniedTitle: 'Denied',
-    deniedText: 'The app was not let in. You can close this page.',
+    deniedText: 'The app got no access. You can close this page.',
   },
   device: {
     title: 'Connect a device',
     lead: 'Enter the code that the device shows.',
     code: 'Code of the device',
-    compare: 'Your device has to show this code',
+    compare: 'Your device must show this code',
     missing: 'Enter the code that the device shows.',
-    unknown: 'There is no such code, or not any more. Look at the device again.',
+    unknown: 'This code is unknown or has expired. Check the code on the device.',
   },
   forward: {
     title: 'One moment …',
@@ -144,31 +140,35 @@ export const en = {
     app: 'the app',
   },
   failure: {
-    badRequest: told(
+    badRequest: failure('This did not work', 'The request is incomplete or invalid. Go back and try again.'),
+    crossSite: failure(
       'This did not work',
-      'The request is not complete or not as this page made it. Go back and try again.',
+      'The form was sent from another site. Open this page directly and try again.',
     ),
-    crossSite: told('This did not work', 'The form was sent from another site. Open this page directly and try again.'),
-    forbidden: told('This is refused', 'You may not do this, or not any more. Sign in again and try once more.'),
-    notFound: told('Nothing here', 'There is no such page on this server.'),
-    methodNotAllowed: told('This did not work', 'This page cannot be used that way. Go back and try again.'),
-    tooLarge: told('Too much at once', 'What was sent is larger than this page takes.'),
-    tooMany: told('Please wait', 'There were too many tries. Please wait a moment and try again.'),
-    busy: told('Busy right now', 'Many people want this at once. Please try again in a few seconds.'),
-    unavailable: told(
-      'Not available right now',
-      'A part of this server is away. Nothing is lost. Please try again soon.',
+    forbidden: failure('Access denied', 'You are not allowed to do this. Sign in again and retry.'),
+    notFound: failure('Page not found', 'There is no such page on this server.'),
+    methodNotAllowed: failure('This did not work', 'This page does not accept such a request. Go back and try again.'),
+    tooLarge: failure('Request too large', 'The request is larger than this page accepts.'),
+    tooMany: failure('Please wait', 'There were too many attempts. Wait a moment and try again.'),
+    busy: failure('Server busy', 'The server has too many requests. Try again in a few seconds.'),
+    unavailable: failure(
+      'Temporarily unavailable',
+      'A part of this server is unavailable. Nothing is lost. Try again soon.',
     ),
-    internal: told(
+    internal: failure(
       'Something went wrong',
-      'This is a fault of the server. Please try again; if it stays, tell those who run it.',
+      'The server has an internal error. Try again. If it happens again, contact the administrator.',
     ),
-    away: (what: string) => `Away right now: ${what}.`,
+    part: (name: string) => `Unavailable: ${name}.`,
     database: 'the database',
-    redis: 'the connection to other parts (Redis)',
     retry: (seconds: number) =>
-      seconds < 90 ? `Try again in ${seconds} seconds.` : `Try again in ${minutes(Math.ceil(seconds / 60))}.`,
-    request: 'Number of this request, for those who run the server:',
+      seconds < 90
+        ? `Try again in ${seconds} seconds.`
+        : `Try again in ${plural(Math.ceil(seconds / 60), 'minute', 'minutes')}.`,
+    request: 'ID of this request, for the administrator:',
     home: 'To your account',
   },
 };
+
+/** The texts that each language has: a missing one does not compile. */
+export type Texts = typeof en;

@@ -7,13 +7,14 @@ import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
 import { Refusal } from '../people/refusal.js';
-import { documentOf, visitOf } from './page.js';
-import { sendPage, visitFor } from './pages.js';
+import { documentOf, visitOf } from './document.js';
+import { sendPage, visitFor } from './page.responder.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
-import { type Failed, type FailureKind, failurePage, failures } from './views/failure.view.js';
+import { type FailureDetails, type FailureKind, failurePage, failures } from './views/failure.view.js';
 import { linkGonePage, registrationClosedPage } from './views/registration.view.js';
 
-type Told = Failed & { kind: FailureKind };
+/** A failure as its page explains it. */
+type PageFailure = FailureDetails & { kind: FailureKind };
 
 const ofRefusals: Partial<Record<Refusal['code'], FailureKind>> = {
   limited: 'tooMany',
@@ -35,8 +36,8 @@ const ofStatuses: Readonly<Record<number, FailureKind>> = {
   503: 'unavailable',
 };
 
-/** What a page says about whatever was thrown while a request was handled. */
-function toldOf(error: unknown): Told {
+/** Returns what a page says about an error. */
+export function failureOf(error: unknown): PageFailure {
   if (error instanceof Refusal)
     return { kind: ofRefusals[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
@@ -45,32 +46,32 @@ function toldOf(error: unknown): Told {
   const fromHttp = error instanceof HttpException ? error.getStatus() : undefined;
   const { statusCode = fromHttp } = error as { statusCode?: number };
   if (statusCode !== undefined && statusCode < 500) return { kind: ofStatuses[statusCode] ?? 'badRequest' };
-  return faultKind(error) === 'lasting' ? { kind: 'internal' } : { kind: 'unavailable', away: ['database'] };
+  return faultKind(error) === 'lasting' ? { kind: 'internal' } : { kind: 'unavailable', unavailable: 'database' };
 }
 
-/** Sends an error: as a page to a browser, as JSON to everything else. */
-export function sendFailure(reply: FastifyReply, told: Told): FastifyReply {
+/** Sends a failure: a page to browsers, JSON to other clients. */
+export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyReply {
   const { request } = reply;
-  const status = failures[told.kind];
-  if (told.retryAfterSeconds !== undefined || status === 503)
-    void reply.header('retry-after', String(told.retryAfterSeconds ?? 3));
+  const status = failures[failure.kind];
+  if (failure.retryAfterSeconds !== undefined || status === 503)
+    void reply.header('retry-after', String(failure.retryAfterSeconds ?? 3));
   if (!/\btext\/html\b/.test(request.headers.accept ?? '')) {
-    const answer: ErrorAnswer = { status, message: failurePage(visitFor(reply), told.kind).title };
+    const answer: ErrorAnswer = { status, message: failurePage(visitFor(reply), failure.kind).title };
     return send(reply, answer);
   }
   const visit = visitFor(reply);
-  return sendPage(reply, visit, failurePage(visit, told.kind, { ...told, requestId: request.id }));
+  return sendPage(reply, visit, failurePage(visit, failure.kind, { ...failure, requestId: request.id }));
 }
 
 /** The form of errors that answer a request before any page does. */
 export const pageErrors: ErrorFormat = {
   answerTo(error) {
-    const { kind, retryAfterSeconds: seconds } = toldOf(error);
+    const { kind, retryAfterSeconds: seconds } = failureOf(error);
     return { status: failures[kind], message: kind, ...(seconds && { headers: { 'retry-after': String(seconds) } }) };
   },
   send(reply, answer) {
     const { status, headers = {} } = answer;
-    // A name that somebody else pointed at this server gets no page.
+    // A foreign host name that points here gets no page of this site.
     if (status === 421) return send(reply, answer);
     const kind = ofStatuses[status] ?? (status < 500 ? 'badRequest' : 'internal');
     const seconds = headers['retry-after'];
@@ -80,9 +81,9 @@ export const pageErrors: ErrorFormat = {
   badPath: httpAnswers[404],
 };
 
-/** Says what went wrong in a page. */
+/** Answers errors of pages. */
 @Catch()
-export class PageFailures implements ExceptionFilter {
+export class PageFailureFilter implements ExceptionFilter {
   constructor(private readonly log: Log) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -94,11 +95,11 @@ export class PageFailures implements ExceptionFilter {
     }
     if (error instanceof Refusal && error.code === 'link') return this.page(reply, linkGonePage);
     if (error instanceof Refusal && error.code === 'registration') return this.page(reply, registrationClosedPage);
-    const told = toldOf(error);
+    const failure = failureOf(error);
     const log = this.log.child({ requestId: reply.request.id });
-    if (told.kind === 'internal') log.error({ err: error }, 'a page failed on a fault of ours');
-    if (told.kind === 'unavailable') log.debug({ err: error }, 'a page could not be made: something is away');
-    void sendFailure(reply, told);
+    if (failure.kind === 'internal') log.error({ err: error }, 'page failed: internal error');
+    if (failure.kind === 'unavailable') log.debug({ err: error }, 'page unavailable: a server is disconnected');
+    void sendFailure(reply, failure);
   }
 
   private page(reply: FastifyReply, view: typeof linkGonePage): void {
@@ -107,7 +108,7 @@ export class PageFailures implements ExceptionFilter {
   }
 }
 
-/** The page that tells a person why the issuer can't answer an app (OpenID Connect Core, 3.1.2.6). */
+/** Returns the page that says why the issuer can't answer an app (OpenID Connect Core, 3.1.2.6). */
 export function issuerErrorPage(
   request: IncomingMessage,
   { error, error_description = '' }: { error: string; error_description?: string | undefined },

@@ -1,18 +1,16 @@
+import { frameTexts, numbersOf } from '#ui';
 import { accountTexts } from './account.de.js';
-import type { Texts } from './texts.js';
+import type { Texts } from './en.js';
 
-const minutes = (count: number) => (count === 1 ? 'einer Minute' : `${count} Minuten`);
+const { plural } = numbersOf('de');
 
-/** Everything that pages say, in German. */
+/** The German texts of the pages. */
 export const de: Texts = {
+  ...frameTexts.de,
   ...accountTexts,
-  product: 'Podcast Sync',
-  skip: 'Zum Inhalt springen',
   problem: 'Fehler',
-  signOut: 'Abmelden',
   account: 'Dein Konto',
   back: 'Zurück',
-  cancel: 'Abbrechen',
   save: 'Speichern',
   continue: 'Weiter',
 
@@ -26,8 +24,7 @@ export const de: Texts = {
 
   signIn: {
     title: 'Anmelden',
-    to: (app) => `um mit ${app} fortzufahren`,
-    again: 'Zu deiner Sicherheit: Zeig bitte, dass du es bist. Deine Anmeldung ist einige Minuten her.',
+    again: 'Zu deiner Sicherheit: Melde dich noch einmal an. Deine Anmeldung ist einige Minuten her.',
     submit: 'Anmelden',
     forgot: 'Passwort vergessen?',
     register: 'Konto anlegen',
@@ -54,35 +51,34 @@ export const de: Texts = {
   },
   register: {
     firstTitle: 'Willkommen',
-    firstLead: 'Dieser Server ist neu. Leg das erste Konto an: Es ist deins.',
+    firstLead: 'Dieser Server ist neu. Leg sein erstes Konto an.',
     inviteTitle: 'Du bist eingeladen',
-    inviteLead:
-      'Leg dein Konto auf diesem Server an. Deine Abos, und wo du aufgehört hast zu hören, sind dann auf jedem Gerät gleich.',
+    inviteLead: 'Leg dein Konto auf diesem Server an. Deine Abos und Hörpositionen sind dann auf jedem Gerät gleich.',
     openTitle: 'Konto anlegen',
-    openLead: 'Deine Abos, und wo du aufgehört hast zu hören, sind auf jedem Gerät gleich.',
+    openLead: 'Deine Abos und Hörpositionen sind auf jedem Gerät gleich.',
     submit: 'Konto anlegen',
     haveOne: 'Ich habe schon ein Konto',
-    nameTaken: 'Diesen Namen hat schon jemand. Bitte wähl einen anderen.',
+    nameTaken: 'Dieser Name ist vergeben. Wähl einen anderen.',
     nameInvalid: 'Bis zu 64 Buchstaben (A bis Z), Ziffern, Punkte, Binde- und Unterstriche.',
     closedTitle: 'Keine neuen Konten',
-    closedText: 'Dieser Server nimmt keine neuen Konten auf. Frag die, die ihn betreiben.',
+    closedText: 'Dieser Server nimmt keine neuen Konten auf. Wende dich an seine Administration.',
   },
   passwordProblem: {
     short: 'Dieses Passwort hat weniger als 12 Zeichen.',
     long: 'Dieses Passwort ist zu lang: höchstens 1.000 Byte.',
-    common: 'Dieses Passwort gehört zu denen, die zuerst geraten werden. Bitte wähl ein anderes.',
+    common: 'Dieses Passwort ist leicht zu erraten. Wähl ein anderes.',
     wrong: 'Das ist nicht dein Passwort.',
-    name: 'Dieses Passwort ist dein Name. Bitte wähl ein anderes.',
+    name: 'Dieses Passwort ist dein Name. Wähl ein anderes.',
   },
   forgot: {
     title: 'Neues Passwort setzen',
     lead: 'Gib deinen Namen ein. Hat das Konto eine bestätigte E-Mail-Adresse, kommt dorthin ein Link, der eine Stunde gilt.',
     submit: 'Link senden',
-    sentTitle: 'Schau in dein Postfach',
+    sentTitle: 'Prüfe dein Postfach',
     sentText:
       'Gibt es ein Konto mit diesem Namen und einer bestätigten E-Mail-Adresse, ist ein Link unterwegs. Er gilt eine Stunde.',
     withoutMail:
-      'Dieser Server verschickt keine Mails. Nimm einen Wiederherstellungscode oder bitte die, die ihn betreiben, um einen Link.',
+      'Dieser Server verschickt keine Mails. Benutze einen Wiederherstellungscode oder bitte seine Administration um einen Link.',
     recovery: 'Wiederherstellungscode benutzen',
     recoveryLead: 'Ein Wiederherstellungscode ersetzt das Passwort einmal. Alle Browser und Apps werden abgemeldet.',
     resetLead: (name) => `Wähl ein neues Passwort für ${name}. Alle anderen Browser werden abgemeldet.`,
@@ -98,17 +94,17 @@ export const de: Texts = {
   },
   link: {
     goneTitle: 'Dieser Link gilt nicht mehr',
-    goneText: 'Er wurde schon benutzt, ist abgelaufen oder nicht vollständig. Bitte um einen neuen.',
+    goneText: 'Er wurde schon benutzt, ist abgelaufen oder unvollständig. Fordere einen neuen an.',
   },
   approve: {
     title: (app) => `${app} hereinlassen?`,
     lead: (app) => `Eine App, die sich „${app}“ nennt, bittet um Zugang zu deinem Konto.`,
-    wants: 'Sie könnte',
+    wants: 'Sie kann dann',
     scopes: {
       'read:subscriptions': 'sehen, was du abonniert und gehört hast',
       'write:subscriptions': 'ändern, was du abonniert und gehört hast',
-      openid: 'die Nummer deines Kontos auf diesem Server erfahren',
-      profile: 'deinen Namen auf diesem Server erfahren',
+      openid: 'die ID deines Kontos auf diesem Server sehen',
+      profile: 'deinen Namen auf diesem Server sehen',
       offline_access: 'verbunden bleiben, bis du sie entfernst',
     },
     otherScope: (scope) => `benutzen, was sie „${scope}“ nennt`,
@@ -117,17 +113,16 @@ export const de: Texts = {
     signedInAs: 'Dein Konto',
     goesTo: 'Danach geht es zu',
     thisDevice: 'einer App auf diesem Gerät',
-    from: 'Gefragt von',
+    from: 'Anfrage von',
     fromHere: (address) => `${address} (deine jetzige Adresse)`,
-    asked: 'Gefragt',
+    asked: 'Angefragt',
     onlyIf: 'Erlaube das nur, wenn du es selbst gerade begonnen hast.',
     deny: 'Ablehnen',
     allow: 'Erlauben',
-    notYou: 'Anderes Konto benutzen',
     allowedTitle: 'Fertig',
     allowedText: (app) => `„${app}“ ist verbunden. Geh dorthin zurück; diese Seite kannst du schließen.`,
     deniedTitle: 'Abgelehnt',
-    deniedText: 'Die App wurde nicht hereingelassen. Du kannst diese Seite schließen.',
+    deniedText: 'Die App hat keinen Zugang bekommen. Du kannst diese Seite schließen.',
   },
   device: {
     title: 'Gerät verbinden',
@@ -135,7 +130,7 @@ export const de: Texts = {
     code: 'Code des Geräts',
     compare: 'Dein Gerät muss diesen Code zeigen',
     missing: 'Gib den Code ein, den das Gerät zeigt.',
-    unknown: 'Diesen Code gibt es nicht oder nicht mehr. Schau noch einmal auf das Gerät.',
+    unknown: 'Dieser Code ist unbekannt oder abgelaufen. Prüfe den Code auf dem Gerät.',
   },
   forward: {
     title: 'Einen Moment …',
@@ -146,40 +141,36 @@ export const de: Texts = {
   failure: {
     badRequest: [
       'Das hat nicht geklappt',
-      'Die Anfrage ist unvollständig oder nicht so, wie diese Seite sie stellt. Geh zurück und versuch es noch einmal.',
+      'Die Anfrage ist unvollständig oder ungültig. Geh zurück und versuch es noch einmal.',
     ],
     crossSite: [
       'Das hat nicht geklappt',
       'Das Formular kam von einer anderen Seite. Öffne diese Seite direkt und versuch es noch einmal.',
     ],
-    forbidden: [
-      'Das wird abgelehnt',
-      'Du darfst das nicht, oder nicht mehr. Melde dich neu an und versuch es noch einmal.',
-    ],
-    notFound: ['Hier ist nichts', 'Diese Seite gibt es auf diesem Server nicht.'],
+    forbidden: ['Kein Zugriff', 'Du darfst das nicht. Melde dich neu an und versuch es noch einmal.'],
+    notFound: ['Seite nicht gefunden', 'Diese Seite gibt es auf diesem Server nicht.'],
     methodNotAllowed: [
       'Das hat nicht geklappt',
-      'So lässt sich diese Seite nicht benutzen. Geh zurück und versuch es noch einmal.',
+      'Diese Seite nimmt eine solche Anfrage nicht an. Geh zurück und versuch es noch einmal.',
     ],
-    tooLarge: ['Zu viel auf einmal', 'Was gesendet wurde, ist größer, als diese Seite annimmt.'],
-    tooMany: ['Bitte warte', 'Das waren zu viele Versuche. Warte bitte einen Moment und versuch es noch einmal.'],
-    busy: ['Gerade viel los', 'Viele möchten das gleichzeitig. Versuch es bitte in ein paar Sekunden noch einmal.'],
+    tooLarge: ['Anfrage zu groß', 'Die Anfrage ist größer, als diese Seite annimmt.'],
+    tooMany: ['Bitte warte', 'Das waren zu viele Versuche. Warte einen Moment und versuch es noch einmal.'],
+    busy: ['Server ausgelastet', 'Der Server hat zu viele Anfragen. Versuch es in ein paar Sekunden noch einmal.'],
     unavailable: [
-      'Gerade nicht erreichbar',
-      'Ein Teil dieses Servers ist nicht erreichbar. Es geht nichts verloren. Versuch es bitte bald noch einmal.',
+      'Vorübergehend nicht erreichbar',
+      'Ein Teil dieses Servers ist nicht erreichbar. Es geht nichts verloren. Versuch es bald noch einmal.',
     ],
     internal: [
       'Etwas ist schiefgegangen',
-      'Das ist ein Fehler des Servers. Versuch es bitte noch einmal; bleibt er, sag es denen, die ihn betreiben.',
+      'Der Server hat einen internen Fehler. Versuch es noch einmal. Bleibt er, wende dich an die Administration.',
     ],
-    away: (what) => `Gerade nicht erreichbar: ${what}.`,
+    part: (name) => `Nicht erreichbar: ${name}.`,
     database: 'die Datenbank',
-    redis: 'die Verbindung zu anderen Teilen (Redis)',
     retry: (seconds) =>
       seconds < 90
         ? `Versuch es in ${seconds} Sekunden noch einmal.`
-        : `Versuch es in ${minutes(Math.ceil(seconds / 60))} noch einmal.`,
-    request: 'Nummer dieser Anfrage, für die, die den Server betreiben:',
+        : `Versuch es in ${plural(Math.ceil(seconds / 60), 'Minute', 'Minuten')} noch einmal.`,
+    request: 'ID dieser Anfrage, für die Administration:',
     home: 'Zu deinem Konto',
   },
 };

@@ -1,0 +1,74 @@
+import { Header } from '#ui';
+import type { ComponentChildren } from 'preact';
+import { renderToString } from 'preact-render-to-string';
+import { siteAssets } from '../console/console.build.js';
+import { type Language, languageOf, type Texts, textsOf } from './texts/texts.js';
+
+/** One page, as a view makes it. */
+export interface Page {
+  readonly title: string;
+  /** The heading, where it differs from the title. */
+  readonly heading?: string | undefined;
+  /** Paragraphs below the heading. Absent ones are left out. */
+  readonly lead?: ComponentChildren | readonly ComponentChildren[];
+  readonly body?: ComponentChildren;
+  /** 200 by default, 400 for a refused form. */
+  readonly status?: number | undefined;
+  /** The server refused the form. The title says so first, for screen readers. */
+  readonly isRefused?: boolean | undefined;
+  /** The page is the account tab: wide, with several cards. */
+  readonly isHome?: boolean;
+  /** Where the browser continues after it has shown this page. */
+  readonly forwardTo?: string;
+}
+
+/** The reader of a page. */
+export interface Visit {
+  readonly language: Language;
+  readonly texts: Texts;
+  readonly now: Date;
+  readonly isSignedIn: boolean;
+}
+
+/** Returns the reader who sent a header `Accept-Language`. */
+export function visitOf(acceptLanguage: string | undefined, isSignedIn = false, now = new Date()): Visit {
+  const language = languageOf(acceptLanguage);
+  return { language, texts: textsOf[language], now, isSignedIn };
+}
+
+/** Returns the HTML of a page (WCAG 2.2 AA: landmarks, one h1, a language, a way past the header). */
+export function documentOf(visit: Visit, page: Page): string {
+  return `<!doctype html>${renderToString(<Document visit={visit} page={page} />)}`;
+}
+
+function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Visit; page: Page }) {
+  const { title, heading = title, isHome = false } = page;
+  const content = (
+    <>
+      <div class={isHome ? 'intro' : 'head'}>
+        <h1>{heading}</h1>
+        {[page.lead].flat().map((lead) => lead && <p class="lead">{lead}</p>)}
+      </div>
+      {page.body}
+    </>
+  );
+  return (
+    <html lang={language}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        {page.forwardTo !== undefined && <meta http-equiv="refresh" content={`0; url=${page.forwardTo}`} />}
+        <title>{`${page.isRefused ? `${texts.problem}: ` : ''}${title} · ${texts.product}`}</title>
+        {siteAssets && <link rel="icon" href={siteAssets.icon} />}
+        {siteAssets && <link rel="stylesheet" href={siteAssets.style} />}
+      </head>
+      <body>
+        <Header texts={texts} isSignedIn={isSignedIn} current={isHome ? '/' : undefined} />
+        <main id="content" class={isHome ? undefined : 'narrow'}>
+          {isHome ? content : <div class="card">{content}</div>}
+        </main>
+      </body>
+    </html>
+  );
+}

@@ -1,0 +1,259 @@
+import { Card, Row } from '#ui';
+import type { ComponentChildren } from 'preact';
+import { labelOf } from '../../people/label.rule.js';
+import type { Page, Visit } from '../document.js';
+import { appName } from './approval.view.js';
+import { browserOf } from './browser.js';
+import { day, when } from './parts.js';
+
+/** Everything that the account page shows. */
+export interface AccountOverview {
+  /** People from a provider may not have chosen one yet. */
+  name: string | null;
+  /** The request before this page changed something. */
+  done?: boolean;
+  apps: readonly { id: string; name: string; scopes: readonly string[]; since: Date; lastUsedAt: Date }[];
+  appPasswords: readonly {
+    id: string;
+    label: string;
+    scopes: readonly string[];
+    createdAt: Date;
+    /** A day. */
+    lastUsedOn: string | null;
+    expiresAt: Date | null;
+  }[];
+  /** Devices by the names that apps with app passwords give them. */
+  devices: readonly { id: string; caption: string; lastUsedAt: string }[];
+  sessions: readonly {
+    id: string;
+    current: boolean;
+    createdAt: Date;
+    lastUsedAt: Date;
+    address: string;
+    userAgent: string;
+  }[];
+  /** Absent if a provider signs people in. */
+  password?: { totp: boolean; recoveryCodes: number; email: string | null; mail: boolean };
+  provider?: string | undefined;
+}
+
+interface SectionProps {
+  readonly visit: Visit;
+  readonly of: AccountOverview;
+}
+
+/** Renders a list of rows, or a sentence if it is empty. */
+function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
+  if (rows.length === 0) return <p class="quiet">{none}</p>;
+  return (
+    <ul class="rows" role="list">
+      {rows.map((row) => (
+        <li>{row}</li>
+      ))}
+    </ul>
+  );
+}
+
+/** Renders a button that ends one item of a list. Its accessible name says which. */
+function EndButton({ action, id, label, text }: { action: string; id: string; label: string; text: string }) {
+  return (
+    <form method="post" action={action}>
+      <input type="hidden" name="id" value={id} />
+      <button class="plain slight" aria-label={label}>
+        {text}
+      </button>
+    </form>
+  );
+}
+
+function rightsOf({ home }: Visit['texts'], scopes: readonly string[]): string | undefined {
+  const reads = scopes.includes('read:subscriptions');
+  const writes = scopes.includes('write:subscriptions');
+  if (writes) return reads ? home.mayWrite : home.mayOnlyWrite;
+  return reads ? home.mayRead : undefined;
+}
+
+const joined = (...parts: ComponentChildren[]) =>
+  parts.filter(Boolean).map((part, at) => (
+    <>
+      {at > 0 && ' · '}
+      {part}
+    </>
+  ));
+
+function Apps({ visit, of }: SectionProps) {
+  const { home } = visit.texts;
+  const rows = of.apps.map(({ id, scopes, since, lastUsedAt, ...app }) => {
+    const name = appName(app.name);
+    const line = joined(
+      rightsOf(visit.texts, scopes),
+      [home.since, ' ', when(visit, since)],
+      [home.lastUsed, ' ', when(visit, lastUsedAt)],
+    );
+    return (
+      <Row name={name} lines={[line]}>
+        <EndButton action="/apps/end" id={id} label={home.removeNamed(name)} text={home.remove} />
+      </Row>
+    );
+  });
+  return (
+    <Card title={home.apps} lead={home.appsLead}>
+      <Rows rows={rows} none={home.noApps} />
+      <p class="small">
+        <a href="/device">{home.connectDevice}</a>
+      </p>
+    </Card>
+  );
+}
+
+function AppPasswords({ visit, of }: SectionProps) {
+  const { home } = visit.texts;
+  const rows = of.appPasswords.map(({ id, label, scopes, createdAt, lastUsedOn, expiresAt }) => {
+    const isExpired = expiresAt !== null && expiresAt <= visit.now;
+    const life = expiresAt === null ? home.neverExpires : [home.expires, ' ', when(visit, expiresAt)];
+    const lines = [
+      joined(rightsOf(visit.texts, scopes), !isExpired && life),
+      joined(
+        [home.created, ' ', when(visit, createdAt)],
+        [home.lastUsed, ': ', lastUsedOn === null ? home.never : day(visit, lastUsedOn)],
+      ),
+    ];
+    return (
+      <Row name={label} tag={isExpired && <span class="tag bad">{home.expired}</span>} lines={lines}>
+        <EndButton action="/app-passwords/revoke" id={id} label={home.revokeNamed(label)} text={home.revoke} />
+      </Row>
+    );
+  });
+  return (
+    <Card title={home.appPasswords} lead={home.appPasswordsLead}>
+      <Rows rows={rows} none={home.noAppPasswords} />
+      <p class="actions">
+        <a class="button" href="/app-passwords">
+          {home.newAppPassword}
+        </a>
+      </p>
+    </Card>
+  );
+}
+
+/** Renders the devices. Most people have none, and no such section. */
+function Devices({ visit, of }: SectionProps) {
+  const { home } = visit.texts;
+  if (of.devices.length === 0) return null;
+  const rows = of.devices.map(({ id, caption, lastUsedAt }) => {
+    const name = labelOf(caption) || id;
+    const line = joined(name !== id && id, [home.lastUsed, ' ', when(visit, new Date(lastUsedAt))]);
+    return (
+      <Row name={name} lines={[line]}>
+        <EndButton action="/devices/forget" id={id} label={home.forgetNamed(name)} text={home.forget} />
+      </Row>
+    );
+  });
+  return (
+    <Card title={home.devices} lead={home.devicesLead}>
+      <Rows rows={rows} />
+    </Card>
+  );
+}
+
+function Sessions({ visit, of }: SectionProps) {
+  const { home } = visit.texts;
+  const rows = of.sessions.map(({ id, current, createdAt, lastUsedAt, address, userAgent }) => {
+    const { browser, system } = browserOf(userAgent);
+    const name =
+      browser === undefined ? home.unknownBrowser : system === undefined ? browser : home.browserOn(browser, system);
+    const line = joined(
+      address,
+      [home.signedIn, ' ', when(visit, createdAt)],
+      [home.lastUsed, ' ', when(visit, lastUsedAt)],
+    );
+    return (
+      <Row name={name} tag={current && <span class="tag">{home.thisBrowser}</span>} lines={[line]}>
+        {!current && <EndButton action="/sessions/end" id={id} label={home.endNamed(name)} text={home.end} />}
+      </Row>
+    );
+  });
+  return (
+    <Card title={home.sessions} lead={home.sessionsLead}>
+      <Rows rows={rows} />
+      {rows.length > 1 && (
+        <form class="actions" method="post" action="/sessions/end-others">
+          <button class="plain slight">{home.endOthers}</button>
+        </form>
+      )}
+    </Card>
+  );
+}
+
+function setting(name: string, line: string, href: string, text: string, look = 'plain') {
+  return (
+    <Row name={name} lines={[line]}>
+      <a class={`button slight ${look}`} href={href}>
+        {text}
+      </a>
+    </Row>
+  );
+}
+
+function Security({ visit, of }: SectionProps) {
+  const { home } = visit.texts;
+  if (!of.password) return <Card title={home.security} lead={of.provider && home.provider(of.provider)} />;
+  const { totp, recoveryCodes, email, mail } = of.password;
+  const recovery = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
+  const rows = [
+    setting(home.password, home.passwordText, '/password', home.changePassword),
+    totp
+      ? setting(home.totp, home.totpOn, '/totp/off', home.totpRemove)
+      : setting(home.totp, home.totpOff, '/totp', home.totpSetUp),
+    setting(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
+    ...(mail ? [setting(home.email, email ?? home.emailNone, '/email', home.emailChange)] : []),
+  ];
+  return (
+    <Card title={home.security}>
+      <Rows rows={rows} />
+    </Card>
+  );
+}
+
+function Data({ home }: Visit['texts']) {
+  const rows = [
+    <Row name={home.export} lines={[home.exportText]}>
+      <form method="post" action="/export">
+        <button class="plain slight">{home.exportSubmit}</button>
+      </form>
+    </Row>,
+    setting(home.erase, home.eraseText, '/erase', home.eraseLink, 'danger'),
+  ];
+  return (
+    <Card title={home.data}>
+      <Rows rows={rows} />
+    </Card>
+  );
+}
+
+/** Returns the account page: who and what has access, and how the account is protected. */
+export function accountPage(visit: Visit, of: AccountOverview): Page {
+  const { home, account } = visit.texts;
+  const body = (
+    <>
+      {of.done && (
+        <p class="notice good" role="status">
+          {home.done}
+        </p>
+      )}
+      <Apps visit={visit} of={of} />
+      <AppPasswords visit={visit} of={of} />
+      <Devices visit={visit} of={of} />
+      <Sessions visit={visit} of={of} />
+      <Security visit={visit} of={of} />
+      <Data {...visit.texts} />
+    </>
+  );
+  return {
+    title: account,
+    heading: of.name === null ? account : home.hello(of.name),
+    lead: home.lead,
+    isHome: true,
+    body,
+  };
+}

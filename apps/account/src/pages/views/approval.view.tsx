@@ -1,0 +1,114 @@
+import { Field } from '#ui';
+import { labelOf } from '../../people/label.rule.js';
+import type { Page, Visit } from '../document.js';
+import { Facts, Hidden, when } from './parts.js';
+import { messagePage } from './registration.view.js';
+
+/** Returns the name that an app claims, as pages show it. */
+export const appName = (claimed: string | undefined) => labelOf(claimed ?? '') || '?';
+
+/** A request of an app for access. */
+export interface Approval {
+  /** Where the form goes. */
+  action: string;
+  /** The name that the app claims. */
+  app: string;
+  scopes: readonly string[];
+  /** The name of the account. */
+  name: string;
+  /** When and from which address the app asked. */
+  startedAt: Date;
+  address: string;
+  /** The address of the reader. */
+  ownAddress: string;
+  /** Where the browser goes next: a host, an app on this device, or nowhere if the app waits elsewhere. */
+  goesTo?: { host: string } | 'device' | undefined;
+  /** The code that the device shows. An attacker who sends a link has no device to compare (RFC 8628, 5.4). */
+  userCode?: string | undefined;
+}
+
+/** Returns the page that asks whether an app gets access. Deny comes first. */
+export function approvalPage(visit: Visit, of: Approval): Page {
+  const { approve, device } = visit.texts;
+  const app = appName(of.app);
+  const { scopes: known, otherScope } = approve;
+  const body = (
+    <>
+      {of.userCode !== undefined && (
+        <section class="stack">
+          <h2>{device.compare}</h2>
+          <p class="secret large">{of.userCode}</p>
+        </section>
+      )}
+      <section class="stack">
+        <h2>{approve.wants}</h2>
+        <ul class="rights">
+          {of.scopes.map((scope) => (
+            <li>{Object.hasOwn(known, scope) ? known[scope] : otherScope(appName(scope))}</li>
+          ))}
+        </ul>
+        <p class="quiet small">{approve.until}</p>
+      </section>
+      <section class="stack">
+        <h2>{approve.details}</h2>
+        <Facts
+          of={[
+            [approve.signedInAs, of.name],
+            of.goesTo !== undefined && [approve.goesTo, of.goesTo === 'device' ? approve.thisDevice : of.goesTo.host],
+            [approve.from, of.address === of.ownAddress ? approve.fromHere(of.address) : of.address],
+            [approve.asked, when(visit, of.startedAt)],
+          ]}
+        />
+      </section>
+      <p class="notice">{approve.onlyIf}</p>
+      <form method="post" action={of.action}>
+        <Hidden values={{ user_code: of.userCode }} />
+        <div class="actions">
+          <button class="plain" name="decision" value="deny">
+            {approve.deny}
+          </button>
+          <button name="decision" value="allow">
+            {approve.allow}
+          </button>
+        </div>
+      </form>
+    </>
+  );
+  return { title: approve.title(app), lead: approve.lead(app), body };
+}
+
+/** Returns the page that says that an app got access. */
+export function allowedPage({ texts: { approve } }: Visit, of: { app: string }): Page {
+  return messagePage(approve.allowedTitle, approve.allowedText(appName(of.app)));
+}
+
+/** Returns the page that says that an app got no access. */
+export function deniedPage({ texts: { approve } }: Visit): Page {
+  return messagePage(approve.deniedTitle, approve.deniedText);
+}
+
+/** Returns the page that takes the code of a device (RFC 8628, 3.3). */
+export function deviceCodePage(
+  { texts }: Visit,
+  of: { code?: string | undefined; problem?: 'missing' | 'unknown' },
+): Page {
+  const { device } = texts;
+  const body = (
+    <form method="post" action="/device">
+      <Field
+        id="user_code"
+        name="user_code"
+        label={device.code}
+        value={of.code?.slice(0, 32)}
+        error={of.problem && device[of.problem]}
+        autocomplete="off"
+        class="code upper"
+        maxLength={32}
+        required
+        autofocus
+      />
+      <button>{texts.continue}</button>
+    </form>
+  );
+  return { title: device.title, lead: device.lead, isRefused: of.problem !== undefined, body };
+}

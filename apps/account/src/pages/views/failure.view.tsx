@@ -1,0 +1,68 @@
+import type { Page, Visit } from '../document.js';
+import { LinkButton } from './parts.js';
+
+/** Kinds of failures with their HTTP status. */
+export const failures = {
+  badRequest: 400,
+  crossSite: 403,
+  forbidden: 403,
+  notFound: 404,
+  methodNotAllowed: 405,
+  tooLarge: 413,
+  tooMany: 429,
+  internal: 500,
+  busy: 503,
+  unavailable: 503,
+} as const;
+
+/** A kind of failure that a page explains. */
+export type FailureKind = keyof typeof failures;
+
+/** What a failure page adds to its text. */
+export interface FailureDetails {
+  /** The server that is unavailable. */
+  unavailable?: 'database' | undefined;
+  retryAfterSeconds?: number | undefined;
+  requestId?: string | undefined;
+  /** The protocol's own words, for the developer of an app. */
+  detail?: string | undefined;
+}
+
+/** Returns the page that says what is wrong and what to do. */
+export function failurePage({ texts: { failure } }: Visit, kind: FailureKind, of: FailureDetails = {}): Page {
+  const [title, text] = failure[kind];
+  const lead = [
+    text,
+    of.unavailable && failure.part(failure[of.unavailable]),
+    of.retryAfterSeconds !== undefined && failure.retry(of.retryAfterSeconds),
+  ];
+  const body = (
+    <>
+      {of.detail !== undefined && (
+        <p class="quiet small">
+          <code>{of.detail}</code>
+        </p>
+      )}
+      {of.requestId !== undefined && (
+        <p class="quiet small">
+          {failure.request} <code>{of.requestId}</code>
+        </p>
+      )}
+      <p>
+        <a class="button plain" href="/">
+          {failure.home}
+        </a>
+      </p>
+    </>
+  );
+  return { title, lead, status: failures[kind], body };
+}
+
+/**
+ * Returns a page that leads on to another site or an app. Browsers apply the `form-action` policy to every redirect after
+ * a form and refuse those to other origins (CSP 3, 6.4.1). From this page they continue on their own or by the link.
+ */
+export function forwardPage({ texts: { forward } }: Visit, to: string, where = forward.app): Page {
+  const body = <LinkButton href={to}>{forward.link}</LinkButton>;
+  return { title: forward.title, lead: forward.text(where), forwardTo: to, body };
+}

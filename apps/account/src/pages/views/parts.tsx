@@ -1,0 +1,161 @@
+import { Field } from '#ui';
+import type { ComponentChildren } from 'preact';
+import type { Visit } from '../document.js';
+import type { Texts } from '../texts/texts.js';
+
+interface FieldOf {
+  readonly texts: Texts;
+  readonly error?: string | undefined;
+  readonly autofocus?: boolean | undefined;
+}
+
+/** Renders the field of an account's name. */
+export function NameField({ texts, value, hint, ...field }: FieldOf & { value?: string | undefined; hint?: string }) {
+  return (
+    <Field
+      {...field}
+      id="name"
+      name="name"
+      label={texts.name}
+      hint={hint}
+      value={value}
+      autocomplete="username"
+      maxLength={64}
+      required
+    />
+  );
+}
+
+/** Renders the field of the password that an account has. */
+export function PasswordField({ id, label, ...field }: Omit<FieldOf, 'texts'> & { id: string; label: string }) {
+  return (
+    <Field
+      {...field}
+      id={id}
+      name={id}
+      label={label}
+      type="password"
+      autocomplete="current-password"
+      maxLength={1_000}
+      required
+    />
+  );
+}
+
+/** Renders the field of a new password. It has the focus if it was refused. */
+export function NewPasswordField({ texts, label = texts.newPassword, error, autofocus }: FieldOf & { label?: string }) {
+  return (
+    <Field
+      id="password"
+      name="password"
+      label={label}
+      type="password"
+      hint={texts.passwordHint}
+      error={error}
+      autocomplete="new-password"
+      autofocus={autofocus ?? error !== undefined}
+      maxLength={1_000}
+      required
+    />
+  );
+}
+
+/** Renders the field of a code from an authenticator app. */
+export function CodeField({ texts, hint, ...field }: FieldOf & { hint: string }) {
+  return (
+    <Field
+      {...field}
+      id="code"
+      name="code"
+      label={texts.code}
+      hint={hint}
+      class="code"
+      autocomplete="one-time-code"
+      inputMode="numeric"
+      maxLength={8}
+      required
+    />
+  );
+}
+
+/** Renders the field of a recovery code. */
+export function RecoveryCodeField({ texts, ...field }: FieldOf) {
+  const label = texts.secondStep.recoveryCode;
+  return <Field {...field} id="recovery" name="recovery" label={label} autocomplete="off" maxLength={64} required />;
+}
+
+/** Renders the name of the account for password managers, in a form that asks for a password alone. */
+export function HiddenName({ name }: { name: string }) {
+  const attributes = { name: 'username', value: name, autocomplete: 'username', tabIndex: -1 } as const;
+  return <input class="hidden" type="text" aria-hidden="true" readonly {...attributes} />;
+}
+
+/** Renders the values that a form carries on. Absent ones are left out. */
+export function Hidden({ values }: { values: Readonly<Record<string, string | undefined>> }) {
+  return Object.entries(values).map(
+    ([name, value]) => value !== undefined && <input type="hidden" name={name} value={value} />,
+  );
+}
+
+/** Renders the buttons of a form that can be left: to the account page by default. */
+export function Actions({ leave, children }: { leave: string; children: ComponentChildren }) {
+  return (
+    <div class="actions">
+      <a class="button plain" href="/">
+        {leave}
+      </a>
+      {children}
+    </div>
+  );
+}
+
+/** Renders the one way on from a page. */
+export function LinkButton({ href, children }: { href: string; children: string }) {
+  return (
+    <p>
+      <a class="button" href={href}>
+        {children}
+      </a>
+    </p>
+  );
+}
+
+const units = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+
+/** Renders a time relative to now: the server does not know the reader's time zone. */
+export function when(visit: Visit, time: Date) {
+  const seconds = Math.round((time.getTime() - visit.now.getTime()) / 1_000);
+  const [unit, length] = units.find(([, of]) => Math.abs(seconds) >= of) ?? ['second', 1];
+  const format = new Intl.RelativeTimeFormat(visit.language, { numeric: 'auto' });
+  return <time dateTime={time.toISOString()}>{format.format(Math.trunc(seconds / length), unit)}</time>;
+}
+
+/** Renders a day, such as 2026-11-22. */
+export function day(visit: Visit, date: string) {
+  const format = new Intl.DateTimeFormat(visit.language, { dateStyle: 'medium', timeZone: 'UTC' });
+  return <time dateTime={date}>{format.format(new Date(`${date}T00:00:00Z`))}</time>;
+}
+
+/** Renders terms with their values. Absent facts are left out. */
+export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren] | false)[] }) {
+  return (
+    <dl class="facts">
+      {of.map(
+        (fact) =>
+          fact && (
+            <>
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </>
+          ),
+      )}
+    </dl>
+  );
+}

@@ -1,0 +1,224 @@
+import { Field } from '#ui';
+import { renderSVG } from 'uqr';
+import type { Page, Visit } from '../document.js';
+import { Actions, CodeField, Facts, HiddenName, LinkButton, NewPasswordField, PasswordField } from './parts.js';
+
+interface PasswordProblems {
+  readonly current?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+/** Returns the page that changes a password. */
+export function changePasswordPage({ texts }: Visit, of: { name: string; problems?: PasswordProblems }): Page {
+  const { title, lead, current: label, submit } = texts.changePassword;
+  const { current, password } = of.problems ?? {};
+  const body = (
+    <form method="post" action="/password">
+      <HiddenName name={of.name} />
+      <PasswordField id="current" label={label} error={current} autofocus={password === undefined} />
+      <NewPasswordField texts={texts} error={password} />
+      <Actions leave={texts.cancel}>
+        <button>{submit}</button>
+      </Actions>
+    </form>
+  );
+  return { title, lead, isRefused: current !== undefined || password !== undefined, body };
+}
+
+/** Returns the page that changes or removes an e-mail address. */
+export function changeEmailPage(
+  { texts }: Visit,
+  of: { email: string; canRemove?: boolean; problem?: string | undefined },
+): Page {
+  const { title, lead, submit, hint, remove } = texts.changeEmail;
+  const body = (
+    <>
+      <form method="post" action="/email">
+        <Field
+          id="email"
+          name="email"
+          label={texts.emailAddress}
+          type="email"
+          value={of.email}
+          hint={hint}
+          error={of.problem}
+          autocomplete="email"
+          maxLength={254}
+          required
+          autofocus
+        />
+        <Actions leave={texts.cancel}>
+          <button>{submit}</button>
+        </Actions>
+      </form>
+      {of.canRemove && (
+        <form method="post" action="/email/remove">
+          <button class="plain">{remove}</button>
+        </form>
+      )}
+    </>
+  );
+  return { title, lead, isRefused: of.problem !== undefined, body };
+}
+
+/** The key of a new second step. */
+export interface TotpKey {
+  /** otpauth://totp/… */
+  uri: string;
+  /** Base32. */
+  secret: string;
+}
+
+/** Returns the page that sets up the second step. It shows the key as a picture and as text. */
+export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused?: boolean }): Page {
+  const { totp, cancel } = texts;
+  const picture = `data:image/svg+xml,${encodeURIComponent(renderSVG(of.key.uri, { border: 4 }))}`;
+  const body = (
+    <>
+      <div class="stack">
+        <p>{totp.scan}</p>
+        <img class="qr" src={picture} alt={totp.qr} width="240" height="240" />
+        <p class="small">{totp.key}</p>
+        <p class="secret">{of.key.secret.match(/.{1,4}/g)?.join(' ')}</p>
+      </div>
+      <form method="post" action="/totp">
+        <CodeField
+          texts={texts}
+          hint={totp.enter}
+          error={of.isRefused ? totp.refused : undefined}
+          autofocus={of.isRefused}
+        />
+        <Actions leave={cancel}>
+          <button>{totp.submit}</button>
+        </Actions>
+      </form>
+    </>
+  );
+  return { title: totp.title, lead: totp.lead, isRefused: of.isRefused, body };
+}
+
+/** Returns the page that asks whether the second step is to be switched off. */
+export function totpOffPage({ texts: { totp, cancel } }: Visit): Page {
+  const body = (
+    <form method="post" action="/totp/off">
+      <Actions leave={cancel}>
+        <button class="danger">{totp.offSubmit}</button>
+      </Actions>
+    </form>
+  );
+  return { title: totp.offTitle, lead: totp.offLead, body };
+}
+
+/** Returns the page that makes new recovery codes. */
+export function recoveryCodesPage({ texts: { recovery, cancel } }: Visit): Page {
+  const body = (
+    <form method="post" action="/recovery-codes">
+      <Actions leave={cancel}>
+        <button>{recovery.submit}</button>
+      </Actions>
+    </form>
+  );
+  return { title: recovery.title, lead: recovery.lead, body };
+}
+
+/** Returns the page with new recovery codes. Only the answer that made them shows them. */
+export function shownRecoveryCodesPage({ texts: { recovery } }: Visit, codes: readonly string[]): Page {
+  const body = (
+    <>
+      <ol class="secret codes" aria-label={recovery.list}>
+        {codes.map((code) => (
+          <li>{code}</li>
+        ))}
+      </ol>
+      <LinkButton href="/">{recovery.kept}</LinkButton>
+    </>
+  );
+  return { title: recovery.shownTitle, lead: recovery.shownLead, body };
+}
+
+interface Choice {
+  readonly title: string;
+  readonly name: string;
+  /** Values with their texts. The first one is preselected. */
+  readonly options: Readonly<Record<string, string>>;
+}
+
+function Choices({ title, name, options }: Choice) {
+  return (
+    <fieldset class="field">
+      <legend>{title}</legend>
+      <div class="choices">
+        {Object.entries(options).map(([value, text], at) => (
+          <label>
+            <input type="radio" name={name} value={value} checked={at === 0} /> {text}
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+/** Returns the page that makes an app password. */
+export function appPasswordPage({ texts }: Visit, of: { label?: string; problem?: string | undefined } = {}): Page {
+  const { appPassword, cancel } = texts;
+  const body = (
+    <form method="post" action="/app-passwords">
+      <Field
+        id="label"
+        name="label"
+        label={appPassword.label}
+        value={of.label}
+        hint={appPassword.labelHint}
+        error={of.problem}
+        autocomplete="off"
+        maxLength={64}
+        required
+        autofocus
+      />
+      <Choices title={appPassword.rights} name="rights" options={appPassword.rightsOf} />
+      <Choices title={appPassword.expires} name="expires" options={appPassword.expiry} />
+      <Actions leave={cancel}>
+        <button>{appPassword.submit}</button>
+      </Actions>
+    </form>
+  );
+  return { title: appPassword.title, lead: appPassword.lead, isRefused: of.problem !== undefined, body };
+}
+
+/** Returns the page with a new app password. Only the answer that made it shows it. */
+export function shownAppPasswordPage(
+  { texts: { appPassword } }: Visit,
+  of: { label: string; name: string | null; secret: string; server?: string | undefined },
+): Page {
+  const body = (
+    <>
+      <div class="stack">
+        <h2 class="hidden">{appPassword.secret}</h2>
+        <p class="secret">{of.secret}</p>
+      </div>
+      <Facts
+        of={[
+          of.server !== undefined && [appPassword.server, of.server],
+          of.name !== null && [appPassword.name, of.name],
+        ]}
+      />
+      <p class="quiet small">{appPassword.bearer}</p>
+      <LinkButton href="/">{appPassword.done}</LinkButton>
+    </>
+  );
+  return { title: appPassword.shownTitle, lead: appPassword.shownLead(of.label), body };
+}
+
+/** Returns the page that erases an account once its name is typed. */
+export function erasePage({ texts: { erase } }: Visit, of: { name: string; problem?: string | undefined }): Page {
+  const label = erase.confirm(of.name);
+  const body = (
+    <form method="post" action="/erase">
+      <Field id="name" name="name" label={label} error={of.problem} autocomplete="off" maxLength={64} required />
+      <Actions leave={erase.keep}>
+        <button class="danger">{erase.submit}</button>
+      </Actions>
+    </form>
+  );
+  return { title: erase.title, lead: [erase.lead, erase.exportFirst], isRefused: of.problem !== undefined, body };
+}

@@ -1,0 +1,134 @@
+import type { Page, Visit } from '../document.js';
+import { CodeField, Hidden, NameField, PasswordField, RecoveryCodeField } from './parts.js';
+
+/** What happened before a sign-in. */
+export type SignInNotice = 'signedOut' | 'tooLate' | 'newPassword';
+
+/** What a sign-in page shows. */
+export interface SignIn {
+  /** The path of this site that opens after the sign-in. */
+  next?: string | undefined;
+  /** The name that was entered, or the account that signs in again. */
+  name?: string;
+  /** A signed-in person has to confirm their identity. */
+  again?: boolean;
+  isRefused?: boolean;
+  notice?: SignInNotice | undefined;
+  /** Whether anybody can create an account. */
+  canRegister?: boolean;
+  /** The host of the provider that signs people in. */
+  provider?: string | undefined;
+}
+
+const query = (next: string | undefined) => (next === undefined ? '' : `?${new URLSearchParams({ next }).toString()}`);
+
+/** Returns the sign-in page: name and password, or a button that leads to the provider. */
+export function signInPage({ texts }: Visit, of: SignIn): Page {
+  const { signIn } = texts;
+  const { title } = signIn;
+  const again = of.again && signIn.again;
+  const notice = of.notice && (
+    <p class="notice" role="status">
+      {signIn[of.notice]}
+    </p>
+  );
+  if (of.provider !== undefined) {
+    const body = (
+      <>
+        {notice}
+        <form method="post" action="/sign-in/provider">
+          <Hidden values={{ next: of.next }} />
+          <button>{signIn.provider(of.provider)}</button>
+        </form>
+      </>
+    );
+    return { title, lead: [again, signIn.providerText(of.provider)], body };
+  }
+  const body = (
+    <>
+      {notice}
+      {of.isRefused && <Refusal>{signIn.refused}</Refusal>}
+      <form method="post" action="/sign-in">
+        <Hidden values={{ next: of.next }} />
+        <NameField texts={texts} value={of.name} autofocus={of.name === undefined} />
+        <PasswordField id="password" label={texts.password} autofocus={of.name !== undefined} />
+        <button>{signIn.submit}</button>
+      </form>
+      <div class="links">
+        <a href="/forgot">{signIn.forgot}</a>
+        {of.canRegister && <a href={`/register${query(of.next)}`}>{signIn.register}</a>}
+      </div>
+    </>
+  );
+  return { title, lead: again, isRefused: of.isRefused, status: of.isRefused ? 403 : 200, body };
+}
+
+/** Renders why the server refused a form as a whole. */
+export function Refusal({ children }: { children: string }) {
+  return (
+    <p class="notice bad" role="alert">
+      {children}
+    </p>
+  );
+}
+
+/** What the page of the second step shows. */
+export interface SecondStep {
+  /** Proves that name and password were right. */
+  ticket: string;
+  next?: string | undefined;
+  /** Which of the two codes is wrong. */
+  refused?: 'code' | 'recovery';
+}
+
+/** Returns the page that asks for a code of an authenticator app after the password. */
+export function codePage({ texts }: Visit, of: SecondStep): Page {
+  const { secondStep } = texts;
+  const values = { ticket: of.ticket, next: of.next };
+  const isRecovery = of.refused === 'recovery';
+  const body = (
+    <>
+      <form method="post" action="/sign-in/code">
+        <Hidden values={values} />
+        <CodeField
+          texts={texts}
+          hint={secondStep.codeHint}
+          error={of.refused === 'code' ? secondStep.refused : undefined}
+          autofocus={!isRecovery}
+        />
+        <button>{texts.signIn.submit}</button>
+      </form>
+      <details class="links" open={isRecovery}>
+        <summary>{secondStep.lost}</summary>
+        <form method="post" action="/sign-in/recovery">
+          <p class="quiet">{secondStep.recoveryLead}</p>
+          <Hidden values={values} />
+          <RecoveryCodeField
+            texts={texts}
+            error={isRecovery ? secondStep.recoveryRefused : undefined}
+            autofocus={isRecovery}
+          />
+          <button class="plain">{texts.signIn.submit}</button>
+        </form>
+      </details>
+    </>
+  );
+  const isRefused = of.refused !== undefined;
+  return { title: secondStep.title, lead: secondStep.lead, isRefused, status: isRefused ? 403 : 200, body };
+}
+
+/** Returns the page on which people from a provider choose a name for apps that ask for one. */
+export function chooseNamePage(
+  { texts }: Visit,
+  of: { next?: string | undefined; name?: string; problem?: string | undefined },
+): Page {
+  const { chooseName, chooseNameText } = texts.signIn;
+  const body = (
+    <form method="post" action="/name">
+      <Hidden values={{ next: of.next }} />
+      <NameField texts={texts} value={of.name} hint={texts.nameHint} error={of.problem} autofocus />
+      <button>{texts.save}</button>
+    </form>
+  );
+  return { title: chooseName, lead: chooseNameText, isRefused: of.problem !== undefined, body };
+}

@@ -1,0 +1,146 @@
+import type { ComponentChildren, InputHTMLAttributes, RefObject } from 'preact';
+import type { FrameTexts } from './texts.js';
+
+/** Paths of the tabs with their names in {@link FrameTexts}. */
+const tabs = [
+  ['/console/', 'podcasts'],
+  ['/console/listened', 'listened'],
+  ['/console/data', 'data'],
+  ['/', 'account'],
+] as const;
+
+const isSame = (path: string | undefined, other: string) => path?.replace(/\/$/, '') === other.replace(/\/$/, '');
+
+interface HeaderProps {
+  readonly texts: FrameTexts;
+  /** Visitors without a session see the brand alone. */
+  readonly isSignedIn: boolean;
+  /** The path of the page. */
+  readonly current?: string | undefined;
+}
+
+/** Renders the top of each page: a link to the content, the brand, the tabs and the way out. */
+export function Header({ texts, isSignedIn, current }: HeaderProps) {
+  return (
+    <>
+      <a class="skip" href="#content">
+        {texts.skip}
+      </a>
+      <header class="top">
+        <a class="brand" href={isSignedIn ? '/console/' : '/'}>
+          <svg viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+            <rect class="plate" width="32" height="32" rx="9" />
+            <path class="wave" d="M8 13.5v5M13.3 9.5v13M18.6 12v8M24 14.5v3" />
+          </svg>
+          {texts.product}
+        </a>
+        {isSignedIn && (
+          <>
+            <nav aria-label={texts.nav.label}>
+              {tabs.map(([path, name]) => (
+                <a key={path} href={path} aria-current={isSame(current, path) ? 'page' : undefined}>
+                  {texts.nav[name]}
+                </a>
+              ))}
+            </nav>
+            <form method="post" action="/sign-out">
+              <button class="bare">{texts.signOut}</button>
+            </form>
+          </>
+        )}
+      </header>
+    </>
+  );
+}
+
+type FieldProps = InputHTMLAttributes & {
+  readonly id: string;
+  readonly label: string;
+  readonly hint?: string | undefined;
+  /** Why the server or the page rejects the value. */
+  readonly error?: string | undefined;
+};
+
+/** Renders an input with its label. Screen readers read the hint and the error with it. */
+export function Field({ id, label, hint, error, ...input }: FieldProps) {
+  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {error !== undefined && (
+        <p class="error" id={`${id}-error`} role="alert">
+          {error}
+        </p>
+      )}
+      <input
+        id={id}
+        autocapitalize="none"
+        spellcheck={false}
+        aria-describedby={described || undefined}
+        aria-invalid={error !== undefined}
+        {...input}
+      />
+    </div>
+  );
+}
+
+interface CardProps {
+  readonly title: string;
+  readonly lead?: string | undefined;
+  /** Set by pages that move the focus to the title. */
+  readonly heading?: RefObject<HTMLHeadingElement | null>;
+  readonly children?: ComponentChildren;
+}
+
+/** Renders one section of a page. */
+export function Card({ title, lead, heading, children }: CardProps) {
+  return (
+    <section class="card">
+      <div class="head">
+        <h2 ref={heading} tabIndex={heading && -1}>
+          {title}
+        </h2>
+        {lead !== undefined && <p class="quiet small">{lead}</p>}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+interface RowProps {
+  readonly name: string;
+  /** Short states next to the name. */
+  readonly tag?: ComponentChildren;
+  /** Paragraphs below the name. False ones are left out. */
+  readonly lines: readonly ComponentChildren[];
+  /** At the end of the row: states or a button. */
+  readonly children?: ComponentChildren;
+}
+
+/** Renders one item of a list. Names and lines come from clients, so their direction is isolated (`bdi`). */
+export function Row({ name, tag, lines, children }: RowProps) {
+  return (
+    <div class="row">
+      <div class="what">
+        <p class="name">
+          <bdi title={name}>{name}</bdi>
+          {tag}
+        </p>
+        {lines.map(
+          (line, at) =>
+            line && (
+              <p key={at} class="quiet small">
+                <bdi>{line}</bdi>
+              </p>
+            ),
+        )}
+      </div>
+      {children}
+    </div>
+  );
+}
