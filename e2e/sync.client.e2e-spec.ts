@@ -32,6 +32,9 @@ const guids = async ({ client }: Device) => (await client.subscriptions()).map((
 const positions = async ({ client }: Device) =>
   (await client.episodes()).map((row) => row.playback_position?.value).sort();
 
+/** An error of the interface, as the server answers it. */
+const refused = (status: number) => Response.json({ code: `${status}`, message: '' }, { status });
+
 /** The requests of a device, and what happens to them. */
 function wire(happens: (url: string, init: RequestInit, go: () => Promise<Response>) => Promise<Response>) {
   const sent: { method: string; path: string; key: string; body: string }[] = [];
@@ -79,7 +82,7 @@ describe('a batch', () => {
 
   test('that is refused as a whole is sent in halves, until only what is wrong is left out', async () => {
     const { through } = wire((_url, init, go) =>
-      String(init.body).includes('poison') ? Promise.resolve(new Response('', { status: 405 })) : go(),
+      String(init.body).includes('poison') ? Promise.resolve(refused(405)) : go(),
     );
     const phone = (await person())({ through });
     const podcast = await phone.client.subscribe(feed);
@@ -101,6 +104,114 @@ describe('a batch', () => {
   });
 });
 
+describe('what is done without a network arrives in the order in which it was done', () => {
+  test('subscribed, listened to and unsubscribed', async () => {
+    const device = await person();
+    const [phone, laptop] = [device(), device()];
+    const podcast = await phone.client.subscribe(feed);
+    await phone.client.setPosition(podcast, { episode_guid: 'one' }, 5);
+    await phone.client.unsubscribe(podcast);
+    const shown = [{ guid: podcast, is_subscribed: false }];
+    expect([await positions(phone), await phone.client.subscriptions()]).toMatchObject([[5], shown]);
+    await phone.client.sync();
+    await laptop.client.sync();
+    expect([await positions(laptop), await laptop.client.subscriptions()]).toMatchObject([[5], shown]);
+    expect(phone.failures).toEqual([]);
+  });
+
+  test('listened to and deleted', async () => {
+    const { sent, through } = wire((_url, _init, go) => go());
+    const phone = (await person())({ through });
+    const podcast = await phone.client.subscribe(feed);
+    await phone.client.setPosition(podcast, { episode_guid: 'one' }, 5);
+    await phone.client.delete(podcast);
+    await phone.client.unsubscribe(podcast);
+    expect([await guids(phone), await positions(phone)]).toEqual([[], []]);
+    await phone.client.sync();
+    const writes = sent.flatMap(({ method, path }) => (method === 'GET' ? [] : [`${method} ${path.split('/')[1]}`]));
+    expect([writes, phone.failures]).toEqual([['POST subscriptions', 'POST episodes', 'DELETE subscriptions'], []]);
+  });
+
+  test('unsubscribed after another device subscribed, which comes back later', async () => {
+    const device = await person();
+    const [phone, laptop] = [device(), device()];
+    await laptop.client.subscribe(feed);
+    const podcast = await phone.client.subscribe(feed);
+    await phone.client.unsubscribe(podcast);
+    for (const { client } of [phone, laptop, phone]) await client.sync();
+    for (const { client } of [phone, laptop])
+      expect(await client.subscriptions()).toMatchObject([{ guid: podcast, is_subscribed: false }]);
+  });
+});
+
+test('a device shows its latest change, also when none of many batches could be read back', async () => {
+  let phone: Device | undefined;
+  let [podcast, isSent] = ['', 0];
+  const { through } = wire(async (url, init, go) => {
+    if (init.method !== 'POST') return isSent > 0 ? Promise.reject(new TypeError('away')) : go();
+    const answer = await go();
+    isSent += url.endsWith('/episodes') ? 1 : 0;
+    if (isSent < 10) await phone?.client.setPosition(podcast, { episode_guid: 'one' }, isSent + 1);
+    return answer;
+  });
+  phone = (await person())({ through });
+  podcast = await phone.client.subscribe(feed);
+  await expect(phone.client.sync()).rejects.toMatchObject({ code: 'network' });
+  expect([isSent, await positions(phone)]).toEqual([10, [10]]);
+});
+
+describe('what the server cannot take now is kept', () => {
+  const page = { headers: { 'content-type': 'text/html' } };
+  test.each<[string, () => Response]>([
+    ['500', () => refused(500)],
+    ['502 of a proxy', () => new Response('<h1>', { ...page, status: 502 })],
+    ['404 of a proxy', () => new Response('<h1>', { ...page, status: 404 })],
+    ['405 of a proxy', () => Response.json({ message: 'no route' }, { status: 405 })],
+    ['413 of a proxy', () => new Response('<h1>', { ...page, status: 413 })],
+    ['403', () => refused(403)],
+    ['429', () => refused(429)],
+    ['a page', () => new Response('<h1>', page)],
+    ['broken JSON', () => new Response('{', { headers: { 'content-type': 'application/json' } })],
+  ])('while writes get %s', async (_name, answer) => {
+    let isAway = false;
+    const { through } = wire((_url, init, go) => (isAway && init.method !== 'GET' ? Promise.resolve(answer()) : go()));
+    const phone = (await person())({ through });
+    const [kept, gone, left] = await Promise.all(['', '/2', '/3'].map((path) => phone.client.subscribe(feed + path)));
+    await phone.client.sync();
+    isAway = true;
+    for (const n of numbers(3)) await phone.client.setPosition(kept ?? '', { episode_guid: `e${n}` }, n);
+    await phone.client.delete(gone ?? '');
+    await phone.client.unsubscribe(left ?? '');
+    for (const _ of numbers(20)) await expect(phone.client.sync()).rejects.toMatchObject({ name: 'ApiError' });
+    expect([phone.failures, await positions(phone)]).toEqual([[], numbers(3)]);
+    isAway = false;
+    await phone.client.sync();
+    expect([phone.failures, await positions(phone)]).toEqual([[], numbers(3)]);
+    await eventually(async () => expect((await phone.api.listEpisodes()).total).toBe(3));
+    expect((await phone.api.getSubscription(left ?? '')).is_subscribed).toBe(false);
+    await eventually(() => expect(phone.api.getSubscription(gone ?? '')).rejects.toMatchObject({ code: 'deleted' }));
+  });
+
+  test('and what the server always fails about goes after everything else', async () => {
+    const { through } = wire((_url, init, go) =>
+      String(init.body).includes('poison') ? Promise.resolve(refused(500)) : go(),
+    );
+    const device = await person();
+    const [phone, laptop] = [device({ through }), device()];
+    const podcast = await phone.client.subscribe(feed);
+    await phone.client.setPosition(podcast, { episode_guid: 'a poison' }, 9);
+    for (const n of numbers(5)) await phone.client.setPosition(podcast, { episode_guid: `e${n}` }, n);
+    for (const _ of numbers(20)) await phone.client.sync().catch(() => {});
+    await phone.client.setPosition(podcast, { episode_guid: 'last' }, 8);
+    await expect(phone.client.sync()).rejects.toMatchObject({ code: 'unavailable' });
+    await laptop.client.sync();
+    expect([phone.failures, await positions(laptop)]).toEqual([[], [...numbers(5), 8].sort()]);
+    await phone.client.sync().catch(() => {});
+    const waiting = (await phone.client.episodes()).filter(({ pending }) => pending);
+    expect(waiting.map((row) => row.episode_guid)).toEqual(['a poison']);
+  });
+});
+
 test('what the server will never accept leaves the queue and is told by its code', async () => {
   const phone = (await person())();
   await phone.client.subscribe('nothing');
@@ -113,6 +224,18 @@ test('what the server will never accept leaves the queue and is told by its code
   ]);
   expect((await phone.client.subscriptions()).map((row) => row.feed_url)).toEqual([feed]);
   expect(await phone.client.episodes()).toEqual([]);
+});
+
+test('a pasted feed has the guid that the server derives, and texts around an identifier are no other episode', async () => {
+  const phone = (await person())();
+  const podcast = await phone.client.subscribe(`\n  ${feed}/ \u00a0`);
+  await phone.client.setPosition(podcast, { episode_guid: 'one' }, 1);
+  await phone.client.setPosition(podcast, { episode_guid: ' one\n' }, 2);
+  expect(await positions(phone)).toEqual([2]);
+  await phone.client.sync();
+  const id = (await phone.client.episodes())[0]?.sync_id ?? '';
+  await phone.client.setPosition(podcast, { sync_id: id.toUpperCase() }, 3);
+  expect([phone.failures, await guids(phone), await positions(phone)]).toEqual([[], [podcast], [3]]);
 });
 
 describe('what happens to a subscription elsewhere', () => {
@@ -193,6 +316,40 @@ test('a device whose clock is a day ahead does not win for ever, nor does one th
   expect([await positions(ahead), await positions(behind)]).toEqual([[2], [2]]);
 });
 
+describe('a clock that is put right before a device syncs', () => {
+  const day = 86_400_000;
+  test('that was behind makes no change older than the value that it was made upon', async () => {
+    const device = await person();
+    let wrong = -3 * day;
+    const [phone, laptop] = [device({ clock: () => Date.now() + wrong }), device()];
+    const podcast = await laptop.client.subscribe(feed);
+    await laptop.client.setPosition(podcast, { episode_guid: 'one' }, 100);
+    await laptop.client.sync();
+    await phone.client.sync();
+    await phone.client.setPosition(podcast, { episode_guid: 'one' }, 200);
+    await phone.client.unsubscribe(podcast);
+    wrong = 0;
+    await phone.client.sync();
+    await laptop.client.sync();
+    expect([await positions(phone), await positions(laptop)]).toEqual([[200], [200]]);
+    expect(await laptop.client.subscriptions()).toMatchObject([{ is_subscribed: false }]);
+  });
+
+  test('that was ahead makes no change newer than those that came after it', async () => {
+    const device = await person();
+    let wrong = 3 * day;
+    const [phone, laptop] = [device({ clock: () => Date.now() + wrong }), device()];
+    const podcast = await phone.client.subscribe(feed);
+    for (const { client } of [phone, laptop]) await client.sync();
+    await phone.client.setPosition(podcast, { episode_guid: 'one' }, 1);
+    await laptop.client.sync();
+    await laptop.client.setPosition(podcast, { episode_guid: 'one' }, 2);
+    wrong = 0;
+    for (const { client } of [laptop, phone, laptop]) await client.sync();
+    expect([await positions(phone), await positions(laptop)]).toEqual([[2], [2]]);
+  });
+});
+
 describe('a client that was started', () => {
   test('sends what is done here, and hears at once what is done elsewhere', async () => {
     const device = await person();
@@ -232,7 +389,7 @@ describe('a client that was started', () => {
 
   test('does without a stream where the server has none, and stops at once', async () => {
     const { sent, through } = wire((url, _init, go) =>
-      url.endsWith('/changes') ? Promise.resolve(new Response('', { status: 404 })) : go(),
+      url.endsWith('/changes') ? Promise.resolve(refused(404)) : go(),
     );
     const phone = (await person())({ through });
     phone.client.start();

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { eventually } from './eventually.js';
 import { baseUrl, token } from './stack.js';
 
-// The SDK's SyncClient against the system: devices that go offline, crash anywhere and come back in any order.
+// The SDK's SyncClient against the system: devices that go offline, crash anywhere, have wrong clocks and two processes on
+// one store, and come back in any order, through a server that fails at times.
 
 /** Where a device ends for good: everything that it still does after that fails, as that of a dead process. */
 class Power {
@@ -39,18 +40,29 @@ const clock = () => (last = Math.max(last + 1, Date.now()));
 class Device {
   readonly kept = new Map<string, Value>();
   readonly failures: SyncFailure[] = [];
+  private readonly memory = memoryStore(this.kept);
   private power = new Power();
   private isOnline = true;
+  /** Whether the server answers every write with a fault of its own. */
+  isFaulty = false;
+  /** By how much its clock is wrong, in milliseconds. */
+  skew = 0;
   client: SyncClient;
+  /** Another process on the same store. */
+  readonly other: SyncClient;
 
-  constructor(private readonly credential: string) {
+  constructor(
+    private readonly credential: string,
+    private readonly right = clock,
+  ) {
+    this.other = this.started();
     this.client = this.started();
   }
 
   /** A new process on what the last one kept. */
   private started(): SyncClient {
     const power = (this.power = new Power());
-    const memory = memoryStore(this.kept);
+    const { memory } = this;
     const store: Store = {
       get: (key) => power.step(() => memory.get(key)),
       list: (prefix) => power.step(() => memory.list(prefix)),
@@ -59,10 +71,12 @@ class Device {
     };
     const online: typeof fetch = async (input, init) => {
       if (!this.isOnline) throw new TypeError('offline');
+      if (this.isFaulty && init?.method !== 'GET') return Response.json({ code: '500', message: '' }, { status: 500 });
       return power.step(() => fetch(input, init));
     };
-    const api = createApi({ baseUrl, token: () => this.credential, fetch: online, retries: 0 });
-    const client = new SyncClient({ api, store, clock });
+    const time = () => this.right() + this.skew;
+    const api = createApi({ baseUrl, token: () => this.credential, fetch: online, retries: 0, clock: time });
+    const client = new SyncClient({ api, store, clock: time });
     client.onFailure((failure) => this.failures.push(failure));
     return client;
   }
@@ -84,10 +98,17 @@ class Device {
     this.isOnline = true;
   }
 
+  /** Does something in the other process, while the server fails about every write. */
+  async faulty(run: (client: SyncClient) => Promise<unknown>): Promise<void> {
+    this.isFaulty = true;
+    await run(this.other).catch(() => {});
+    this.isFaulty = false;
+  }
+
   /** Everything that it shows, comparable. */
-  async shown(): Promise<unknown> {
-    const subscriptions = await this.client.subscriptions();
-    const episodes = await this.client.episodes();
+  async shown(client = this.client): Promise<unknown> {
+    const subscriptions = await client.subscriptions();
+    const episodes = await client.episodes();
     return {
       subscriptions: subscriptions.toSorted((one, other) => (one.guid < other.guid ? -1 : 1)),
       episodes: episodes.toSorted((one, other) => (one.sync_id < other.sync_id ? -1 : 1)),
@@ -108,6 +129,7 @@ interface Step {
   /** After how many steps of the store and the network it crashes. */
   crash: number | undefined;
   offline: boolean;
+  faulty: boolean;
 }
 
 const feeds = ['https://a.example/feed', 'http://a.example/feed', 'https://b.example/feed', 'https://c.example/feed'];
@@ -135,6 +157,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   act,
   crash: fc.option(fc.nat(40), { nil: undefined, freq: 3 }),
   offline: fc.boolean(),
+  faulty: fc.boolean(),
 });
 
 function facts(feedNumber: number, n: number, by: Identifiers) {
@@ -173,9 +196,10 @@ async function truth(credential: string): Promise<unknown> {
 }
 
 async function walk(devices: Device[], steps: readonly Step[]): Promise<void> {
-  for (const { device: n, act: what, crash, offline } of steps) {
+  for (const { device: n, act: what, crash, offline, faulty } of steps) {
     const device = devices[n] as Device;
     if (crash !== undefined) await device.crashing(crash, (client) => perform(client, what));
+    else if (faulty) await device.faulty((client) => perform(client, what));
     else if (offline) await device.offline((client) => perform(client, what));
     else await perform(device.client, what);
   }
@@ -189,7 +213,7 @@ async function comeBack(credential: string, devices: readonly Device[]): Promise
     const before = (await api.listSubscriptions()).syncTimestamp;
     for (const device of devices) await device.client.sync();
     expect((await api.listSubscriptions()).syncTimestamp).toBe(before);
-    const states = await Promise.all(devices.map((device) => device.shown()));
+    const states = await Promise.all(devices.flatMap((device) => [device.shown(), device.shown(device.other)]));
     const expected = await truth(credential);
     for (const state of states) expect(state).toEqual(expected);
   });
@@ -204,8 +228,11 @@ test('devices that go offline, crash anywhere and come back in any order end in 
       const devices = [new Device(credential), new Device(credential), new Device(credential)];
       await walk(devices, steps);
       await comeBack(credential, devices);
-      for (const device of devices)
+      for (const device of devices) {
         expect([...device.kept.keys()].filter((key) => /^(change|batch|done)/.test(key))).toEqual([]);
+        // Nothing is dropped but for a verdict on an entry.
+        expect(device.failures.filter(({ code }) => code === 'unavailable' || code === 'unexpected')).toEqual([]);
+      }
     }),
     { numRuns },
   );
@@ -222,11 +249,12 @@ test('the latest change of each field stands that any device has answered for', 
       for (const device of devices) await device.client.sync();
       // What was being done when a device crashed may or may not be.
       const wanted = new Map<string, unknown[]>();
-      for (const { device: n, act: what, crash, offline } of steps) {
+      for (const { device: n, act: what, crash, offline, faulty } of steps) {
         const device = devices[n] as Device;
         if ('feed' in what && what.feed === 0) continue;
         let done = true;
         if (crash !== undefined) done = await device.crashing(crash, (client) => perform(client, what));
+        else if (faulty) await device.faulty((client) => perform(client, what));
         else if (offline) await device.offline((client) => perform(client, what));
         else await perform(device.client, what);
         if (what.kind !== 'play' && what.kind !== 'favourite') continue;
@@ -246,6 +274,50 @@ test('the latest change of each field stands that any device has answered for', 
         expect(values).toEqual(expect.arrayContaining(states.length > 0 ? [latest(states, values)] : [undefined]));
       }
       for (const device of devices) expect(device.failures).toEqual([]);
+    }),
+    { numRuns },
+  );
+}, 900_000);
+
+const hour = 3_600_000;
+/** What a listener does on one device, having seen what they did before on another one. */
+const handOver = fc.record({
+  device: fc.nat(2),
+  kind: fc.constantFrom('play', 'toggle', 'both'),
+  /** When its clock is set, and how wrong it is from then on. */
+  set: fc.option(fc.constantFrom('before', 'between'), { nil: undefined }),
+  skew: fc.constantFrom(0, 0, hour, -hour, 72 * hour, -72 * hour, 200 * 24 * hour),
+  restarts: fc.boolean(),
+});
+
+test('what was done upon a change of another device is newer, whatever happens to the clocks', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(handOver, { minLength: 2, maxLength: 12 }), async (steps) => {
+      const credential = await token();
+      const devices = Array.from({ length: 3 }, () => new Device(credential, Date.now));
+      const feedUrl = feeds[2] ?? '';
+      const podcast = await (devices[0] as Device).client.subscribe(feedUrl);
+      await devices[0]?.client.sync();
+      let [seconds, isSubscribed] = [0, true];
+      for (const [n, { device: place, kind, set, skew, restarts }] of steps.entries()) {
+        const device = devices[place] as Device;
+        await device.client.sync();
+        if (set === 'before') device.skew = skew;
+        if (kind !== 'toggle') await device.client.setPosition(podcast, facts(2, 0, 'guid'), (seconds = n + 1));
+        if (kind !== 'play') {
+          isSubscribed = !isSubscribed;
+          await (isSubscribed ? device.client.subscribe(feedUrl) : device.client.unsubscribe(podcast));
+        }
+        if (set === 'between') device.skew = skew;
+        if (restarts) await device.crashing(0, (client) => client.sync());
+        await device.client.sync();
+        for (const { client } of [device, new Device(credential)]) {
+          await client.sync();
+          expect(await client.subscriptions()).toMatchObject([{ is_subscribed: isSubscribed, pending: false }]);
+          const states = (await client.episodes()).map((row) => row.playback_position?.value);
+          expect(states).toEqual(seconds > 0 ? [seconds] : []);
+        }
+      }
     }),
     { numRuns },
   );

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { memoryStore, type Store } from '#client';
+import { createApi, memoryStore, type Store, SyncClient } from '#client';
 import { fileStore } from '#client/file';
-import { repository } from '#testing';
+import { eventually, repository } from '#testing';
 import { afterAll, describe, expect, test } from 'vitest';
 
 // What a SyncClient needs of a store (libs/client/src/store.ts). That of browsers: indexeddb.browser-spec.ts.
@@ -88,6 +88,26 @@ describe('the store in a file', () => {
     const mine = store.alone('sync', () => store.get('by'));
     child.stdin?.write('go\n');
     expect(await mine).toBe('child');
+  });
+
+  test('tells a client of what another process has done, and not of what it has done itself', async () => {
+    const file = path();
+    const api = createApi({ baseUrl: 'http://127.0.0.1:9', token: () => 'none', retries: 0 });
+    // Two stores know no more of each other than two processes do.
+    const [here, there] = [fileStore(file), fileStore(file)];
+    const client = new SyncClient({ api, store: here });
+    const shown: number[] = [];
+    const stop = client.onChange(() => void client.subscriptions().then((rows) => shown.push(rows.length)));
+    const other = new SyncClient({ api, store: there });
+    await other.subscribe('https://a.example/feed');
+    await eventually(() => expect(shown.at(-1)).toBe(1));
+    stop();
+    let count = 0;
+    const unwatch = here.watch?.(() => (count += 1));
+    await here.write(new Map([['own', 'x']]));
+    await there.write(new Map([['foreign', 'x']]));
+    await eventually(() => expect(count).toBe(1));
+    unwatch?.();
   });
 
   test('passes the turn of a process that was killed on, to one of many who wait', async () => {

@@ -1,6 +1,7 @@
 import { newKey } from './key.js';
 import { podcastGuid } from './podcast.guid.js';
 import {
+  type Act,
   type Batch,
   type EpisodeChange,
   type EpisodeFacts,
@@ -8,6 +9,8 @@ import {
   type KnownSubscription,
   keys,
   type Meta,
+  type Moment,
+  neededActs,
   type StatusName,
   type SubscriptionChange,
 } from './records.js';
@@ -32,17 +35,18 @@ export async function guidOf(store: Store, feedUrl: string): Promise<string> {
   return found?.guid ?? currentGuid(store, podcastGuid(feedUrl));
 }
 
-/** Notes what the listener wants of a subscription; it replaces what waited of it before. */
+/** Keeps what the listener did with a subscription, with what waits of it already. */
 export async function changeSubscription(
   store: Store,
-  wanted: Omit<SubscriptionChange, 'at'>,
+  guid: string,
+  act: Omit<Act, keyof Moment>,
   now: number,
 ): Promise<void> {
-  const key = keys.subscriptionChange(wanted.guid);
-  const waiting = (await store.get(key)) as SubscriptionChange | undefined;
-  const earlier = [waiting, ...(await sentBelow<SubscriptionChange>(store, key))];
-  const at = Math.max(now, ...earlier.map((change) => (change?.at ?? 0) + 1));
-  await store.write(new Map([[key, { ...wanted, at }]]));
+  const key = keys.subscriptionChange(guid);
+  const waiting = ((await store.get(key)) as SubscriptionChange | undefined) ?? { guid, acts: [] };
+  const sent = (await sentBelow<SubscriptionChange>(store, key)).flatMap(({ acts }) => acts);
+  const moment = momentAfter([...waiting.acts, ...sent], now, await metaOf(store));
+  await store.write(new Map([[key, { ...waiting, acts: neededActs([...waiting.acts, { ...act, ...moment }]) }]]));
 }
 
 /**
@@ -65,7 +69,7 @@ export async function changeEpisode(
   const earlier = [...waiting.map(([, change]) => change), ...sent].filter(same);
   const id = row?.sync_id ?? earlier[0]?.facts.sync_id ?? facts.sync_id ?? newKey();
   const change = waiting.find(([, other]) => other.facts.sync_id === id)?.[1];
-  const meta = (await store.get(keys.meta)) as Meta | undefined;
+  const meta = await metaOf(store);
   const next: EpisodeChange = {
     ...change,
     podcast_guid: podcast,
@@ -74,19 +78,40 @@ export async function changeEpisode(
   };
   for (const [name, value] of Object.entries(states) as [StatusName, number | boolean | undefined][]) {
     if (value === undefined) continue;
-    // It is newer than all that stands, also where another device's clock, or this one's, is ahead.
-    const stands = Math.max(...earlier.map((other) => (other.states[name]?.at ?? 0) + 1), 0);
-    next.states[name] = { value, at: Math.max(now, stands, after(row?.[name]?.timestamp, now, meta?.offset ?? 0)) };
+    const before = earlier.map((other) => other.states[name]).filter((state) => state !== undefined);
+    const moment = momentAfter(before, now, meta);
+    next.states[name] = { value, ...moment, after: Math.max(moment.after, shownTime(row?.[name], moment, now)) };
   }
   await store.write(new Map([[keys.episodeChange(podcast, id), next]]));
   return id;
 }
 
-/** The device's time at the end of a minute that the server shows, where that is still to come; else 0. */
-function after(shown: string | undefined, now: number, offset: number): number {
-  if (shown === undefined) return 0;
-  const begins = Date.parse(`${shown}:00.000Z`) - offset;
-  return begins > now ? begins + minute : 0;
+/**
+ * Returns the moment of a change that is made now: later than earlier changes of the same thing, and than all that was read
+ * from the server.
+ */
+function momentAfter(earlier: readonly Moment[], now: number, meta: Meta): Moment {
+  const stamps = [meta.subscriptions, meta.episodes].map((stamp) => (stamp === undefined ? 0 : Date.parse(stamp)));
+  return {
+    at: Math.max(now, ...earlier.map(({ at }) => at + 1)),
+    offset: meta.offset,
+    after: Math.max(...stamps, ...earlier.map(({ after }) => after + 1)),
+  };
+}
+
+/**
+ * Returns the server's time of a status that is shown to the minute: its end, where a device's clock was ahead, as the status
+ * is still to come.
+ */
+function shownTime(status: { timestamp: string } | undefined, { offset, after }: Moment, now: number): number {
+  if (!status) return 0;
+  const begins = Date.parse(`${status.timestamp}:00.000Z`);
+  return begins > Math.max(now + offset, after) ? begins + minute : begins;
+}
+
+/** Returns what is kept as a whole. */
+export async function metaOf(store: Store): Promise<Meta> {
+  return ((await store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, doubt: false };
 }
 
 /** The episode as the server has it. */

@@ -1,17 +1,17 @@
 /**
  * Why a call failed; the list is closed.
  *
- * - `unauthorized`: 401, also with a new token; the person has to sign in, or to allow more
+ * - `unauthorized`: 401 and 403, also with a new token; the person has to sign in, or to allow more
  * - `not_found`: 404, no such subscription, deletion or operation
- * - `invalid`: 405, what was sent can't be used; nothing was applied
+ * - `invalid`: 400, 405, what was sent can't be used; nothing was applied
  * - `deleted`: 410, the subscription has been deleted
  * - `too_large`: 413, 414, 431, more than a request may have
  * - `too_many`: 429, over a limit of requests
- * - `unavailable`: 502, 503, 504, the server is away or overloaded
+ * - `unavailable`: 5xx, the server is away, overloaded or has a fault of its own
  * - `timeout`: no answer in time
  * - `aborted`: the caller's signal was aborted
  * - `network`: the server was not reached
- * - `unexpected`: an answer that is not the server's, such as a hotel's sign-in page, or a fault of the server
+ * - `unexpected`: an answer that is not the server's, such as a hotel's sign-in page or a 404 of a proxy
  */
 export type ApiErrorCode =
   | 'unauthorized'
@@ -27,7 +27,9 @@ export type ApiErrorCode =
   | 'unexpected';
 
 const codes: Readonly<Record<number, ApiErrorCode>> = {
+  400: 'invalid',
   401: 'unauthorized',
+  403: 'unauthorized',
   404: 'not_found',
   405: 'invalid',
   408: 'timeout',
@@ -36,9 +38,7 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
   414: 'too_large',
   429: 'too_many',
   431: 'too_large',
-  502: 'unavailable',
-  503: 'unavailable',
-  504: 'unavailable',
+  501: 'unexpected',
 };
 
 /** What may come out otherwise when the same is sent again. */
@@ -69,7 +69,11 @@ export class ApiError extends Error {
     const { status } = answer;
     const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
     const retryAfter = seconds >= 0 ? seconds : undefined;
-    return new ApiError(codes[status] ?? 'unexpected', `The server answered ${status}`, { status, retryAfter });
+    return new ApiError(
+      codes[status] ?? (status >= 500 ? 'unavailable' : 'unexpected'),
+      `The server answered ${status}`,
+      { status, retryAfter },
+    );
   }
 
   /** Whether the same call may succeed later, with nothing changed. */

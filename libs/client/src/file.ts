@@ -9,6 +9,9 @@ import { type Store, turns, type Value } from './store.js';
 const beat = 2_000;
 const longestSilence = 15_000;
 
+/** How often a watcher looks whether another process has written, in milliseconds. A network's file system sends no events. */
+const watchEvery = 500;
+
 /**
  * A store in a JSON file, which only its owner may read. Several processes may share it, also over a network's file system. Each write
  * replaces the file as a whole: good for some ten thousand episodes.
@@ -18,16 +21,24 @@ const longestSilence = 15_000;
 export function fileStore(path: string): Store {
   let read: { identity: string; records: Map<string, Value> } | undefined;
   const own = turns();
+  const watchers = new Set<() => void>();
 
-  /** Everything, read again after others have written: each write makes another file. */
-  async function records(): Promise<Map<string, Value>> {
+  /** Names the present file: each write makes another one. */
+  async function identify(): Promise<string> {
     const found = await stat(path, { bigint: true }).catch(absent);
-    const identity = found ? `${found.ino} ${found.mtimeNs} ${found.size}` : '';
-    if (read?.identity !== identity) {
-      const text = found ? await readFile(path, 'utf8') : '{}';
-      read = { identity, records: new Map(Object.entries(JSON.parse(text) as Record<string, Value>)) };
-    }
-    return read.records;
+    return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : '';
+  }
+
+  /** Returns everything, read again after another process has written. */
+  async function records(): Promise<Map<string, Value>> {
+    const identity = await identify();
+    if (read?.identity === identity) return read.records;
+    const text = identity === '' ? '{}' : await readFile(path, 'utf8');
+    const before = read;
+    const fresh = new Map(Object.entries(JSON.parse(text) as Record<string, Value>));
+    read = { identity, records: fresh };
+    if (before) for (const notify of watchers) notify();
+    return fresh;
   }
 
   return {
@@ -42,13 +53,25 @@ export function fileStore(path: string): Store {
           const next = new Map(await records());
           for (const [key, value] of writes) {
             if (value === undefined) next.delete(key);
-            else next.set(key, value);
+            else next.set(key, structuredClone(value));
           }
           await replace(path, JSON.stringify(Object.fromEntries(next)));
-          read = undefined;
+          read = { identity: await identify(), records: next };
         }),
       ),
     alone: (name, run) => own(name, () => locked(`${path}.${name}.lock`, run)),
+    watch: (listener) => {
+      const notify = () => listener();
+      const look = () => void records().catch(() => {});
+      look();
+      watchers.add(notify);
+      const timer = setInterval(look, watchEvery);
+      timer.unref();
+      return () => {
+        clearInterval(timer);
+        watchers.delete(notify);
+      };
+    },
   };
 }
 

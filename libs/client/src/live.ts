@@ -7,8 +7,8 @@ import type { Store } from './store.js';
 /** A hint may be lost: so often everything is asked for anyway. In milliseconds. */
 const pollEvery = 5 * 60_000;
 
-/** What a listener does next belongs to what was just done. In milliseconds. */
-const soon = 2_000;
+/** Changes that follow each other so soon are sent together, but none waits longer than the latter. In milliseconds. */
+const soon = { quiet: 2_000, longest: 15_000 };
 
 /** A stream that lasts so long is well, in milliseconds. */
 const lasting = 60_000;
@@ -20,14 +20,14 @@ export interface LiveOptions {
   api: Api;
   store: Store;
   sync: (signal: AbortSignal) => Promise<void>;
-  /** Somebody else who shares the store has written. */
-  onWrite: () => void;
 }
 
 /** Keeps a client in sync: for all who share a store only one listens to the server. */
 export class Live {
-  private running: { abort: AbortController; ended: Promise<unknown>; unwatch: (() => void) | undefined } | undefined;
+  private running: { abort: AbortController; ended: Promise<unknown> } | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the first change was made that is not sent yet. */
+  private changedAt: number | undefined;
   private poke: (() => void) | undefined;
   private readonly errorListeners = new Set<(error: unknown) => void>();
 
@@ -37,7 +37,7 @@ export class Live {
     if (this.running) return;
     const abort = new AbortController();
     const { signal } = abort;
-    const { store, onWrite } = this.options;
+    const { store } = this.options;
     let leading: Promise<unknown> | undefined;
     const lead = async () => {
       if (signal.aborted) return;
@@ -47,24 +47,30 @@ export class Live {
     store.alone('live', lead).catch((error: unknown) => this.failed(error));
     // Who never got its turn has nothing to end.
     const ended = this.syncing(signal).finally(() => leading);
-    this.running = { abort, ended, unwatch: store.watch?.(onWrite) };
+    this.running = { abort, ended };
   }
 
   async stop(): Promise<void> {
     const { running } = this;
     this.running = undefined;
     clearTimeout(this.timer);
-    running?.unwatch?.();
+    this.changedAt = undefined;
     running?.abort.abort();
     this.poke?.();
     await running?.ended;
   }
 
-  /** Something has changed here. */
+  /** Syncs soon, as something has changed here. */
   soon(): void {
     if (!this.running) return;
+    const now = performance.now();
+    this.changedAt ??= now;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.poke?.(), soon);
+    const send = () => {
+      this.changedAt = undefined;
+      this.poke?.();
+    };
+    this.timer = setTimeout(send, Math.max(0, Math.min(soon.quiet, this.changedAt + soon.longest - now)));
   }
 
   onError(listener: (error: unknown) => void): () => void {
@@ -85,7 +91,8 @@ export class Live {
         this.failed(error);
         // A person has to sign in, or the network to come back: whichever happens first, polling or a change tells.
         const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
-        await Promise.race([poked, pause(retryAfter + jitter(failures++), signal).catch(() => {})]);
+        await pause(retryAfter, signal).catch(() => {});
+        await Promise.race([poked, pause(jitter(failures++), signal).catch(() => {})]);
       }
     }
   }

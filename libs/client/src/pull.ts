@@ -1,14 +1,14 @@
 import type { Api } from './api.js';
-import { currentGuid } from './changing.js';
+import { currentGuid, metaOf } from './changing.js';
 import { ApiError } from './errors.js';
 import {
   type Batch,
   bothEpisodes,
+  bothSubscriptions,
   type EpisodeChange,
   isSame,
   keys,
   type KnownSubscription,
-  laterSubscription,
   type Meta,
   type SubscriptionChange,
 } from './records.js';
@@ -35,10 +35,10 @@ export class Pull {
     for (let count = 0; ; count++) {
       await this.subscriptions();
       await this.episodes();
-      const { doubt } = await this.meta();
+      const { doubt } = await metaOf(this.store);
       if (!doubt || (await this.counted()) || count >= mostCounts) break;
     }
-    const subscribed = done.filter(([, { kind }]) => kind === 'subscribe').flatMap(([, { changes }]) => changes);
+    const subscribed = done.filter(([, { kind }]) => kind === 'subscribed').flatMap(([, { changes }]) => changes);
     for (const [, change] of subscribed) await this.resolve((change as SubscriptionChange).guid);
     if (done.length > 0) await this.write(new Map(done.map(([key]) => [key, undefined])));
   }
@@ -60,13 +60,9 @@ export class Pull {
     }
   }
 
-  private async meta(): Promise<Meta> {
-    return ((await this.store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, doubt: false };
-  }
-
   /** Subscriptions are few: they are read to the end and then kept with their stamp, all or nothing. */
   private async subscriptions(): Promise<void> {
-    const since = (await this.meta()).subscriptions;
+    const since = (await metaOf(this.store)).subscriptions;
     const rows: Subscription[] = [];
     let stamp: string | undefined;
     for await (const page of this.api.subscriptions({ since, perPage }, { signal: this.signal })) {
@@ -76,7 +72,7 @@ export class Pull {
     await this.store.alone('state', async () => {
       const writes = new Map<string, Value | undefined>();
       for (const row of rows) await this.applySubscription(row, writes);
-      const meta = await this.meta();
+      const meta = await metaOf(this.store);
       const next = {
         ...meta,
         subscriptions: stamp,
@@ -120,7 +116,7 @@ export class Pull {
       const key = keys.subscriptionChange(guid);
       const other = ((writes.get(key) ?? (await this.store.get(key))) as SubscriptionChange | undefined) ?? wanted;
       writes.set(keys.subscriptionChange(former), undefined);
-      writes.set(key, { ...laterSubscription(other, wanted), guid });
+      writes.set(key, { ...bothSubscriptions(other, wanted), guid });
     }
     for (const [key, value] of await this.store.list(keys.episodeChange(former, ''))) {
       const change = value as EpisodeChange;
@@ -133,7 +129,7 @@ export class Pull {
 
   /** Episodes are many: each page is kept as it comes, and the stamp after the last one. */
   private async episodes(): Promise<void> {
-    const since = (await this.meta()).episodes;
+    const since = (await metaOf(this.store)).episodes;
     let stamp: string | undefined;
     for await (const page of this.api.episodes({ since, perPage }, { signal: this.signal })) {
       stamp ??= page.syncTimestamp;
@@ -146,7 +142,8 @@ export class Pull {
   private async keep(episodes: readonly Episode[], some: boolean): Promise<void> {
     const writes = new Map<string, Value | undefined>();
     for (const episode of episodes) writes.set(keys.episode(episode.podcast_guid, episode.sync_id), episode);
-    if (some && (await this.isDoubtful(episodes))) writes.set(keys.meta, { ...(await this.meta()), doubt: true });
+    if (some && (await this.isDoubtful(episodes)))
+      writes.set(keys.meta, { ...(await metaOf(this.store)), doubt: true });
     await this.store.write(writes);
   }
 
@@ -173,7 +170,7 @@ export class Pull {
    * read anew.
    */
   private async counted(): Promise<boolean> {
-    const meta = await this.meta();
+    const meta = await metaOf(this.store);
     const { total, syncTimestamp } = await this.api.listEpisodes({ perPage: 1 }, { signal: this.signal });
     if (syncTimestamp !== meta.subscriptions || syncTimestamp !== meta.episodes) return false;
     if ((await this.store.list('episode/')).length === total) {
@@ -195,7 +192,7 @@ export class Pull {
     await this.store.alone('state', async () => {
       const writes = new Map<string, Value | undefined>();
       for (const [key] of await this.store.list('episode/')) if (!listed.has(key)) writes.set(key, undefined);
-      const meta = await this.meta();
+      const meta = await metaOf(this.store);
       // A subscription that went meanwhile is not read yet.
       writes.set(keys.meta, { ...meta, episodes: stamp, doubt: stamp !== meta.subscriptions });
       await this.store.write(writes);
@@ -204,7 +201,7 @@ export class Pull {
 
   private setMeta(parts: Partial<Meta>): Promise<void> {
     return this.store.alone('state', async () =>
-      this.store.write(new Map([[keys.meta, { ...(await this.meta()), ...parts }]])),
+      this.store.write(new Map([[keys.meta, { ...(await metaOf(this.store)), ...parts }]])),
     );
   }
 

@@ -1,16 +1,17 @@
 import type { Api } from './api.js';
-import { currentGuid } from './changing.js';
+import { currentGuid, metaOf } from './changing.js';
 import { ApiError, type ApiErrorCode } from './errors.js';
 import { newKey } from './key.js';
 import {
   type Batch,
   bothEpisodes,
+  bothSubscriptions,
   type EpisodeChange,
   keys,
-  laterSubscription,
-  type Meta,
+  type Moment,
   type StatusName,
   type SubscriptionChange,
+  timeOf,
 } from './records.js';
 import type { Store, Value } from './store.js';
 import type { EntryFailureCode, EpisodeEntry, SubscriptionEntry } from './wire.js';
@@ -29,12 +30,18 @@ export interface SyncFailure {
 }
 
 /** The most entries that the server takes at a time (docs/interface.md). */
-const mostEntries = { subscribe: 1_000, unsubscribe: 1, delete: 1, episodes: 250 } as const;
+const mostEntries = { subscribed: 1_000, unsubscribed: 1, episodes: 250, deleted: 1 } as const;
+
+/**
+ * In this order each change finds what it needs: states and ends need a subscription, and what was listened to is sent
+ * before its subscription is deleted.
+ */
+const kinds = ['subscribed', 'unsubscribed', 'episodes', 'deleted'] as const;
 
 /** The most bytes of a body, about; the server takes twice as many. */
 const mostBytes = 1_000_000;
 
-/** After so many faults of the server about the same batch its changes are sent in smaller ones. */
+/** After so many faults of the server about the same batch, its changes are sent in smaller ones. */
 const mostFaults = 3;
 
 /** A sync ends after so many batches, whatever is changed meanwhile. */
@@ -45,6 +52,7 @@ export class Push {
   constructor(
     private readonly api: Api,
     private readonly store: Store,
+    private readonly clock: () => number,
     private readonly signal: AbortSignal | undefined,
     private readonly onFailure: (failure: SyncFailure) => void,
   ) {}
@@ -53,7 +61,7 @@ export class Push {
    * Sends until nothing waits.
    *
    * @returns whether anything was sent.
-   * @throws ApiError when something can't be sent now; the same goes first the next time.
+   * @throws ApiError when something can't be sent now. It is kept, for the next time.
    */
   async run(): Promise<boolean> {
     for (let sent = 0; sent < mostBatches; sent++) {
@@ -72,14 +80,10 @@ export class Push {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const isRefused = error.code === 'invalid' || error.code === 'too_large';
-      const isFault = error.status === 500;
       // It is gone: there is nothing to unsubscribe from or to delete.
-      const isMoot = error.code === 'not_found' && (batch.kind === 'unsubscribe' || batch.kind === 'delete');
-      if (!isRefused && !isFault && !isMoot) throw error;
-      if (isFault && batch.faults + 1 < mostFaults) {
-        await this.write(new Map([[keys.batch, { ...batch, faults: batch.faults + 1 }]]));
-        throw error;
-      }
+      const isMoot = error.code === 'not_found' && (batch.kind === 'unsubscribed' || batch.kind === 'deleted');
+      if (error.status === 500) await this.store.alone('state', () => this.countFault(batch));
+      if (!isRefused && !isMoot) throw error;
       if (!isMoot && batch.changes.length > 1) return this.store.alone('state', () => this.split(batch));
       if (!isMoot) failures = batch.changes.map(([, change]) => failureOf(change, error.code, error.message));
     }
@@ -89,7 +93,7 @@ export class Push {
       const writes = await this.waiting(again);
       writes.set(keys.batch, undefined);
       writes.set(keys.done(batch.key), batch);
-      const meta = (await this.store.get(keys.meta)) as Meta;
+      const meta = await metaOf(this.store);
       if (meta.most !== undefined) writes.set(keys.meta, { ...meta, most: meta.most * 2 });
       await this.store.write(writes);
     });
@@ -116,66 +120,84 @@ export class Push {
       }
       return [failures, again];
     }
-    if (kind === 'subscribe') {
+    if (kind === 'subscribed') {
       const { failure } = await this.api.addSubscriptions(JSON.parse(body) as SubscriptionEntry[], options);
       const verdicts = failure.map(({ feed_url, code, message }) => {
-        const change = changes.find(([, other]) => (other as SubscriptionChange).feed_url === feed_url)?.[1];
+        const change = changes.find(([, other]) => 'acts' in other && other.acts[0]?.feed_url === feed_url)?.[1];
         return change && failureOf(change, code, message);
       });
       return [verdicts.filter((verdict) => verdict !== undefined), []];
     }
     const [[, { guid }]] = changes as [[string, SubscriptionChange]];
     const sent = JSON.parse(body) as { timestamp: string };
-    if (kind === 'delete') await this.api.deleteSubscription(guid, sent, options);
+    if (kind === 'deleted') await this.api.deleteSubscription(guid, sent, options);
     else await this.api.updateSubscription(guid, { is_subscribed: false, ...sent }, options);
     return [[], []];
   }
 
   /** The batch that is on its way, else the next one, with its key kept before it is sent. */
   private async frozen(): Promise<Batch | undefined> {
-    const batch = (await this.store.get(keys.batch)) as Batch | undefined;
-    if (batch) return batch;
-    const { offset, most = Infinity } = ((await this.store.get(keys.meta)) ?? { offset: 0 }) as Meta;
-    // Subscriptions first: episodes are of them.
-    const subscriptions = (await this.store.list('change/subscription/')) as [string, SubscriptionChange][];
-    const wanted = (['subscribed', 'unsubscribed', 'deleted'] as const).map((state) =>
-      subscriptions.filter(([, change]) => change.wanted === state),
-    );
-    const episodes = wanted.some((changes) => changes.length > 0) ? [] : await this.store.list('change/episode/');
-    const [kind, waiting] = [
-      ['subscribe', wanted[0] ?? []] as const,
-      ['unsubscribe', wanted[1] ?? []] as const,
-      ['delete', wanted[2] ?? []] as const,
-      ['episodes', episodes as [string, EpisodeChange][]] as const,
-    ].find(([, changes]) => changes.length > 0) ?? ['episodes', []];
+    const current = (await this.store.get(keys.batch)) as Batch | undefined;
+    if (current) return current;
+    const { offset, most = Infinity } = await metaOf(this.store);
+    const [kind, waiting] = await this.next();
+    const now = this.clock();
     const changes: Batch['changes'] = [];
     const entries: object[] = [];
+    const writes = new Map<string, Value | undefined>();
     for (let bytes = 0; entries.length < Math.min(mostEntries[kind], most, waiting.length) && bytes < mostBytes;) {
-      const change = waiting[entries.length] as Batch['changes'][number];
-      const entry = entryOf(change[1], entries.length, offset);
-      changes.push(change);
+      const [key, change] = waiting[entries.length] as Batch['changes'][number];
+      const entry = entryOf(change, entries.length, (moment) => timeOf(moment, now, offset));
+      const [first, rest] = 'acts' in change ? parted(change) : [change, undefined];
+      changes.push([key, first]);
+      writes.set(key, rest);
       entries.push(entry);
       // A character takes three bytes at most.
       bytes += 3 * JSON.stringify(entry).length;
     }
     if (changes.length === 0) return undefined;
-    const single = kind === 'unsubscribe' || kind === 'delete';
-    const next: Batch = {
-      key: newKey(),
-      kind,
-      changes,
-      body: JSON.stringify(single ? entries[0] : entries),
-      faults: 0,
-    };
-    const writes = new Map<string, Value | undefined>(changes.map(([key]) => [key, undefined]));
-    await this.store.write(writes.set(keys.batch, next));
-    return next;
+    const body = JSON.stringify(kind === 'unsubscribed' || kind === 'deleted' ? entries[0] : entries);
+    const batch: Batch = { key: newKey(), kind, changes, body, faults: 0 };
+    await this.store.write(writes.set(keys.batch, batch));
+    return batch;
+  }
+
+  /** Returns the changes to send next, of one kind. Those that the server has faults about go last, and alone. */
+  private async next(): Promise<[kind: Batch['kind'], changes: Batch['changes']]> {
+    const subscriptions = (await this.store.list('change/subscription/')) as [string, SubscriptionChange][];
+    const states = (await this.store.list('change/episode/')) as [string, EpisodeChange][];
+    const begins = (change: SubscriptionChange, kind: Batch['kind']) => change.acts[0]?.kind === kind;
+    const missing = new Set(subscriptions.flatMap(([, change]) => (begins(change, 'subscribed') ? change.guid : [])));
+    const changesOf = (kind: Batch['kind']): Batch['changes'] =>
+      kind === 'episodes'
+        ? states.filter(([, { podcast_guid }]) => !missing.has(podcast_guid))
+        : subscriptions.filter(([, change]) => begins(change, kind));
+    const all = kinds.map((kind) => [kind, changesOf(kind)] as const);
+    const least = Math.min(...all.flatMap(([, changes]) => changes.map(([, { held = 0 }]) => held)));
+    for (const [kind, changes] of all) {
+      const next = changes.filter(([, { held = 0 }]) => held === least);
+      if (next.length > 0) return [kind, least === 0 ? next : next.slice(0, 1)];
+    }
+    return ['episodes', []];
+  }
+
+  /**
+   * Counts a fault of the server about a batch. Nothing is dropped for it: the batch is sent again as it is, then its changes
+   * in smaller ones, and one that is alone in the end after all others.
+   */
+  private async countFault(batch: Batch): Promise<void> {
+    const [[, { held = 0 }]] = batch.changes as [Batch['changes'][number]];
+    const faults = batch.faults + 1;
+    if (faults < mostFaults && held === 0) return this.store.write(new Map([[keys.batch, { ...batch, faults }]]));
+    if (batch.changes.length > 1) return this.split(batch);
+    const writes = await this.waiting(batch.changes.map(([key, change]) => [key, { ...change, held: held + 1 }]));
+    await this.store.write(writes.set(keys.batch, undefined));
   }
 
   /** Takes a batch back that was refused as a whole: the next ones are half as large, until the one that is wrong is alone. */
   private async split(batch: Batch): Promise<void> {
     const writes = await this.waiting(batch.changes);
-    const meta = (await this.store.get(keys.meta)) as Meta;
+    const meta = await metaOf(this.store);
     writes.set(keys.batch, undefined);
     writes.set(keys.meta, { ...meta, most: Math.ceil(batch.changes.length / 2) });
     await this.store.write(writes);
@@ -186,36 +208,40 @@ export class Push {
     const writes = new Map<string, Value | undefined>();
     for (const [, change] of changes) {
       // The subscription may have another guid by now.
-      if ('wanted' in change) {
+      if ('acts' in change) {
         const guid = await currentGuid(this.store, change.guid);
         const key = keys.subscriptionChange(guid);
         const newer = ((await this.store.get(key)) ?? change) as SubscriptionChange;
-        writes.set(key, { ...laterSubscription(change, newer), guid });
+        writes.set(key, { ...bothSubscriptions(newer, change), guid });
       } else {
         const podcast_guid = await currentGuid(this.store, change.podcast_guid);
         const key = keys.episodeChange(podcast_guid, change.facts.sync_id);
         const newer = ((await this.store.get(key)) ?? change) as EpisodeChange;
-        writes.set(key, { ...bothEpisodes(change, newer), podcast_guid });
+        writes.set(key, { ...bothEpisodes(change, newer), held: change.held ?? 0, podcast_guid });
       }
     }
     return writes;
   }
-
-  private write(writes: Map<string, Value | undefined>): Promise<void> {
-    return this.store.alone('state', () => this.store.write(writes));
-  }
 }
 
-/** What is sent for a change: its time is that of the server's clock. */
-function entryOf(change: SubscriptionChange | EpisodeChange, place: number, offset: number): object {
-  const time = (at: number) => new Date(at + offset).toISOString();
-  if ('wanted' in change) {
-    const { wanted, feed_url, guid, declared, at } = change;
-    return { timestamp: time(at), ...(wanted === 'subscribed' && { feed_url, ...(declared && { guid }) }) };
+/** Returns the first act of a change, which is sent, and the change that goes on waiting. */
+function parted({ held, acts, ...change }: SubscriptionChange): [SubscriptionChange, SubscriptionChange | undefined] {
+  const [first, rest] = [acts.slice(0, 1), acts.slice(1)];
+  return [{ ...change, held: held ?? 0, acts: first }, rest.length > 0 ? { ...change, acts: rest } : undefined];
+}
+
+/** Returns what is sent for a change. @param time the server's time of a moment, in milliseconds. */
+function entryOf(change: SubscriptionChange | EpisodeChange, place: number, time: (moment: Moment) => number): object {
+  const timestamp = (moment: Moment) => new Date(time(moment)).toISOString();
+  if ('acts' in change) {
+    const [act] = change.acts as [SubscriptionChange['acts'][number]];
+    const { kind, feed_url, declared } = act;
+    const feed = { feed_url, ...(declared && { guid: change.guid }) };
+    return { timestamp: timestamp(act), ...(kind === 'subscribed' && feed) };
   }
   const states: Partial<Record<StatusName, { value: number | boolean; timestamp: string }>> = {};
-  for (const [name, { value, at }] of Object.entries(change.states)) {
-    states[name as StatusName] = { value, timestamp: time(at) };
+  for (const [name, state] of Object.entries(change.states)) {
+    states[name as StatusName] = { value: state.value, timestamp: timestamp(state) };
   }
   return { ...change.facts, podcast_guid: change.podcast_guid, ...states, temporary_id: place };
 }
@@ -225,7 +251,7 @@ function failureOf(
   code: SyncFailure['code'],
   message: string,
 ): SyncFailure {
-  if ('wanted' in change)
-    return { kind: 'subscription', code, message, podcast: change.guid, feed_url: change.feed_url };
+  if ('acts' in change)
+    return { kind: 'subscription', code, message, podcast: change.guid, feed_url: change.acts[0]?.feed_url ?? '' };
   return { kind: 'episode', code, message, podcast: change.podcast_guid, episode: change.facts.sync_id };
 }

@@ -31,15 +31,35 @@ export interface KnownSubscription {
   is_subscribed: boolean;
 }
 
-/** What the listener wants of a subscription. */
-export interface SubscriptionChange {
-  wanted: 'subscribed' | 'unsubscribed' | 'deleted';
-  guid: string;
-  feed_url: string;
-  /** Whether `guid` is one that the app declares. */
-  declared: boolean;
-  /** When, by the device's clock, in milliseconds. */
+/** When the listener did something. */
+export interface Moment {
+  /** By the device's clock, in milliseconds: the later of two changes of the same thing has the larger one. */
   at: number;
+  /** By how much the server's clock was ahead of the device's, as far as the device had learned then. */
+  offset: number;
+  /** The server's time of the state that the listener had seen, in milliseconds. The change is later. */
+  after: number;
+}
+
+/** One thing that the listener did with a subscription. */
+export interface Act extends Moment {
+  kind: 'subscribed' | 'unsubscribed' | 'deleted';
+  /** Empty where only the guid is needed. */
+  feed_url: string;
+  /** Whether the guid is one that the app declares. */
+  declared: boolean;
+}
+
+/** What the listener did with a subscription, as far as it has to be sent: see {@link neededActs}. */
+export interface SubscriptionChange extends Held {
+  guid: string;
+  acts: Act[];
+}
+
+/** A change that may have to wait. */
+interface Held {
+  /** How often the server had a fault of its own about this change alone: others go first. */
+  held?: number;
 }
 
 /** The fields of an episode that a listener changes. */
@@ -49,11 +69,10 @@ export type StatusName = keyof Statuses;
 export type EpisodeFacts = Partial<Omit<Episode, 'podcast_guid' | StatusName>>;
 
 /** What the listener did with an episode: of each field the latest. */
-export interface EpisodeChange {
+export interface EpisodeChange extends Held {
   podcast_guid: string;
   facts: EpisodeFacts & { sync_id: string };
-  /** `at` is the device's time in milliseconds. */
-  states: { [Name in StatusName]?: { value: number | boolean; at: number } };
+  states: { [Name in StatusName]?: Moment & { value: number | boolean } };
   /** Whether it was refused once for want of room in the answer. */
   again?: boolean;
 }
@@ -61,7 +80,7 @@ export interface EpisodeChange {
 /** Changes as they are sent: always the same bytes with the same key. */
 export interface Batch {
   key: string;
-  kind: 'subscribe' | 'unsubscribe' | 'delete' | 'episodes';
+  kind: Act['kind'] | 'episodes';
   changes: [key: string, change: SubscriptionChange | EpisodeChange][];
   /** What is sent, as JSON. */
   body: string;
@@ -81,18 +100,54 @@ export const keys = {
   episodeChange: (podcast: string, id: string) => `change/episode/${podcast}/${id}`,
 } as const;
 
-/** The later one of two changes of one subscription. */
-export function laterSubscription(one: SubscriptionChange, other: SubscriptionChange): SubscriptionChange {
-  return other.at >= one.at ? other : one;
+/**
+ * Returns the server's time of a change, in milliseconds: later than what its listener had seen, and not still to come. The
+ * device's clock may have been put right since: of its offset now and its offset then, the one counts that comes closer.
+ *
+ * @param now the device's time.
+ * @param offset by how much the server's clock is ahead of it.
+ */
+export function timeOf(moment: Moment, now: number, offset: number): number {
+  const inRange = (time: number) => Math.max(moment.after + 1, Math.min(time, now + offset));
+  const distance = (time: number) => Math.abs(time - inRange(time));
+  const [present, former] = [moment.at + offset, moment.at + moment.offset];
+  return inRange(distance(present) <= distance(former) ? present : former);
 }
 
-/** Two changes of one episode as one: of each field the later. */
+/**
+ * Returns what of a listener's acts has to be sent, in this order: the last time that they subscribed, so that what follows
+ * finds the subscription, and what they did after that. What is deleted stays deleted until they subscribe again.
+ */
+export function neededActs(acts: readonly Act[]): Act[] {
+  const sorted = [...acts].sort((one, other) => one.at - other.at);
+  const place = sorted.map(({ kind }) => kind).lastIndexOf('subscribed');
+  const ends = sorted.slice(place + 1);
+  const last = ends.pop();
+  const isDeleted = ends.some(({ kind }) => kind === 'deleted');
+  return [
+    ...sorted.slice(place, place + 1),
+    ...(last ? [isDeleted ? { ...last, kind: 'deleted' as const } : last] : []),
+  ];
+}
+
+/** Returns two changes of one subscription as one. */
+export function bothSubscriptions(one: SubscriptionChange, other: SubscriptionChange): SubscriptionChange {
+  return { ...one, ...other, acts: neededActs([...one.acts, ...other.acts]) };
+}
+
+/** Returns two changes of one episode as one: of each field the later. */
 export function bothEpisodes(one: EpisodeChange, other: EpisodeChange): EpisodeChange {
   const states = { ...one.states };
-  for (const [name, state] of Object.entries(other.states) as [StatusName, { value: number; at: number }][]) {
+  for (const [name, state] of Object.entries(other.states) as [StatusName, Moment & { value: number }][]) {
     if (state.at >= (states[name]?.at ?? -Infinity)) states[name] = state;
   }
-  return { ...other, facts: { ...one.facts, ...other.facts }, states, again: Boolean(one.again || other.again) };
+  return {
+    ...one,
+    ...other,
+    facts: { ...one.facts, ...other.facts },
+    states,
+    again: Boolean(one.again || other.again),
+  };
 }
 
 /** Whether two descriptions are of one episode, as far as the guid and the file tell. */

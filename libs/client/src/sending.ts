@@ -1,4 +1,4 @@
-import { ApiError } from './errors.js';
+import { ApiError, type ApiErrorCode } from './errors.js';
 
 /** How an API is reached. */
 export interface ApiOptions {
@@ -97,10 +97,7 @@ export class Sending {
       answer = await this.attempt(request, signal, renewed);
     }
     if (answer.status === 304 && request.headers?.['if-none-match'] !== undefined) return answer;
-    if (!answer.ok) {
-      await discard(answer);
-      throw ApiError.of(answer);
-    }
+    if (!answer.ok) throw await errorOf(answer);
     const type = answer.headers.get('content-type') ?? '';
     if (type.startsWith(request.type)) return answer;
     await discard(answer);
@@ -150,7 +147,8 @@ export class Sending {
     const now = this.clock();
     const offset = date + 500 - (started + now) / 2;
     const doubt = 2_000 + Math.abs(now - started) / 2;
-    if (Math.abs(offset - this.clockOffset) > doubt) this.clockOffset = Math.abs(offset) > doubt ? offset : 0;
+    // A clock that is put right is behind the server's rather than ahead: a change is never later than it was made.
+    if (Math.abs(offset - this.clockOffset) > doubt) this.clockOffset = Math.abs(offset) > doubt ? date - now : 0;
   }
 
   /** A token after one was refused. Whoever has the same one refused meanwhile shares it, and who comes late takes it. */
@@ -235,6 +233,22 @@ export function notReached(error: unknown): never {
 /** A token that may not do this is refused however often it is renewed. */
 function lacksScope(answer: Response): boolean {
   return (answer.headers.get('www-authenticate') ?? '').includes('insufficient_scope');
+}
+
+/** What only the server itself can say of a request: a change that is refused so is never sent again. */
+const verdicts: ReadonlySet<ApiErrorCode> = new Set(['not_found', 'invalid', 'deleted', 'too_large']);
+
+/** Returns the error of an answer. A verdict without the interface's error body is that of a proxy. */
+async function errorOf(answer: Response): Promise<ApiError> {
+  const { status } = answer;
+  const error = ApiError.of(answer);
+  if (!verdicts.has(error.code)) {
+    await discard(answer);
+    return error;
+  }
+  const body: unknown = await answer.json().catch(() => undefined);
+  const isOurs = (body as { code?: unknown } | null | undefined)?.code === String(status);
+  return isOurs ? error : new ApiError('unexpected', `Something in front of the server answered ${status}`, { status });
 }
 
 /** Lets the connection be used again. */

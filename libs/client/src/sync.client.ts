@@ -1,16 +1,26 @@
 import type { Api } from './api.js';
-import { changeEpisode, changeSubscription, currentGuid, type EpisodeStates, guidOf, sentBatches } from './changing.js';
+import {
+  changeEpisode,
+  changeSubscription,
+  currentGuid,
+  type EpisodeStates,
+  guidOf,
+  metaOf,
+  sentBatches,
+} from './changing.js';
 import { Live } from './live.js';
 import { Pull } from './pull.js';
 import { Push, type SyncFailure } from './push.js';
 import {
+  type Act,
+  bothEpisodes,
   type EpisodeChange,
   type EpisodeFacts,
   isSame,
   keys,
   type KnownSubscription,
-  type Meta,
   type SubscriptionChange,
+  timeOf,
 } from './records.js';
 import type { CallOptions } from './sending.js';
 import type { Store } from './store.js';
@@ -54,7 +64,7 @@ export class SyncClient {
     this.api = api;
     this.store = store;
     this.clock = clock;
-    this.live = new Live({ api, store, sync: (signal) => this.sync({ signal }), onWrite: () => this.changed() });
+    this.live = new Live({ api, store, sync: (signal) => this.sync({ signal }) });
   }
 
   /** All subscriptions, also those that were unsubscribed and not deleted, with what waits to be sent. */
@@ -64,11 +74,10 @@ export class SyncClient {
       const known = row as KnownSubscription;
       shown.set(known.guid, { ...known, pending: false });
     }
-    for (const { wanted, guid: former, feed_url } of await this.waiting<SubscriptionChange>('change/subscription/')) {
-      const guid = await currentGuid(this.store, former);
+    for (const [guid, { kind, feed_url }] of await this.acts()) {
       const known = shown.get(guid);
-      const is_subscribed = wanted === 'subscribed';
-      if (wanted === 'deleted') shown.delete(guid);
+      const is_subscribed = kind === 'subscribed';
+      if (kind === 'deleted') shown.delete(guid);
       else if (known || is_subscribed) shown.set(guid, { feed_url, ...known, guid, is_subscribed, pending: true });
     }
     return [...shown.values()];
@@ -82,7 +91,8 @@ export class SyncClient {
       Episode,
     ][];
     const shown = new Map<string, LocalEpisode>(rows.map(([key, row]) => [key, { ...row, pending: false }]));
-    const { offset } = await this.meta();
+    const { offset } = await metaOf(this.store);
+    const own = new Map<string, EpisodeChange>();
     for (const change of await this.waiting<EpisodeChange>('change/episode/')) {
       const podcast_guid = await currentGuid(this.store, change.podcast_guid);
       if (guid !== undefined && podcast_guid !== guid) continue;
@@ -90,27 +100,32 @@ export class SyncClient {
       let key = keys.episode(podcast_guid, change.facts.sync_id);
       if (!shown.has(key)) key = [...shown].find(same)?.[0] ?? key;
       const { sync_id } = shown.get(key) ?? change.facts;
-      const states = Object.entries(change.states).map(([name, { value, at }]) => [
-        name,
-        { value, timestamp: new Date(at + offset).toISOString().slice(0, 16) },
-      ]);
+      const both = bothEpisodes(own.get(key) ?? change, change);
+      own.set(key, both);
+      const states = Object.entries(both.states).map(([name, state]) => {
+        const time = new Date(timeOf(state, this.clock(), offset));
+        return [name, { value: state.value, timestamp: time.toISOString().slice(0, 16) }];
+      });
       const local = { ...change.facts, ...shown.get(key), ...(Object.fromEntries(states) as Statuses) };
       shown.set(key, { ...local, podcast_guid, sync_id, pending: true });
     }
-    return [...shown.values()];
+    const ends = new Map((await this.acts()).map(([podcast_guid, { kind }]) => [podcast_guid, kind]));
+    return [...shown.values()].filter(({ podcast_guid }) => ends.get(podcast_guid) !== 'deleted');
   }
 
   /**
    * Subscribes to a feed.
    *
+   * @param feedUrl what is wrong with one says {@link faultInHttpUrl} at once; the server refuses it with `invalid_url`.
    * @param feed.guid the one that the feed declares (`podcast:guid`), where it does.
    * @returns the podcast's guid; it may turn out that it has another one, and is then found by both.
    */
-  async subscribe(feed_url: string, feed: { guid?: string } = {}): Promise<string> {
+  async subscribe(feedUrl: string, feed: { guid?: string } = {}): Promise<string> {
+    const feed_url = feedUrl.trim();
     return this.change(async () => {
       const guid = feed.guid?.toLowerCase() ?? (await guidOf(this.store, feed_url));
-      const wanted = { wanted: 'subscribed', guid, feed_url, declared: feed.guid !== undefined } as const;
-      await changeSubscription(this.store, wanted, this.now());
+      const act = { kind: 'subscribed', feed_url, declared: feed.guid !== undefined } as const;
+      await changeSubscription(this.store, guid, act, this.now());
       return guid;
     });
   }
@@ -138,10 +153,11 @@ export class SyncClient {
    * @throws TypeError for an episode without any of the three.
    */
   async setEpisode(podcast: string, episode: EpisodeFacts, states: EpisodeStates): Promise<string> {
-    if (!episode.sync_id && !episode.episode_guid && !episode.enclosure_url)
+    const facts = identified(episode);
+    if (!facts.sync_id && !facts.episode_guid && !facts.enclosure_url)
       throw new TypeError('An episode needs a sync_id, an episode_guid or an enclosure_url');
     return this.change(async () =>
-      changeEpisode(this.store, await currentGuid(this.store, podcast), episode, states, this.now()),
+      changeEpisode(this.store, await currentGuid(this.store, podcast), facts, states, this.now()),
     );
   }
 
@@ -160,7 +176,7 @@ export class SyncClient {
       const pull = new Pull(this.api, this.store, signal);
       await pull.run();
       this.changed();
-      const push = new Push(this.api, this.store, signal, (failure) => this.failed(failure));
+      const push = new Push(this.api, this.store, this.clock, signal, (failure) => this.failed(failure));
       if (!(await push.run()) && !(await this.isUnread())) return;
       await pull.run();
       this.changed();
@@ -177,10 +193,16 @@ export class SyncClient {
     await this.live.stop();
   }
 
-  /** Calls back when something may read differently now. @returns how to stop that. */
+  /**
+   * Calls back when something may read differently now, whoever who shares the store changed it. @returns how to stop that.
+   */
   onChange(listener: () => void): () => void {
     this.changeListeners.add(listener);
-    return () => void this.changeListeners.delete(listener);
+    const unwatch = this.store.watch?.(listener);
+    return () => {
+      this.changeListeners.delete(listener);
+      unwatch?.();
+    };
   }
 
   /** Calls back for each change that the server will never accept. @returns how to stop that. */
@@ -189,17 +211,20 @@ export class SyncClient {
     return () => void this.failureListeners.delete(listener);
   }
 
-  /** Calls back when a sync that {@link start} keeps going could not be done; it is tried again. @returns how to stop that. */
+  /**
+   * Calls back when a sync that {@link start} keeps going could not be done: changes are delayed. They are kept, stay `pending`,
+   * and are tried again. @returns how to stop that.
+   */
   onError(listener: (error: unknown) => void): () => void {
     return this.live.onError(listener);
   }
 
-  private changeSubscription(podcast: string, wanted: 'unsubscribed' | 'deleted'): Promise<void> {
+  private changeSubscription(podcast: string, kind: Act['kind']): Promise<void> {
     return this.change(async () => {
       const guid = await currentGuid(this.store, podcast);
       const row = (await this.store.get(keys.subscription(guid))) as KnownSubscription | undefined;
-      const feed_url = row?.feed_url ?? '';
-      await changeSubscription(this.store, { wanted, guid, feed_url, declared: false }, this.now());
+      const act = { kind, feed_url: row?.feed_url ?? '', declared: false };
+      await changeSubscription(this.store, guid, act, this.now());
     });
   }
 
@@ -217,7 +242,17 @@ export class SyncClient {
     return result;
   }
 
-  /** The changes under keys that begin so, which were not read back yet: the earliest first. */
+  /** Returns what the listener did with subscriptions by their current guids and was not read back yet, the earliest first. */
+  private async acts(): Promise<[guid: string, act: Act][]> {
+    const acts: [string, Act][] = [];
+    for (const change of await this.waiting<SubscriptionChange>('change/subscription/')) {
+      const guid = await currentGuid(this.store, change.guid);
+      acts.push(...change.acts.map((act): [string, Act] => [guid, act]));
+    }
+    return acts.sort(([, one], [, other]) => one.at - other.at);
+  }
+
+  /** Returns the changes under keys that begin so, which were not read back yet, in no order. */
   private async waiting<Change>(prefix: string): Promise<Change[]> {
     const sent = (await sentBatches(this.store)).flatMap((batch) => batch.changes);
     const waiting = [...sent, ...(await this.store.list(prefix))];
@@ -228,10 +263,6 @@ export class SyncClient {
     return (await this.store.list(keys.done(''))).length > 0;
   }
 
-  private async meta(): Promise<Meta> {
-    return ((await this.store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, doubt: false };
-  }
-
   private changed(): void {
     for (const listener of this.changeListeners) listener();
   }
@@ -239,4 +270,15 @@ export class SyncClient {
   private failed(failure: SyncFailure): void {
     for (const listener of this.failureListeners) listener(failure);
   }
+}
+
+/** Returns an episode with its identifiers in the form in which the server keeps them. */
+function identified(episode: EpisodeFacts): EpisodeFacts {
+  const { sync_id, episode_guid, enclosure_url } = episode;
+  return {
+    ...episode,
+    ...(sync_id !== undefined && { sync_id: sync_id.toLowerCase() }),
+    ...(episode_guid !== undefined && { episode_guid: episode_guid.trim() }),
+    ...(enclosure_url !== undefined && { enclosure_url: enclosure_url.trim() }),
+  };
 }

@@ -23,9 +23,9 @@ addEventListener('online', () => {
 /** How long to wait before the server is tried again, in milliseconds, the more often it was tried. */
 const waitMs = [2_000, 4_000, 8_000, 15_000];
 
-/** Whether something failed only because the server is out of reach, or has too much to do. */
+/** Whether a request failed because the server is out of reach, has a fault, or something else answered in its place. */
 export function isPassing(error: unknown): boolean {
-  return error instanceof ApiError && error.isPassing;
+  return error instanceof ApiError && (error.isPassing || (error.code === 'unexpected' && error.status !== 501));
 }
 
 /**

@@ -6,7 +6,8 @@ import { connect } from './session.js';
  * What fails is left as it was, for the next hint or poll.
  */
 export class Pulls {
-  private since: string | undefined;
+  /** The stamp up to which everything was read; none before the first time. */
+  since: string | undefined;
   private running: Promise<void> | undefined;
   private wanted: string | undefined;
 

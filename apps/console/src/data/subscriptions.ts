@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { type Api, ApiError, type EntryFailureCode, type Subscription } from '#client';
-import { isOnline, untilAnswered } from './network.js';
+import { untilAnswered } from './network.js';
 import { Pulls } from './pulls.js';
 import { connect } from './session.js';
 
@@ -150,14 +150,18 @@ async function subscribed(api: Api, feedUrl: string, guid: string | undefined, t
 /** Shows that something is asked for until it is answered, and asks until then. @returns `failed` where it is refused. */
 async function during(
   what: Pending,
-  run: (api: Api, timestamp: { timestamp?: string }) => Promise<Outcome>,
+  run: (api: Api, timestamp: { timestamp: string }) => Promise<Outcome>,
 ): Promise<Outcome> {
+  const now = Date.now();
+  const seen = Date.parse(subscriptionPulls.since ?? '1970-01-01');
   pending.value = [what, ...pending.value];
   try {
     const api = await untilAnswered(connect);
-    // What is sent later than it was done says when that was, so that it undoes nothing that came afterwards.
-    const timestamp = isOnline.value ? {} : { timestamp: new Date(Date.now() + api.clockOffset).toISOString() };
-    return await untilAnswered(() => run(api, timestamp));
+    return await untilAnswered(() => {
+      // However late it is sent, it undoes nothing that came afterwards, and is newer than what was shown.
+      const time = new Date(Math.max(now + api.clockOffset, seen + 1));
+      return run(api, { timestamp: time.toISOString() });
+    });
   } catch (error) {
     const code = error instanceof ApiError ? error.code : undefined;
     if (what.guid === undefined || (code !== 'not_found' && code !== 'deleted')) return 'failed';
