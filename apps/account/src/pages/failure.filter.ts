@@ -37,7 +37,7 @@ const ofStatuses: Readonly<Record<number, FailureKind>> = {
 };
 
 /** Returns what a page says about an error. */
-export function failureOf(error: unknown): PageFailure {
+function failureOf(error: unknown): PageFailure {
   if (error instanceof Refusal)
     return { kind: ofRefusals[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
