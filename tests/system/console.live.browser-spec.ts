@@ -137,6 +137,25 @@ describe('without a network', () => {
     expect(await page.getByLabel('Address of a feed').inputValue()).toBe('https://half-typed.example/');
   });
 
+  it('what was done while the server has a fault waits as well', async () => {
+    const visit = await world.person();
+    const { page } = visit;
+    await visit.subscribe(feed('here'));
+    await page.getByRole('button', { name: 'Manage here.example' }).waitFor();
+    let isFaulty = true;
+    await page.route('**/subscriptions', (route) =>
+      isFaulty && route.request().method() === 'POST'
+        ? route.fulfill({ status: 500, headers: { 'access-control-allow-origin': '*' } })
+        : route.continue(),
+    );
+    await page.getByLabel('Address of a feed').fill(feed('added'));
+    await page.keyboard.press('Enter');
+    await page.getByText('waits for the network').waitFor();
+    isFaulty = false;
+    await page.getByRole('button', { name: 'Manage added.example' }).waitFor();
+    expect(await visit.feeds()).toEqual(expect.arrayContaining([feed('added')]));
+  });
+
   it('what was done then does not undo what came afterwards', async () => {
     const visit = await world.person();
     const { page } = visit;
