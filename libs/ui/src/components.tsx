@@ -128,7 +128,7 @@ export function Row({ name, tag, lines, children }: RowProps) {
     <div class="row">
       <div class="what">
         <p class="name">
-          <bdi title={name}>{name}</bdi>
+          <bdi title={name.slice(0, 500)}>{name}</bdi>
           {tag}
         </p>
         {lines.map(

@@ -69,7 +69,7 @@ function EpisodeRow({ episode }: { episode: Episode }) {
     </>
   );
   return (
-    <Row name={title === '' ? t.untitled : title.slice(0, 500)} lines={[line]}>
+    <Row name={title === '' ? t.untitled : title} lines={[line]}>
       <div class="states small">
         {favorite_status?.value && <span class="tag star">{t.favorite}</span>}
         {isPlayed && <span class="tag">{t.played}</span>}

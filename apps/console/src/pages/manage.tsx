@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Field } from '#ui';
 import { move, type Outcome, pending, remove, type Row, setSubscribed } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
@@ -12,7 +12,8 @@ const { subscriptions: t } = texts;
 export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unknown; onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pending.value.some(({ guid }) => guid === row.guid);
-  useEffect(() => {
+  // Before the close event of an earlier opening, which may be late.
+  useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);
 

@@ -37,7 +37,8 @@ export function Subscriptions() {
 
   const isWhole = search.value.trim() === '' && isOn.value;
   const all = total.value;
-  const row = rows.value.find(({ guid }) => guid === managed.value?.guid);
+  const opening = managed.value;
+  const row = rows.value.find(({ guid }) => guid === opening?.guid);
   return (
     <Page title={t.title} lead={t.lead}>
       <AddForm />
@@ -66,7 +67,12 @@ export function Subscriptions() {
         )}
       </section>
       {row && (
-        <ManageDialog key={row.guid} row={row} opening={managed.value} onClose={() => (managed.value = undefined)} />
+        <ManageDialog
+          key={row.guid}
+          row={row}
+          opening={opening}
+          onClose={() => managed.value === opening && (managed.value = undefined)}
+        />
       )}
     </Page>
   );
