@@ -82,7 +82,7 @@ describe('a user who is erased', () => {
     await user.subscribeWithEpisodes();
     const guid = await other.subscribeWithEpisodes();
     const { stdout } = await erase(stack.stack, '--user', user.id);
-    expect(stdout).toBe('1 of 1 users are erased.\n');
+    expect(stdout).toBe('1 of 1 users erased.\n');
     await expectErased(user);
     expect(await other.sees(guid)).toMatchObject({ subscription: 200 });
   });

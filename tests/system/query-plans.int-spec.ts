@@ -291,12 +291,12 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       uses: ['deletions_due', 'deletions_pkey'],
       buffers: 10 * 40,
     });
-    await expectPlans(deletionQuotas.forgetTombstones, [ascending, 10_000], {
+    await expectPlans(deletionQuotas.deleteOldestTombstones, [ascending, 10_000], {
       uses: ['subscriptions_tombstones'],
       // One look into each of seven indexes, whether there is anything or not.
       buffers: 7 * 8,
     });
-    await expectPlans(deletionQuotas.forgetRecords, [ascending, 10_000], {
+    await expectPlans(deletionQuotas.deleteOldestRecords, [ascending, 10_000], {
       uses: ['deletions_pkey'],
       buffers: 40 + large / 50,
     });

@@ -8,7 +8,7 @@ function queueOf(environment: Record<string, string>) {
 }
 
 describe("the queue's Redis", () => {
-  it("is the transport's by default, with all that belongs to it", () => {
+  it("is the transport's by default, with all of its variables", () => {
     expect(queueOf({ REDIS_CLUSTER: 'a:1', REDIS_PASSWORD: 'p', REDIS_TLS: 'true' })).toMatchObject({
       REDIS_CLUSTER: [{ host: 'a', port: 1 }],
       REDIS_PASSWORD: 'p',
@@ -23,14 +23,14 @@ describe("the queue's Redis", () => {
       { REDIS_SENTINELS: [{ host: 'q', port: 1 }], REDIS_SENTINEL_MASTER: 'mymaster' },
     ],
     [{ QUEUE_REDIS_CLUSTER: 'q:1' }, { REDIS_CLUSTER: [{ host: 'q', port: 1 }] }],
-  ])('is that of %j alone, and takes nothing from the other one', (own, expected) => {
+  ])('uses %j only, and no variables of the transport', (own, expected) => {
     const queue = queueOf({ REDIS_SENTINELS: 'a:1', REDIS_PASSWORD: 'secret', REDIS_TLS: 'true', ...own });
     expect(queue).toMatchObject(expected);
     expect(JSON.stringify(queue)).not.toContain('secret');
     expect(queue.REDIS_TLS).toBe(false);
   });
 
-  it('has a password and certificates of its own', () => {
+  it('has its own password and certificates', () => {
     const own = { QUEUE_REDIS_PASSWORD: 'q', QUEUE_REDIS_TLS: 'true', QUEUE_REDIS_TLS_CA: 'PEM' };
     expect(queueOf({ QUEUE_REDIS_CLUSTER: 'q:1', ...own })).toMatchObject({
       REDIS_PASSWORD: 'q',
@@ -39,7 +39,7 @@ describe("the queue's Redis", () => {
     });
   });
 
-  it.each(Object.keys(redisConfig.shape))('is given %s by the same name with the prefix QUEUE_', (name) => {
+  it.each(Object.keys(redisConfig.shape))('reads %s with the prefix QUEUE_', (name) => {
     const sample: Record<string, string> = { REDIS_URL: 'rediss://q', REDIS_TLS: 'true' };
     const value = sample[name] ?? 'q:1';
     const server: Record<string, string> = { QUEUE_REDIS_URL: 'redis://queue' };
@@ -47,7 +47,7 @@ describe("the queue's Redis", () => {
     expect(queue).toEqual(redisConfig.parse({ REDIS_URL: 'redis://queue', [name]: value }));
   });
 
-  it('has all of its variables that can not be used named at once, by the names that they have', () => {
+  it('reports all invalid variables together under their own names', () => {
     const refused = () =>
       loadConfig(deletionWorkerConfig, {
         DATABASE_URL: 'postgres://db',
@@ -60,12 +60,12 @@ describe("the queue's Redis", () => {
       expect(refused).toThrow(new RegExp(`^  ${name}: `, 'm'));
   });
 
-  it('is refused when only its password is given', () => {
+  it('is rejected with a password only', () => {
     expect(() => queueOf({ QUEUE_REDIS_PASSWORD: 'q' })).toThrow(ConfigurationError);
   });
 });
 
-it("the events' Redis is given in the same way, and is the transport's by default", () => {
+it("the events' Redis works the same way, and is the transport's by default", () => {
   const config = (environment: Record<string, string>) =>
     redisOf('EVENTS', deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://db', ...environment }));
   expect(config({ REDIS_URL: 'redis://r', QUEUE_REDIS_URL: 'redis://q' }).REDIS_URL).toBe('redis://r');

@@ -7,13 +7,13 @@ import { queueBoardConfig } from './queue/queue.board.js';
 
 const redis = redisConfig.shape;
 
-/** The variables of a Redis of one's own. Its URL has no default: whether there is such a Redis is to be known. */
+/** Variables of a separate Redis. Its URL has no default: without it there is no such Redis. */
 const ownRedis = { ...redis, REDIS_URL: redis.REDIS_URL.unwrap().optional() };
 
-/** What may be on a Redis of its own: the queue of deletions, and the stream of events. */
+/** Parts that can have a separate Redis: the deletion queue and the stream of events. */
 type Owner = 'QUEUE' | 'EVENTS';
 
-/** The same variables by the names that they have in the environment, as `QUEUE_REDIS_…`. */
+/** Returns the variables of a separate Redis under their prefixed names, such as `QUEUE_REDIS_URL`. */
 function variablesOf<Of extends Owner>(owner: Of) {
   const named = Object.entries(ownRedis).map(([name, variable]) => [`${owner}_${name}`, variable]);
   return Object.fromEntries(named) as {
@@ -34,43 +34,43 @@ export const deletionWorkerConfig = z
       .min(1)
       .max(100)
       .default(4)
-      .describe('Deletions that one worker runs at once.'),
-    QUOTA_TOMBSTONES: quota(10_000, 'Deleted subscriptions that one user may have; the oldest go for good.'),
-    QUOTA_DELETION_RECORDS: quota(10_000, 'Deletion records that have ended which one user may have; the oldest go.'),
+      .describe('Deletions that one worker runs concurrently.'),
+    QUOTA_TOMBSTONES: quota(10_000, 'Maximum number of tombstones per user; the oldest are removed permanently.'),
+    QUOTA_DELETION_RECORDS: quota(10_000, 'Maximum number of final deletion records per user; the oldest are removed.'),
     EVENTS_MAX_ENTRIES: z.coerce
       .number()
       .int()
       .min(1_000)
       .max(1_000_000_000)
       .default(1_000_000)
-      .describe('About how many events the stream keeps, a hundred bytes each; the oldest go, whoever has read them.'),
+      .describe('Approximate number of events in the stream, 100 bytes each; the oldest are removed, read or not.'),
     EVENTS_REPLICAS: z.coerce
       .number()
       .int()
       .min(0)
       .max(10)
       .default(0)
-      .describe("Replicas of the events' Redis that have to have an event before it counts as announced."),
+      .describe("Replicas of the events' Redis that must store an event before it counts as published."),
   })
   .describe(
-    "Every `REDIS_` variable may be given with the prefix `QUEUE_`, for a Redis of the queue's own, which should persist; " +
-      "those without the prefix are the transport's alone then. Without `QUEUE_REDIS_URL`, `QUEUE_REDIS_SENTINELS` and " +
-      "`QUEUE_REDIS_CLUSTER` the queue is on the transport's Redis, and a password or certificates for the queue are an error. " +
-      'The same holds for the prefix `EVENTS_` and the stream of events.',
+    'Every `REDIS_` variable also exists with the prefix `QUEUE_`, for a separate Redis of the queue, which should persist. ' +
+      'The variables without the prefix are then those of the transport only. Without `QUEUE_REDIS_URL`, ' +
+      "`QUEUE_REDIS_SENTINELS` and `QUEUE_REDIS_CLUSTER` the queue uses the transport's Redis, and other `QUEUE_REDIS_` " +
+      'variables are an error. The prefix `EVENTS_` works the same way for the stream of events.',
   );
 export type DeletionWorkerConfig = z.output<typeof deletionWorkerConfig>;
 
-/** How many tombstones and ended deletion records one user may have. */
+/** Maximum numbers of tombstones and final deletion records per user. */
 export type DeletionQuotas = Pick<DeletionWorkerConfig, 'QUOTA_TOMBSTONES' | 'QUOTA_DELETION_RECORDS'>;
 
-/** The quotas, as a token for injection. */
+/** Injection token of the quotas. */
 export const QUOTAS = Symbol('quotas');
 
 /**
- * How the Redis of the queue or of the events is reached: by the variables that begin with its name alone, or like the
- * transport's.
+ * Returns the configuration of the Redis of the queue or the events: its own variables if they name a
+ * server, else those of the transport.
  *
- * @throws ConfigurationError when a password or the like is given for it, and no server.
+ * @throws ConfigurationError for other variables of its own without a server.
  */
 export function redisOf(owner: Owner, config: DeletionWorkerConfig): RedisConfig {
   const names = Object.keys(ownRedis) as (keyof typeof ownRedis)[];
@@ -79,8 +79,8 @@ export function redisOf(owner: Owner, config: DeletionWorkerConfig): RedisConfig
   >;
   if (own.REDIS_URL ?? own.REDIS_SENTINELS ?? own.REDIS_CLUSTER)
     return { ...own, REDIS_URL: own.REDIS_URL ?? redis.REDIS_URL.parse(undefined) };
-  const useless = own.REDIS_USERNAME ?? own.REDIS_PASSWORD ?? own.REDIS_SENTINEL_PASSWORD ?? own.REDIS_TLS_CA;
-  if (useless !== undefined || own.REDIS_TLS)
+  const unused = own.REDIS_USERNAME ?? own.REDIS_PASSWORD ?? own.REDIS_SENTINEL_PASSWORD ?? own.REDIS_TLS_CA;
+  if (unused !== undefined || own.REDIS_TLS)
     throw new ConfigurationError([`${owner}_REDIS_URL: is missing, as other ${owner}_REDIS_ variables are set`]);
   return config;
 }

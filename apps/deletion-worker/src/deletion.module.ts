@@ -17,7 +17,7 @@ import { queueOptions, workerOptions } from './queue/queue.options.js';
 import { DeletionService } from './records/deletion.service.js';
 import { PendingGauges } from './records/pending.gauges.js';
 
-/** The whole deletion lifecycle: records, queue, cascade, recovery. And what else runs behind requests. */
+/** Deletions, erasures, events and the sweep of old markers. */
 @Module({})
 export class DeletionModule {
   static forRoot(config: DeletionWorkerConfig, log: Log): DynamicModule {
@@ -27,7 +27,8 @@ export class DeletionModule {
     const openQueue = () => new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
     return {
       module: DeletionModule,
-      // Also among the providers: the processor needs them, and Nest injects no controller. They have no state.
+      // Also providers, because the processor needs them and Nest injects no controllers. They are
+      // stateless.
       controllers: [DeletionService, ErasureService],
       providers: [
         { provide: QueueConnections, useValue: connections },
@@ -43,7 +44,7 @@ export class DeletionModule {
         PendingGauges,
         ...(config.EVENTS === 'on' ? eventProviders(config, log) : []),
         {
-          // It removes the stored answers of all services; one app is enough for that.
+          // It removes the markers and stored answers of all services. One app is sufficient.
           provide: RequestSweep,
           inject: [Database],
           useFactory: (database: Database) => new RequestSweep(database, log),
@@ -53,7 +54,7 @@ export class DeletionModule {
   }
 }
 
-/** What announces events. */
+/** Returns the providers that publish events. */
 function eventProviders(config: DeletionWorkerConfig, log: Log): Provider[] {
   const options = { maxEntries: config.EVENTS_MAX_ENTRIES, replicas: config.EVENTS_REPLICAS };
   const [stream, hints] = [connectRedis(redisOf('EVENTS', config)), connectRedis(config)];

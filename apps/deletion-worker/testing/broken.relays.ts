@@ -5,7 +5,7 @@ import type { EventPublisher } from '../src/events/event.publisher.js';
 import { EventRelay } from '../src/events/event.relay.js';
 import { type Batch, takeBatch } from '../src/events/event.store.js';
 
-/** Commits that rows are gone before Redis has their events. */
+/** Commits the deletion of rows before Redis stored their events. */
 export class HastyRelay extends EventRelay {
   constructor(
     private readonly rows: Database,
@@ -16,7 +16,7 @@ export class HastyRelay extends EventRelay {
     super(rows, stream, log, size);
   }
 
-  override async announceBatch(): Promise<number> {
+  override async publishBatch(): Promise<number> {
     const batch = await this.rows.inTransaction(countdown(10_000), async (transaction) => {
       const taken = await takeBatch(transaction, this.size, 0);
       await transaction.commit();
@@ -27,7 +27,7 @@ export class HastyRelay extends EventRelay {
   }
 }
 
-/** Appends a batch whatever was appended since it was taken. */
+/** Appends a batch regardless of its number. */
 export class UnnumberedRelay extends EventRelay {
   constructor(database: Database, publisher: EventPublisher, log: Log, size?: number) {
     const publish = (batch: Batch) => publisher.publish({ ...batch, number: latest() });
@@ -38,18 +38,18 @@ export class UnnumberedRelay extends EventRelay {
 let number = 1e12;
 const latest = () => (number += 1);
 
-/** Has several relays take batches at the same time. */
+/** Allows several relays to have batches concurrently. */
 export const withoutLock = (owner: pg.Client) =>
   replaceIn(owner, "OR NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0))", '');
 
-/** Has events say a stamp that the clock does not have yet, as if they were sent before the commit. */
+/** Gives events a stamp ahead of the clock, as if they were sent before the commit. */
 export const beforeCommit = (owner: pg.Client) =>
   replaceIn(owner, 'c.stamp::timestamptz', "(c.stamp + interval '1 second')::timestamptz");
 
-/** Has events leave out a kind, where there are several. */
+/** Omits a kind of events with several. */
 export const withoutKinds = (owner: pg.Client) => replaceIn(owner, 'bit_or(t.kinds)', 'min(t.kinds)');
 
-/** Replaces a part of the function that takes batches. */
+/** Replaces a part of `sync.take_events`. */
 async function replaceIn(owner: pg.Client, part: string, by: string): Promise<void> {
   const select = "SELECT pg_get_functiondef('sync.take_events'::regproc) AS text";
   const { rows } = await owner.query<{ text: string }>(select);

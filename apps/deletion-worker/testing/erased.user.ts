@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 
-/** How much a user has: `names` for each subscription, of three kinds. */
+/** Row counts of a user: each subscription has `names` of three kinds. */
 export interface Sizes {
   readonly subscriptions: number;
   readonly names: number;
   readonly episodes: number;
 }
 
-/** $1 user, $2 a word that is in every text, $3 subscriptions, $4 names of each, $5 episodes. */
+/** Inserts all rows. $1 user, $2 a word for every text, $3 subscriptions, $4 names of each, $5 episodes. */
 const everything = [
   `INSERT INTO sync.user_clock (user_id, stamp, answer_bytes, told) VALUES ($1, '2026-01-01', 20, 1)
    ON CONFLICT (user_id) DO UPDATE SET answer_bytes = 20`,
@@ -26,7 +26,7 @@ const everything = [
    )
    INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
    SELECT $1, id, '2025-01-01'::timestamptz + n * interval '1 second', gen_random_uuid() FROM made, generate_series(1, $4::int) n`,
-  // Pointers, and the names of what they point to.
+  // Pointers.
   `INSERT INTO subscription.subscriptions
      (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed, merged_into, merged_at)
    SELECT $1, s.feed_url || '/old', gen_random_uuid(), true, 'epoch', 'epoch', '2025-01-01', s.id, '2025-01-01'
@@ -77,10 +77,10 @@ const everything = [
    FROM generate_series(1, $3::int) n`,
 ];
 
-/** A user who has rows in every table that has rows of users. */
+/** A user with rows in every table with rows of users. */
 export class ErasedUser {
   readonly id = randomUUID();
-  /** In every text that is theirs, and in nobody else's. */
+  /** A word in every text of this user and of no other. */
   readonly word = `w${randomUUID().replaceAll('-', '')}`;
 
   private constructor(private readonly owner: pg.Client) {}
@@ -91,7 +91,7 @@ export class ErasedUser {
     const values = [user.id, user.word, subscriptions, names, episodes];
     for (const text of everything) {
       const last = Math.max(...[...text.matchAll(/\$(\d)/g)].map(([, place]) => Number(place)));
-      // Postgres has to know the type of each parameter; one that a statement leaves out has none.
+      // Postgres needs the type of each parameter, also of those that a statement does not use.
       const typed = text.replaceAll(/\$1(?!\d)/g, '$1::uuid').replaceAll(/\$2(?!\d|::)/g, '$2::text');
       const unused = values.slice(0, last).map((_, place) => `$${place + 1}`);
       const types = ['uuid', 'text', 'int', 'int', 'int'];
@@ -101,7 +101,7 @@ export class ErasedUser {
     return user;
   }
 
-  /** All rows of all tables in which the user's id or word stands, by table. */
+  /** Reads all rows that contain the user's id or word, by table. */
   traces(): Promise<Record<string, string[]>> {
     return tracesOf(this.owner, [this.id, this.word]);
   }
@@ -111,7 +111,7 @@ const tables = `
   SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE c.relkind = 'r' AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`;
 
-/** All rows of all tables of a database in which one of some words stands, by table; tables without any are left out. */
+/** Reads all rows of a database that contain one of some words, by table, without empty tables. */
 export async function tracesOf(
   owner: pg.Client | pg.Pool,
   words: readonly string[],

@@ -7,22 +7,22 @@ import { eventually } from '#testing';
 
 type Entry = [id: string, fields: string[]];
 
-/** The event of an entry, which is as the contract says. */
+/** Parses the event of an entry by its contract. */
 function eventOf([, fields]: Entry): ChangeEvent {
   const pairs = fields.flatMap((field, n) => (n % 2 === 0 ? [[field, fields[n + 1]]] : []));
   return changeEvent.strict().parse(Object.fromEntries(pairs));
 }
 
-/** All events of the stream in a Redis, oldest first. */
+/** Reads all events of the stream in a Redis, oldest first. */
 export async function eventsIn(redis: Redis | Cluster): Promise<ChangeEvent[]> {
   return ((await redis.xrange(eventStream.key, '-', '+')) as Entry[]).map(eventOf);
 }
 
-/** A service of another team: follows the stream in a group of its own, and compares each event with the user's clock. */
+/** Follows the stream in its own group, as another service does, and compares events with the clock. */
 export class EventFollower {
-  /** The ids of what it was given. */
+  /** Ids of the delivered entries. */
   readonly read = new Set<string>();
-  /** Events that came before what they tell of was committed. */
+  /** Events that arrived before the commit of their changes. */
   readonly early: ChangeEvent[] = [];
   private readonly redis: Redis;
   private readonly group = `follower-${randomUUID()}`;
@@ -38,7 +38,7 @@ export class EventFollower {
     this.running = this.run();
   }
 
-  /** What of the stream's rules does not hold. @param last the stamp of the last write of each `<user> <kind>`. */
+  /** Returns the violated guarantees of the stream. @param last the stamp of the last write of each `<user> <kind>`. */
   async violations(last: ReadonlyMap<string, string>): Promise<string[]> {
     const found: string[] = this.early.map(({ user, stamp }) => `early: ${user} ${stamp}`);
     const stamps = new Map<string, string>();
@@ -52,7 +52,7 @@ export class EventFollower {
     return [...found, ...unread];
   }
 
-  /** Resolves when it has read all that is in the stream. */
+  /** Resolves when it has read the whole stream. */
   async caughtUp(): Promise<void> {
     await eventually(async () => {
       const [last] = (await this.redis.xrevrange(eventStream.key, '+', '-', 'COUNT', 1)) as Entry[];
@@ -69,7 +69,7 @@ export class EventFollower {
   private async run(): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      // What it was given and did not acknowledge comes first: the connection may have been lost in between.
+      // Unacknowledged entries come first: a connection loss can have interrupted it.
       const more = await this.readFrom('0')
         .then(() => this.readFrom('>'))
         .catch((error: Error) => this.create(error));
@@ -89,7 +89,7 @@ export class EventFollower {
     const entries = answer?.[0]?.[1] ?? [];
     if (entries.length === 0) return false;
     await this.compare(entries.map(eventOf));
-    // Before it is acknowledged: the answer to that may be lost, and then it does not come again.
+    // Before the acknowledgement: if its response is lost, the entry does not come again.
     for (const [entry] of entries) this.read.add(entry);
     await this.redis.xack(eventStream.key, this.group, ...entries.map(([entry]) => entry));
     return true;

@@ -8,7 +8,7 @@ import { EventPublisher } from '../src/events/event.publisher.js';
 import { EventRelay } from '../src/events/event.relay.js';
 import { eventsIn } from './event.follower.js';
 
-/** Relays of events on a database of their own and a Redis of their own. */
+/** Relays of events on a separate database and a separate Redis. */
 export interface EventWorld extends FixtureDatabase {
   server: TestServer;
   redis: Redis;
@@ -19,11 +19,11 @@ export interface EventWorld extends FixtureDatabase {
    * @param Relay another class of relays.
    */
   relay(batchSize?: number, url?: string, Relay?: typeof EventRelay): EventRelay;
-  /** A write of a user, which is sent again until it is acknowledged. @returns its stamp. */
+  /** Writes as a user and retries until the acknowledgement. @returns the stamp. */
   write(userId: string, ...changes: EventKind[]): Promise<string>;
   /** All events of the stream, oldest first. */
   events(): Promise<ChangeEvent[]>;
-  /** How many rows are in the outbox. */
+  /** Counts the rows of the outbox. */
   waiting(): Promise<number>;
   close(): Promise<void>;
 }

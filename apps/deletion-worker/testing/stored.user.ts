@@ -11,7 +11,7 @@ const insertEpisodes = storedEpisodes(
   'INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made',
 );
 
-/** All rows of a user but the deletion records. */
+/** All rows of a user except deletion records. */
 interface StoredRows {
   subscriptions: Record<string, unknown>[];
   guids: unknown;
@@ -31,20 +31,20 @@ const selectEverything = `
     (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds",
     (SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1) AS clock`;
 
-/** A user whose rows are written straight into Postgres, as the other services would write them. */
+/** A user whose rows are written directly into Postgres, as the other services write them. */
 export class StoredUser {
   readonly id = randomUUID();
 
   constructor(private readonly owner: pg.Client) {}
 
-  /** One with a subscription, as {@link subscribe} makes it. */
+  /** Creates a user with a subscription, as {@link subscribe} inserts it. */
   static async subscriber(owner: pg.Client): Promise<{ user: StoredUser; guid: string; subscriptionId: number }> {
     const user = new StoredUser(owner);
     const guid = randomUUID();
     return { user, guid, subscriptionId: await user.subscribe(guid) };
   }
 
-  /** Takes the next stamp of the user's clock. */
+  /** Advances the user's clock. */
   async stamp(): Promise<Date> {
     const { rows } = await this.owner.query<{ stamp: Date }>(
       'SELECT stamp FROM sync.begin_write($1, gen_random_uuid())',
@@ -60,7 +60,7 @@ export class StoredUser {
     return id;
   }
 
-  /** More episodes. */
+  /** Inserts more episodes. */
   async addEpisodes(subscriptionId: number, episodes = 3): Promise<void> {
     await this.owner.query(insertEpisodes, [this.id, subscriptionId, await this.stamp(), episodes]);
   }

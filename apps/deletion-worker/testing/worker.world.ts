@@ -15,25 +15,25 @@ import { QueueConnections } from '../src/queue/queue.connections.js';
 
 export const log = createLog('test', 'silent');
 
-/** What the worker is made of, on a database of its own with its own login, and a queue of its own. */
+/** The parts of the worker, on a separate database with its role, and a separate queue. */
 export interface WorkerWorld extends FixtureDatabase {
   queue: Queue;
   relay: DeletionRelay;
   service: DeletionService;
   erasures: ErasureService;
-  /** A relay beside the first, as another replica has one. */
+  /** Creates a second relay, as in another replica. */
   anotherRelay(): DeletionRelay;
-  /** A processor that takes jobs from when it is started. */
+  /** Creates a processor. It runs jobs after its start. */
   processor(): DeletionProcessor;
-  /** Asks for a deletion, as DELETE does. @returns the id of its record. */
+  /** Requests a deletion, as DELETE does. @returns the id of its record. */
   request(userId: string, guid: string, requestId?: string): Promise<number>;
   close(): Promise<void>;
 }
 
-/** The quotas where nothing else is said. */
+/** The default quotas. */
 const defaults = deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://database' });
 
-/** @param redisUrl where the queue is; the Redis of the run when omitted. */
+/** Creates the parts. @param redisUrl the Redis of the queue; that of the run by default. */
 export async function openWorker(
   redisUrl = inject('servers').redisUrl,
   quotas: Partial<DeletionQuotas> = {},

@@ -3,25 +3,28 @@ import { RevocationWriter } from '#identity';
 import type { connectRedis } from '#redis';
 import type { Log } from '#runtime';
 
-/** Has every process that accepts credentials refuse a user at once; the services refuse them in any case. */
+/** Revokes the credentials of erased users in every gateway. The services reject these users anyway. */
 export class ErasureNotice implements OnApplicationShutdown {
   private readonly writer: RevocationWriter;
 
-  /** @param redis the Redis that carries requests, and revocations; closed with the app. */
+  /** @param redis the Redis of requests and revocations; it closes with the app. */
   constructor(
     private readonly redis: ReturnType<typeof connectRedis>,
     private readonly log: Log,
   ) {
     this.writer = new RevocationWriter(redis);
-    redis.on('error', (error: Error) => log.debug({ err: error }, 'the Redis of revocations can not be reached'));
+    redis.on('error', (error: Error) => log.debug({ err: error }, 'revocations: Redis connection error'));
   }
 
-  /** To be given once the erasure is recorded. Without Redis credentials are accepted until they expire, for nothing. */
-  async give(userId: string): Promise<void> {
+  /**
+   * Revokes all credentials of a user, after the commit of the erasure's record. Without Redis, gateways
+   * accept credentials until they expire, and the services reject the requests.
+   */
+  async send(userId: string): Promise<void> {
     try {
       await this.writer.revoke([{ kind: 'user', id: userId }]);
     } catch (error) {
-      this.log.warn({ err: error }, 'the credentials of a user who is erased could not be revoked');
+      this.log.warn({ err: error }, 'credentials of an erased user not revoked: Redis unavailable');
     }
   }
 

@@ -24,17 +24,17 @@ const clock = async (userId: string) =>
     unknown
   >;
 
-/** A deletion that no relay has taken. */
+/** A deletion that no relay has claimed. */
 const unsent = expect.stringContaining('PENDING,"2025-01-01 00:00:00+00",0,') as string;
 
-/** Tables in which no user can have a row: what they hold is nobody's. */
+/** Tables without rows of users. */
 const ofNobody = ['account.clients', 'sync.events', 'sync.migrations'];
 
 describe('a user who is erased', () => {
-  it('leaves nothing in any table but the clock, which refuses them, and a record of the erasure', async () => {
+  it('has no rows left except the clock and the record', async () => {
     const user = await ErasedUser.store(world.owner);
     await request(user.id);
-    // The user of this test has rows wherever a user can have some.
+    // The user of this test has rows in every table with rows of users.
     const { rows } = await world.owner.query<{ name: string }>(
       `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
        WHERE c.relkind = 'r' AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
@@ -58,17 +58,17 @@ describe('a user who is erased', () => {
     expect(await clock(user.id)).toMatchObject({ refused: 3, answer_bytes: '0' });
   });
 
-  it('takes nothing of anybody else along', async () => {
+  it('loses no rows of other users', async () => {
     const [user, other] = [await ErasedUser.store(world.owner), await ErasedUser.store(world.owner)];
     await request(user.id);
-    // The relay has numbered what is PENDING of both.
+    // The relay has numbered the PENDING records of both.
     await eventually(async () => expect((await other.traces())['deletion.deletions']).not.toContainEqual(unsent));
     const before = await other.traces();
     await process(user.id);
     expect(await other.traces()).toEqual(before);
   });
 
-  it('of whom nothing is known is refused from then on', async () => {
+  it('is refused from then on, also without rows', async () => {
     const userId = randomUUID();
     expect(await request(userId)).toBe('PENDING');
     expect(await process(userId)).toBe(true);
@@ -77,7 +77,7 @@ describe('a user who is erased', () => {
 });
 
 describe('a request for an erasure', () => {
-  it('that comes again is the same one, and after the end says SUCCESS', async () => {
+  it('has no effect when repeated, and returns SUCCESS after the end', async () => {
     const user = await ErasedUser.store(world.owner);
     expect(await Promise.all(Array.from({ length: 20 }, () => request(user.id)))).toEqual(Array(20).fill('PENDING'));
     const { requested } = await record(user.id);
@@ -86,7 +86,7 @@ describe('a request for an erasure', () => {
     expect(await record(user.id)).toMatchObject({ status: 'SUCCESS', requested });
   });
 
-  it('refuses the user in the same commit, also one who is disabled', async () => {
+  it('refuses the user in the same commit, also a disabled one', async () => {
     const user = await ErasedUser.store(world.owner);
     await world.owner.query('SELECT sync.refuse_user($1, 1::smallint)', [user.id]);
     await request(user.id);
@@ -97,7 +97,7 @@ describe('a request for an erasure', () => {
     await expect(world.request(user.id, randomUUID())).rejects.toMatchObject({ code: 'unauthorized' });
   });
 
-  it('begins anew what ended in FAILURE', async () => {
+  it('starts again after FAILURE', async () => {
     const user = await ErasedUser.store(world.owner);
     await request(user.id);
     await world.owner.query(`SELECT deletion.end_erasure($1, 'FAILURE', 'why', 0::smallint)`, [user.id]);
@@ -110,17 +110,17 @@ describe('a request for an erasure', () => {
 });
 
 describe('an erasure', () => {
-  it('that was not recorded does nothing', async () => {
+  it('does nothing without a record', async () => {
     const user = await ErasedUser.store(world.owner);
     const before = await user.traces();
     expect(await process(user.id)).toBe(false);
     expect(await user.traces()).toEqual(before);
   });
 
-  it('that is told to stop leaves the rest to another worker, after any step', async () => {
+  it('can stop after any step and leaves the rest to another worker', async () => {
     const user = await ErasedUser.store(world.owner, { subscriptions: 300, names: 8, episodes: 4_500 });
     await request(user.id);
-    // Each attempt begins anew, and gets a step further than the one before it.
+    // Each attempt starts again and runs one more step than the last one.
     for (let steps = 0, isDone = false; !isDone; steps += 1)
       isDone = await process(user.id, after(steps)).catch((error: { code: string }) => {
         if (error.code !== 'unavailable') throw error;
@@ -129,7 +129,7 @@ describe('an erasure', () => {
     expect(Object.keys(await user.traces())).toEqual(['deletion.erasures', 'sync.user_clock']);
   });
 
-  it('that two workers have ends once', async () => {
+  it('of two workers ends once', async () => {
     const user = await ErasedUser.store(world.owner, { episodes: 5_000 });
     await request(user.id);
     const ended = await Promise.all([process(user.id), process(user.id), process(user.id)]);
@@ -137,26 +137,26 @@ describe('an erasure', () => {
     expect(Object.keys(await user.traces())).toEqual(['deletion.erasures', 'sync.user_clock']);
   });
 
-  it('costs by what it removes: of a user with eight times as much each row costs as many pages', async () => {
+  it('costs the same number of pages per row for a user with eight times the rows', async () => {
     const [some, many] = [await pagesOfRow(60), await pagesOfRow(480)];
     console.log(`pages for each row: ${some.toFixed(1)} of 60 subscriptions, ${many.toFixed(1)} of 480`);
     expect(many).toBeLessThan(2 * some);
   }, 120_000);
 });
 
-/** Stops after some steps. */
+/** Returns a function that is true after a number of steps. */
 function after(steps: number): () => boolean {
   let left = steps;
   return () => (left -= 1) < 0;
 }
 
-/** How many pages Postgres looks at for each row of a user with so many subscriptions, each with ten names of each kind. */
+/** Measures the pages per row for a user with a number of subscriptions and ten names of each kind. */
 async function pagesOfRow(subscriptions: number): Promise<number> {
   const user = await ErasedUser.store(world.owner, { subscriptions, names: 10, episodes: subscriptions });
-  // With the names of each, a pointer for every other one, and an episode in three tables.
+  // With names, a pointer for every other subscription, and episodes in three tables.
   const rows = subscriptions * 40;
   const pages = async () => {
-    // Each connection reports what it read when it is told to, or seconds later: all ten of the pool, at the same time.
+    // Each of the ten connections reports its reads on request, or seconds later.
     const flush = 'SELECT pg_stat_force_next_flush()';
     await world.owner.query(flush);
     const onEach = () => world.database.dataSource.query(`${flush}, pg_sleep(0.1)`);

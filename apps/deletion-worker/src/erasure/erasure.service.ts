@@ -8,19 +8,19 @@ import { countErasure } from '../queue/deletion.metrics.js';
 import { ErasureNotice } from './erasure.notice.js';
 import { endErasure, eraseAccountStep, eraseStep, phases, recordErasure } from './erasure.store.js';
 
-/** Rows that one step removes at most, so that it holds the user's clock, and its locks, for a few tens of milliseconds. */
+/** Maximum number of rows per step, which holds its locks for some ten milliseconds. */
 const rowsOfStep = 2_000;
-/** How long one step may take, in milliseconds. */
+/** Time limit of a step in milliseconds. */
 const stepLimitMs = 30_000;
 
 /**
- * The lifecycle of erasures (docs/erasure.md). Invariants:
- * - with the record the user is refused, in one commit under the user's clock: no write begins after it, and none before
- *   it is still running, so what a step has removed never comes back;
- * - every step is a transaction of its own under the clock and the record's lock, and may be the last thing that a worker
- *   did: any other worker goes on by beginning anew, and finds only what is left;
- * - a record ends in SUCCESS in the commit that removes the last rows, and then refuses the user for ever. What fails
- *   for a passing reason is tried again for as long as it takes.
+ * Records and processes erasures (docs/erasure.md). Invariants:
+ * - Record and refusal are one commit under the user's clock. No earlier write is still running and no
+ *   later one starts, so deleted rows never return.
+ * - Each step is a transaction under the locks of clock and record. If a worker dies, another one
+ *   starts again and finds only the remaining rows.
+ * - SUCCESS commits with the last deleted rows and refuses the user permanently. Transient faults are
+ *   retried without limit.
  */
 @Controller()
 export class ErasureService {
@@ -30,7 +30,7 @@ export class ErasureService {
     private readonly notice: ErasureNotice,
   ) {}
 
-  /** Records that a user is to be erased (`deletion.erase_user`). Twice is once. */
+  /** Records an erasure (`deletion.erase_user`). A repetition has no effect. */
   @Handle(eraseUser)
   async request(
     { userId }: RequestOf<typeof eraseUser>,
@@ -40,26 +40,26 @@ export class ErasureService {
     const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
     const status = await recordErasure(this.database, userId, origin, () => context.remainingMs());
     this.relay.wake();
-    await this.notice.give(userId);
+    await this.notice.send(userId);
     return { status };
   }
 
   /**
-   * Erases a user, from wherever an earlier attempt ended.
+   * Erases a user, or continues an earlier attempt.
    *
-   * @param stopping whether to leave the rest to another worker.
-   * @returns whether it ended here: not where there is no such record, or it had ended before.
-   * @throws Failure `unavailable` where it was told to stop.
+   * @param isStopping returns true to leave the rest to another worker.
+   * @returns true if the erasure ended here; false without a record or for a final one.
+   * @throws Failure `unavailable` when stopping.
    */
-  async process({ userId }: Pick<ErasureJob, 'userId'>, stopping: () => boolean): Promise<boolean> {
-    // An operator's command has no Redis; and it may have been away before.
-    await this.notice.give(userId);
-    // What one signs in with goes first.
-    const account = await this.repeat(stopping, (transaction) => eraseAccountStep(transaction, userId, rowsOfStep));
+  async process({ userId }: Pick<ErasureJob, 'userId'>, isStopping: () => boolean): Promise<boolean> {
+    // An operator's command has no connection to Redis, and Redis can have been unavailable.
+    await this.notice.send(userId);
+    // Credentials go first.
+    const account = await this.repeat(isStopping, (transaction) => eraseAccountStep(transaction, userId, rowsOfStep));
     if (!account) return false;
     for (const phase of phases) {
       let from = phase.first;
-      const isDone = await this.repeat(stopping, async (transaction) => {
+      const isDone = await this.repeat(isStopping, async (transaction) => {
         const step = await eraseStep(transaction, userId, phase, from, rowsOfStep);
         from = step?.last ?? from;
         return step?.rows;
@@ -72,13 +72,13 @@ export class ErasureService {
     return true;
   }
 
-  /** Repeats a step until it removes less than it may. @returns false where the record has ended. */
+  /** Repeats a step until it deletes fewer rows than its limit. @returns false for a final record. */
   private async repeat(
-    stopping: () => boolean,
+    isStopping: () => boolean,
     step: (transaction: PgTransaction) => Promise<number | undefined>,
   ): Promise<boolean> {
     for (;;) {
-      if (stopping()) throw unavailable('the worker stops');
+      if (isStopping()) throw unavailable('the worker stops');
       const rows = await this.inStep(step);
       if (rows === undefined) return false;
       if (rows < rowsOfStep) return true;

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DatabaseWorld, openDatabase } from '../../../../libs/database/testing/database.world.js';
 
-// What the worker's login may do with records of erasures: docs/erasure.md, "Invariants".
+// Privileges of the worker's role on records of erasures: docs/erasure.md, "Invariants".
 
 let world: DatabaseWorld;
 let worker: pg.Client;
@@ -17,7 +17,7 @@ afterAll(async () => {
   await world.close();
 });
 
-/** Every function that writes records of erasures, as it is called for one user. */
+/** Calls of every function that writes records of erasures. */
 const functions: Record<string, string> = {
   record_erasure: `SELECT deletion.record_erasure($1::uuid, '{"requestId":"again"}')`,
   take_erasures: 'SELECT * FROM deletion.take_erasures(1000, 0) WHERE user_id = $1::uuid',
@@ -35,7 +35,7 @@ const stored = async (userId: string) =>
     )
   ).rows;
 
-it.each(Object.keys(functions))('an erasure that has ended in SUCCESS is never changed again: %s', async (name) => {
+it.each(Object.keys(functions))('an erasure in SUCCESS never changes: %s', async (name) => {
   const userId = randomUUID();
   await worker.query(`SELECT deletion.record_erasure($1, '{}')`, [userId]);
   await worker.query(`SELECT deletion.end_erasure($1, 'SUCCESS', NULL, 0::smallint)`, [userId]);
@@ -45,7 +45,7 @@ it.each(Object.keys(functions))('an erasure that has ended in SUCCESS is never c
   expect(await stored(userId)).toEqual(before);
 });
 
-it('no function writes records that is not among these', async () => {
+it('no other function writes records', async () => {
   const { rows } = await world.owner.query<{ name: string }>(
     "SELECT proname AS name FROM pg_proc WHERE pronamespace = 'deletion'::regnamespace AND proname ~ 'eras' ORDER BY 1",
   );

@@ -1,16 +1,16 @@
 import type { DeletionStatus } from '#contracts';
 import { type Database, type PgTransaction, type Statement, statement } from '#database';
-import type { Taken } from '../records/deletion.store.js';
+import type { DueRecord } from '../records/deletion.store.js';
 
-/** What is removed of one table, in the order of a key: a step goes on where the one before it ended. */
+/** The deletion of a user's rows in one table, in key order. A step starts where the last one ended. */
 interface Phase {
   readonly statement: Statement;
-  /** Not above any key. */
+  /** A lower bound of all keys. */
   readonly first: string;
 }
 
-/** What one step removed. */
-interface Removed {
+/** The rows that a step deleted. */
+interface StepResult {
   rows: number;
   /** The key of the last row. */
   last: string | null;
@@ -20,8 +20,8 @@ const nil = '00000000-0000-0000-0000-000000000000';
 const keys = { uuid: nil, bigint: '0', bytea: '' } as const;
 
 /**
- * $1 user, $2 the key to begin at, $3 rows at most. It costs by what it removes: rows are found by one range of an index
- * that begins behind all that is gone already, and removed by their places.
+ * Creates a phase. $1 user, $2 first key, $3 limit. The cost depends only on the deleted rows: an index
+ * range that begins after the deleted keys finds them, and their physical location deletes them.
  */
 function phase(table: string, key: string, type: keyof typeof keys, condition = 'true'): Phase {
   const name = condition === 'true' ? table : `${table}.${key}`;
@@ -36,7 +36,7 @@ function phase(table: string, key: string, type: keyof typeof keys, condition = 
   return { statement: statement(`deletion.erase.${name}`, text), first: keys[type] };
 }
 
-/** All tables with rows of a user but those that have one row, in the order in which foreign keys let go of them. */
+/** All tables with several rows per user, in the order that foreign keys require. */
 export const phases: readonly Phase[] = [
   phase('episode.states', 'id', 'bigint'),
   phase('episode.episodes', 'sync_id', 'uuid'),
@@ -53,46 +53,46 @@ export const phases: readonly Phase[] = [
   phase('sync.reader_sessions', 'session_id', 'uuid'),
 ];
 
-/** $1 user, $2 rows at most: what the account app keeps. */
+/** Deletes rows of the account app. $1 user, $2 limit. */
 const eraseAccount = statement('deletion.erase_account', 'SELECT account.erase_user($1, $2) AS rows');
-/** $1 user: how many there were of everything. */
+/** Deletes the counters. $1 user. */
 const eraseTotals = statement(
   'deletion.erase_totals',
   `WITH episodes AS (DELETE FROM episode.totals t WHERE t.user_id = $1)
    DELETE FROM subscription.totals t WHERE t.user_id = $1`,
 );
-/** $1 user, $2 where the request comes from. */
+/** $1 user, $2 origin of the request. */
 const record = statement('deletion.record_erasure', 'SELECT deletion.record_erasure($1, $2) AS status');
 /** $1 user. */
 const claim = statement('deletion.claim_erasure', 'SELECT status, age FROM deletion.claim_erasure($1)');
 const count = statement('deletion.count_erased', 'SELECT deletion.count_erased($1, $2)');
-/** $1 user, $2 final state, $3 cause, $4 what it leaves in the outbox of events. */
+/** $1 user, $2 final state, $3 cause, $4 kinds of events. */
 const end = statement('deletion.end_erasure', 'SELECT deletion.end_erasure($1, $2, $3, $4) AS ended');
 const read = statement(
   'deletion.read_erasure',
   'SELECT status, removed, cause FROM deletion.erasures e WHERE e.user_id = $1',
 );
 
-const taken = 'user_id AS "userId", NULL AS "deletionId", send, fresh, origin';
-const take = statement('deletion.take_erasures', `SELECT ${taken} FROM deletion.take_erasures($1, $2)`);
+const dueColumns = 'user_id AS "userId", NULL AS "deletionId", send, fresh AS "isNew", origin';
+const take = statement('deletion.take_erasures', `SELECT ${dueColumns} FROM deletion.take_erasures($1, $2)`);
 const takeAgain = statement(
   'deletion.take_erasures_again',
-  `SELECT ${taken} FROM deletion.take_erasures_again($1, $2)`,
+  `SELECT ${dueColumns} FROM deletion.take_erasures_again($1, $2)`,
 );
 
-/** How long after a record was taken it is due again, and how far it is. */
+/** Progress of an erasure. */
 interface ErasureRecord {
   status: DeletionStatus;
-  /** Rows that are gone so far. */
+  /** Number of deleted rows. */
   removed: number;
   cause: string | null;
 }
 
 /**
- * Records that a user is to be erased, and refuses the user. It waits for a write of the user that runs.
+ * Records an erasure and refuses the user. It waits for a running write of the user.
  *
- * @param remainingMs how long it may.
- * @returns the state of the record: what has ended in SUCCESS stays so.
+ * @param remainingMs returns the remaining time in milliseconds.
+ * @returns the state of the record. SUCCESS is final.
  */
 export function recordErasure(
   database: Database,
@@ -101,20 +101,20 @@ export function recordErasure(
   remainingMs: () => number,
 ): Promise<DeletionStatus> {
   return database.inTransaction(remainingMs, async (transaction) => {
-    const [made] = await transaction.query<{ status: DeletionStatus }>(record, [userId, JSON.stringify(origin)]);
+    const [recorded] = await transaction.query<{ status: DeletionStatus }>(record, [userId, JSON.stringify(origin)]);
     await transaction.commit();
-    return (made as { status: DeletionStatus }).status;
+    return (recorded as { status: DeletionStatus }).status;
   });
 }
 
-/** @returns what of an erasure is known, none if none was recorded. */
+/** Reads the progress of an erasure, undefined without a record. */
 export async function readErasure(database: Database, userId: string): Promise<ErasureRecord | undefined> {
   const [found] = await database.read<ErasureRecord>(read, [userId]);
   return found;
 }
 
-/** Locks the user's clock and the record, and runs a statement under them. @returns nothing where it is not PENDING. */
-async function claimed<Row extends object>(
+/** Runs a statement under the locks of clock and record. @returns undefined if it is not PENDING. */
+async function runClaimed<Row extends object>(
   transaction: PgTransaction,
   userId: string,
   query: Statement,
@@ -128,51 +128,55 @@ async function claimed<Row extends object>(
   return found?.status === 'PENDING' ? { age: found.age, row: rows[0] as Row } : undefined;
 }
 
-/** Removes up to `limit` rows of a phase, and commits it. @returns nothing where the record has ended. */
+/** Deletes up to `limit` rows of a phase and commits. @returns undefined for a final record. */
 export async function eraseStep(transaction: PgTransaction, userId: string, of: Phase, from: string, limit: number) {
-  const step = await claimed<Removed>(transaction, userId, of.statement, [userId, from, limit]);
+  const step = await runClaimed<StepResult>(transaction, userId, of.statement, [userId, from, limit]);
   if (step) await transaction.commit([count, [userId, step.row.rows]]);
   return step?.row;
 }
 
-/** Removes up to `limit` rows of what the account app keeps, and commits it. @returns like {@link eraseStep}. */
+/** Deletes up to `limit` rows of the account app and commits. @returns as {@link eraseStep}. */
 export async function eraseAccountStep(
   transaction: PgTransaction,
   userId: string,
   limit: number,
 ): Promise<number | undefined> {
-  const step = await claimed<{ rows: number }>(transaction, userId, eraseAccount, [userId, limit]);
+  const step = await runClaimed<{ rows: number }>(transaction, userId, eraseAccount, [userId, limit]);
   if (step) await transaction.commit([count, [userId, step.row.rows]]);
   return step?.row.rows;
 }
 
-/** Ends an erasure whose steps are done. @returns its age in seconds; nothing where it had ended. */
+/** Ends an erasure after its last step. @returns its age in seconds, undefined if it was final. */
 export async function endErasure(
   transaction: PgTransaction,
   database: Pick<Database, 'announced'>,
   userId: string,
   limit: number,
 ): Promise<number | undefined> {
-  // Once more: the account app may have been in the midst of something when its rows were removed.
-  const last = await claimed(transaction, userId, eraseAccount, [userId, limit]);
+  // Again: a request of the account app can have been running during the first deletion.
+  const last = await runClaimed(transaction, userId, eraseAccount, [userId, limit]);
   const kinds = database.announced(['erased']);
   if (last) await transaction.commit([eraseTotals, [userId]], [end, [userId, 'SUCCESS', null, kinds]]);
   return last?.age;
 }
 
-/** Ends an erasure in FAILURE, in a transaction of its own. The user stays refused. @returns whether it was PENDING. */
+/**
+ * Ends an erasure in FAILURE in its own transaction. The user stays refused.
+ *
+ * @returns true if it was PENDING.
+ */
 export async function failErasure(database: Database, userId: string, cause: string): Promise<boolean> {
   const [ended] = await database.change<{ ended: boolean }>(end, [userId, 'FAILURE', cause, 0]);
   return ended?.ended ?? false;
 }
 
-/** As `takeDue` of deletions. */
-export function takeDueErasures(database: Database, limit: number, resendAfterMs: number): Promise<Taken[]> {
-  return database.change<Taken>(take, [limit, resendAfterMs]);
+/** Claims due records, as `claimDueDeletions`. */
+export function claimDueErasures(database: Database, limit: number, resendAfterMs: number): Promise<DueRecord[]> {
+  return database.change<DueRecord>(take, [limit, resendAfterMs]);
 }
 
-/** As `takeAgainLost` of deletions. */
-export async function takeErasuresAgain(database: Database, lost: readonly Taken[]): Promise<Taken[]> {
+/** Numbers new jobs for lost ones, as `renumberLostDeletions`. */
+export async function renumberLostErasures(database: Database, lost: readonly DueRecord[]): Promise<DueRecord[]> {
   if (lost.length === 0) return [];
-  return database.change<Taken>(takeAgain, [lost.map((row) => row.userId), lost.map((row) => row.send)]);
+  return database.change<DueRecord>(takeAgain, [lost.map((row) => row.userId), lost.map((row) => row.send)]);
 }

@@ -10,7 +10,7 @@ import { eventsIn } from '../../testing/event.follower.js';
 import { EventPublisher } from './event.publisher.js';
 import { EventRelay } from './event.relay.js';
 
-/** How long another server needs to be elected, and the relay to find it. */
+/** Time limit of an election and the reconnect of the relay in milliseconds. */
 const failoverMs = 60_000;
 
 let world: DatabaseWorld;
@@ -31,7 +31,7 @@ afterAll(async () => {
   await Promise.all([world.close(), group.dispose()]);
 });
 
-/** A write of a new user. @returns the user. */
+/** Writes as a new user. @returns the user. */
 async function write(): Promise<string> {
   const userId = freshUser();
   const one = { userId, requestId: randomUUID(), changes: ['episodes'] as const, smallAnswer: true };
@@ -39,17 +39,17 @@ async function write(): Promise<string> {
   return userId;
 }
 
-it('what a replica has to have, a Redis Cluster still has after the master of the events was killed', async () => {
+it('a Redis Cluster keeps events on a replica when their master is killed', async () => {
   const relay = new EventRelay(world.database, publisher, createLog('test', 'silent'));
   const users: string[] = [];
   for (let n = 0; n < 10; n += 1) {
     users.push(await write());
-    await eventually(async () => expect(await relay.announceBatch()).toBe(1));
+    await eventually(async () => expect(await relay.publishBatch()).toBe(1));
   }
   await group.killMasterOf('events');
   const last = await write();
-  // The replica is the master now, and has none of its own.
-  const refused = () => expect(relay.announceBatch()).rejects.toThrow('fewer than 1 replicas');
+  // The replica is the master now and has no replica.
+  const refused = () => expect(relay.publishBatch()).rejects.toThrow('fewer than 1 replicas');
   await eventually(refused, { timeout: failoverMs });
   const found = (await eventsIn(redis)).map(({ user }) => user);
   expect(found.slice(0, users.length)).toEqual(users);

@@ -7,7 +7,7 @@ import { type EventWorld, openEvents } from '../../testing/event.world.js';
 import { beforeCommit, HastyRelay, UnnumberedRelay, withoutKinds, withoutLock } from '../../testing/broken.relays.js';
 import { EventRelay } from './event.relay.js';
 
-/** Faults in one run. */
+/** Number of faults in a run. */
 const many = process.env.TEST_FULL ? 60 : 8;
 
 let world: EventWorld;
@@ -18,25 +18,25 @@ afterEach(() => world.close());
 
 const turn = <Of>(all: readonly Of[], n: number) => all[n % all.length] as Of;
 
-/** What happens while users write and relays announce. */
+/** Faults while users write and relays publish. */
 const faults: Record<string, () => Promise<unknown>> = {
   'Redis is killed': async () => {
     await world.server.kill();
     await world.server.start();
   },
-  'Redis cuts everybody off': async () => {
+  'Redis closes all connections': async () => {
     const redis = new Redis(world.server.url);
     await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes').finally(() => redis.disconnect());
   },
-  'Postgres cuts everybody off': () =>
+  'Postgres closes all connections': () =>
     world.owner.query(
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     ),
-  // Their places are used again: rows do not lie in the order of their commits.
+  // Postgres reuses the space, so rows are not in commit order.
   'rows are vacuumed': () => world.owner.query('VACUUM sync.events'),
 };
 
-/** Has users write and relays announce while something breaks, some times over. @returns what does not hold then. */
+/** Runs users and relays during a number of faults. @returns the violated guarantees. */
 async function run(count: number, Relay = EventRelay): Promise<string[]> {
   const last = new Map<string, string>();
   const stopping = new AbortController();
@@ -51,7 +51,7 @@ async function run(count: number, Relay = EventRelay): Promise<string[]> {
     writes += 1;
   };
   const relays = [1, 3, 100].map((size) => world.relay(size, undefined, Relay));
-  const announce = (relay: EventRelay) => relay.announceBatch().catch(() => 0);
+  const announce = (relay: EventRelay) => relay.publishBatch().catch(() => 0);
   const users = Array.from({ length: 6 }, freshUser);
   const working = [
     ...users.map((user) => until(() => write(user))),
@@ -75,12 +75,12 @@ async function run(count: number, Relay = EventRelay): Promise<string[]> {
   return violations;
 }
 
-it('whatever breaks, no event is missing, none comes before its commit, and no stamp of a user goes back', async () => {
+it('faults cause no missing events, no early events and no decreasing stamps', async () => {
   expect(await run(many)).toEqual([]);
 }, 300_000);
 
-describe('relays that are broken are found out:', () => {
-  /** Runs until something does not hold. */
+describe('the test detects broken relays:', () => {
+  /** Runs until a guarantee is violated. */
   const firstViolations = async (Relay = EventRelay) => {
     for (let round = 0; round < 20; round += 1) {
       const violations = await run(5, Relay);
@@ -89,11 +89,11 @@ describe('relays that are broken are found out:', () => {
     return 'nothing was found';
   };
 
-  it('rows are gone before Redis has their events', async () => {
+  it('rows are deleted before Redis stored their events', async () => {
     expect(await firstViolations(HastyRelay)).toMatch(/^missing/m);
   }, 300_000);
 
-  it('relays have batches at the same time, and append them whatever came in between', async () => {
+  it('relays have concurrent batches and append them in any order', async () => {
     await withoutLock(world.owner);
     expect(await firstViolations(UnnumberedRelay)).toMatch(/^goes back/m);
   }, 300_000);
@@ -103,7 +103,7 @@ describe('relays that are broken are found out:', () => {
     expect(await firstViolations()).toMatch(/^early/m);
   }, 300_000);
 
-  it('kinds are forgotten', async () => {
+  it('kinds are missing', async () => {
     await withoutKinds(world.owner);
     expect(await firstViolations()).toMatch(/^missing/m);
   }, 300_000);

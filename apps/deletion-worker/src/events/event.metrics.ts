@@ -4,22 +4,22 @@ import { withTimeLimit } from '#runtime';
 import { Counter, Gauge, register } from 'prom-client';
 import { readLag } from './event.store.js';
 
-/** How long a scrape waits for Postgres, in milliseconds. */
+/** Time limit of the query of a scrape in milliseconds. */
 const scrapeLimitMs = 1_000;
 
-export const announced = new Counter({
+export const publishedEvents = new Counter({
   name: 'podcast_sync_events_total',
-  help: 'Events that this replica has announced.',
+  help: 'Events that this replica published.',
 });
 
 export const failedBatches = new Counter({
   name: 'podcast_sync_event_failures_total',
-  help: 'Attempts of this replica at announcing events that failed; all in them is tried again.',
+  help: 'Failed attempts of this replica to publish a batch; it retries the batch.',
 });
 
 const name = 'podcast_sync_events_lag_seconds';
 
-/** How long the outbox lags, read at each scrape. Left out while Postgres is away. */
+/** Reads the lag of the outbox at each scrape, and omits it while Postgres is unavailable. */
 @Injectable()
 export class EventGauge implements OnApplicationBootstrap, BeforeApplicationShutdown {
   constructor(private readonly database: Database) {}
@@ -30,7 +30,7 @@ export class EventGauge implements OnApplicationBootstrap, BeforeApplicationShut
       if (lag === undefined) gauge.remove();
       else gauge.set(lag);
     };
-    const help = 'For how long the oldest change has not been announced; 0 for none. Every replica says the same.';
+    const help = 'Age of the oldest unpublished change; 0 without one. Every replica reports the same value.';
     const gauge = new Gauge({ name, help, collect });
   }
 

@@ -6,12 +6,12 @@ import type { Batch } from './event.store.js';
 
 type Redis = ReturnType<typeof connectRedis>;
 
-/** How long Redis may take to have a batch on its disk, or on replicas, in milliseconds. */
+/** Time limit for storing a batch on disk or on replicas, in milliseconds. */
 const writtenLimitMs = 3_000;
 
 /**
- * Appends a batch, unless a later one was appended before: KEYS stream, last number; ARGV number, entries that are kept,
- * and the fields of the events. Answers the last number where that is why nothing was appended.
+ * Appends a batch unless a later one exists. KEYS stream, last number; ARGV number, maximum number of
+ * entries, and the fields of the events. Returns the last number if it rejects the batch.
  */
 const append = `
   local last = redis.call('GET', KEYS[2])
@@ -24,20 +24,20 @@ const append = `
   return false
 `;
 
-/** A server that does not know how to wait for its disk, has no file to write to, or does not let this user wait. */
-const keepsLess = /unknown command|appendonly is disabled|NOPERM/i;
+/** Errors of a server without WAITAOF, without an append-only file or without the privilege. */
+const cannotConfirmDisk = /unknown command|appendonly is disabled|NOPERM/i;
 
-/** How many entries are kept, about, and how many replicas of Redis have to have what is acknowledged. */
+/** Approximate number of entries in the stream, and number of replicas that must store a batch. */
 interface PublisherOptions {
   readonly maxEntries: number;
   readonly replicas: number;
 }
 
-/** The stream of events in Redis. Invariant: what {@link publish} has returned of survives a crash of that Redis. */
+/** Publishes events in Redis. Invariant: batches for which {@link publish} resolved survive a crash. */
 export class EventPublisher implements OnApplicationShutdown {
   private warned = false;
 
-  /** @param hints the Redis that carries requests. */
+  /** @param hints the Redis of requests. */
   constructor(
     private readonly redis: Redis,
     private readonly hints: Redis,
@@ -47,19 +47,19 @@ export class EventPublisher implements OnApplicationShutdown {
     redis.once('ready', () => void warnOfEviction(redis, log, 'the events'));
     warnOfDenial(redis, log, 'the events');
     for (const connection of [redis, hints])
-      connection.on('error', (error: Error) => log.debug({ err: error }, 'the Redis of the events can not be reached'));
+      connection.on('error', (error: Error) => log.debug({ err: error }, 'events: Redis connection error'));
   }
 
   /**
-   * Appends a batch, and waits until Redis has it on its disk.
+   * Appends a batch and waits until it is on the disk of Redis.
    *
-   * @returns the number of a later batch that was appended before; then this one was not.
-   * @throws Error when Redis can't say that it has it. It may have it nevertheless.
+   * @returns undefined, or the number of a later batch because of which Redis rejected this one.
+   * @throws Error if Redis does not confirm the batch. It can have stored it nevertheless.
    */
   async publish({ number, events }: Batch): Promise<number | undefined> {
     const fields = events.flatMap(({ user, kinds, stamp }) => [user, kinds, stamp]);
     const { key, batchKey } = eventStream;
-    // In one pipeline, so that it is asked on the connection that has written: on another one it would answer at once.
+    // WAITAOF covers the writes of its own connection only, so one pipeline sends both.
     const pipeline = this.redis
       .pipeline()
       .eval(append, 2, key, batchKey, number, this.options.maxEntries, ...fields)
@@ -70,12 +70,12 @@ export class EventPublisher implements OnApplicationShutdown {
     if (last !== null) return Number(last);
     this.checkWritten(written);
     if (copied && resultOf<number>(copied) < this.options.replicas)
-      throw new Error(`fewer than ${this.options.replicas} replicas of Redis have the events`);
+      throw new Error(`fewer than ${this.options.replicas} replicas of Redis stored the events`);
     return undefined;
   }
 
-  /** Tells who listens just now, if Redis can be reached. */
-  hint(events: readonly ChangeEvent[]): void {
+  /** Publishes events on the channel, if Redis is available. */
+  publishHint(events: readonly ChangeEvent[]): void {
     this.hints.publish(eventHints.channel, JSON.stringify(events)).catch(() => undefined);
   }
 
@@ -87,14 +87,14 @@ export class EventPublisher implements OnApplicationShutdown {
     const error = written?.[0];
     if (!error) {
       const [local = 0] = resultOf<number[]>(written);
-      if (local < 1) throw new Error(`Redis did not write the events to its disk within ${writtenLimitMs} ms`);
-    } else if (!keepsLess.test(error.message)) throw error;
+      if (local < 1) throw new Error(`Redis did not write the events to disk within ${writtenLimitMs} ms`);
+    } else if (!cannotConfirmDisk.test(error.message)) throw error;
     else if (!this.warned) {
       this.warned = true;
       const reason = error.message;
       this.log.warn(
         { reason },
-        'the Redis of the events may lose some in a crash: with an append-only file, and from 7.2 on, it would not',
+        'events can be lost in a crash of Redis: use Redis 7.2 or later with an append-only file',
       );
     }
   }

@@ -17,11 +17,11 @@ afterEach(async () => {
   await world.owner.query('DELETE FROM sync.events');
 });
 
-/** Announces what waits, as soon as a relay has a connection. */
-const announce = (relay = world.relay()) => eventually(() => relay.announceBatch());
+/** Publishes the outbox when a relay has a connection. */
+const announce = (relay = world.relay()) => eventually(() => relay.publishBatch());
 
 describe('an event', () => {
-  it('says user, kinds and stamp, and what is written meanwhile becomes one', async () => {
+  it('has user, kinds and stamp, and combines the writes of a batch', async () => {
     const [user, other] = [freshUser(), freshUser()];
     await world.write(user, 'episodes');
     await world.write(user, 'deletions');
@@ -37,7 +37,7 @@ describe('an event', () => {
     );
   });
 
-  it('is there for a write that took effect, and for no other', async () => {
+  it('exists for effective writes only', async () => {
     const [userId, requestId] = [freshUser(), randomUUID()];
     const changes: EventKind[] = ['subscriptions'];
     const write = { userId, requestId, changes, smallAnswer: true, remainingMs: () => 5_000 };
@@ -52,7 +52,7 @@ describe('an event', () => {
     expect(await world.waiting()).toBe(1);
   });
 
-  it('says more where the write turns out to change more', async () => {
+  it('has more kinds if the write changes more', async () => {
     const changes: EventKind[] = ['subscriptions'];
     const write = { userId: freshUser(), requestId: randomUUID(), changes, smallAnswer: true };
     await world.database.write({ ...write, remainingMs: () => 5_000 }, async ({ alsoChanges }) => {
@@ -62,7 +62,7 @@ describe('an event', () => {
     expect(await world.events()).toMatchObject([{ kinds: 'subscriptions,episodes' }]);
   });
 
-  it('is not there before the commit', async () => {
+  it('does not exist before the commit', async () => {
     await world.owner.query(
       'BEGIN; SELECT sync.begin_write(gen_random_uuid(), gen_random_uuid(), NULL, true, 1::smallint)',
     );
@@ -71,7 +71,7 @@ describe('an event', () => {
     expect(await announce()).toBe(1);
   });
 
-  it('comes to who listens as well', async () => {
+  it('is also published on the channel', async () => {
     const listener = world.redis.duplicate();
     const heard: string[] = [];
     listener.on('message', (_channel, message: string) => heard.push(message));
@@ -93,50 +93,50 @@ describe('a relay', () => {
     const wire = await TcpProxy.to(world.server.url);
     const cutOff = world.relay(10, wire.url);
     await world.write(user, 'episodes');
-    await eventually(async () => expect(await cutOff.announceBatch()).toBe(1));
+    await eventually(async () => expect(await cutOff.publishBatch()).toBe(1));
     const first = await world.write(user, 'episodes');
     wire.hold();
-    const late = cutOff.announceBatch();
+    const late = cutOff.publishBatch();
     late.catch(() => undefined);
-    // Once its rows were sent to it, so that they are on their way to Redis.
+    // After it received its rows, so that they are in flight to Redis.
     const holder = `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l USING (pid)
       WHERE l.locktype = 'advisory' AND l.granted AND a.state = 'idle in transaction' AND a.datname = current_database()`;
     await eventually(async () => expect((await world.owner.query(holder)).rowCount).toBe(1));
     const second = await world.write(user, 'episodes');
     const other = world.relay();
-    await eventually(async () => expect(await other.announceBatch()).toBe(1));
+    await eventually(async () => expect(await other.publishBatch()).toBe(1));
     if (!fenced) await world.redis.del(eventStream.batchKey);
     wire.release();
-    await expect(late).rejects.toThrow(fenced ? /comes after batch/ : /unavailable/);
+    await expect(late).rejects.toThrow(fenced ? /is older than batch/ : /unavailable/);
     const stamps = (await world.events()).map(({ stamp }) => stamp);
     expect(stamps.slice(stamps.indexOf(second))).toEqual(fenced ? [second] : [second, first]);
     wire.close();
   });
 
-  it('goes on after the numbers of batches went back with a backup', async () => {
+  it('continues after a restored backup reset the batch numbers', async () => {
     const relay = world.relay();
     await world.write(freshUser(), 'episodes');
     await announce(relay);
     await world.owner.query("SELECT setval('sync.event_batch', 1)");
     await world.write(freshUser(), 'episodes');
-    await expect(relay.announceBatch()).rejects.toThrow(/comes after batch/);
+    await expect(relay.publishBatch()).rejects.toThrow(/is older than batch/);
     expect(await world.waiting()).toBe(1);
-    expect(await relay.announceBatch()).toBe(1);
+    expect(await relay.publishBatch()).toBe(1);
     expect(await world.events()).toHaveLength(2);
   });
 
-  it('keeps what Redis could not take, and announces it when Redis is back', async () => {
+  it('keeps rows while Redis is unavailable, and publishes them afterwards', async () => {
     const relay = world.relay();
     await world.write(freshUser(), 'episodes');
     await world.server.kill();
-    await expect(relay.announceBatch()).rejects.toThrow(/closed|writeable|ECONN/);
+    await expect(relay.publishBatch()).rejects.toThrow(/closed|writeable|ECONN/);
     expect(await world.waiting()).toBe(1);
     await world.server.start();
-    await eventually(() => relay.announceBatch());
+    await eventually(() => relay.publishBatch());
     expect(await world.events()).toHaveLength(1);
   });
 
-  it('keeps the stream about as long as it is configured', async () => {
+  it('limits the length of the stream approximately', async () => {
     const pipeline = world.redis.pipeline();
     for (let n = 0; n < 12_000; n += 1) pipeline.xadd(eventStream.key, '*', 'n', n);
     await pipeline.exec();
@@ -146,7 +146,7 @@ describe('a relay', () => {
   });
 });
 
-it('a Redis that can not say what is on its disk is taken as it is, which is logged once', async () => {
+it('a Redis that cannot confirm its disk is accepted and logged once', async () => {
   const server = await startRedisServer();
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
@@ -154,7 +154,7 @@ it('a Redis that can not say what is on its disk is taken as it is, which is log
   const publisher = new EventPublisher(connect(), connect(), { maxEntries: 1_000, replicas: 0 }, log);
   for (const number of [1, 2]) await publisher.publish({ number, events: [] });
   expect(await publisher.publish({ number: 1, events: [] })).toBe(2);
-  expect(lines.filter((line) => line.includes('may lose some in a crash'))).toHaveLength(1);
+  expect(lines.filter((line) => line.includes('can be lost in a crash'))).toHaveLength(1);
   publisher.onApplicationShutdown();
   await server.dispose();
 });

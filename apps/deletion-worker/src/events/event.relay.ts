@@ -2,41 +2,41 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { countdown, type Database } from '#database';
 import { Condition, type Log } from '#runtime';
-import { announced, failedBatches } from './event.metrics.js';
+import { failedBatches, publishedEvents } from './event.metrics.js';
 import type { EventPublisher } from './event.publisher.js';
 import { type Batch, takeBatch } from './event.store.js';
 
-/** How far apart looks into the outbox are at least, in milliseconds; what is written meanwhile is one batch. */
+/** Minimum interval of batches in milliseconds. */
 const pollMs = 250;
-/** How long after a failure it is tried again, in milliseconds. */
+/** Delay after a failure in milliseconds. */
 const retryMs = 1_000;
-/** How long one batch may take, in milliseconds. */
+/** Time limit of a batch in milliseconds. */
 const batchLimitMs = 10_000;
-/** Rows of the outbox in one batch at most. */
-const largestBatch = 5_000;
+/** Maximum number of rows per batch. */
+const maxBatchSize = 5_000;
 
 /**
- * Announces what is in the outbox. Every replica has a relay, and one at a time has a batch. Invariants:
- * - rows are deleted in a transaction that commits once Redis has their events on its disk: whatever fails before
- *   leaves them, and they are announced again;
- * - an event says the user's clock as it stood when its batch was taken, and batches are taken one after another (a
- *   lock until the end of the transaction): a later one never has an older stamp of a user, whichever rows are in it;
- * - a relay that lost its lock without knowing may still have a batch on its way: its number is lower than that of any
- *   batch which was taken since, and Redis refuses it once one of those is there.
+ * Publishes the rows of the outbox. Every replica has a relay; one at a time has a batch. Invariants:
+ * - The transaction that deletes rows commits after Redis stored their events on disk. An earlier
+ *   failure keeps the rows, and the relay publishes them again.
+ * - An event carries the user's clock at the snapshot of its batch. A transaction-level lock serializes
+ *   batches, so the stamps of a user never decrease.
+ * - A relay that lost its lock unknowingly can have a batch in flight. Its number is lower than that of
+ *   later batches, and Redis rejects it after any of those.
  */
 @Injectable()
 export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly stopping = new AbortController();
   private readonly condition = new Condition<'working' | 'failing'>('working');
   private running: Promise<void> | undefined;
-  /** The highest number that a batch of this relay was refused for. A sequence may go back, as with a backup. */
-  private above = 0;
+  /** Last number for which Redis rejected a batch. A restored backup can reset the sequence. */
+  private rejectedBy = 0;
 
   constructor(
     private readonly database: Database,
     private readonly publisher: EventPublisher,
     private readonly log: Log,
-    private readonly batchSize = largestBatch,
+    private readonly batchSize = maxBatchSize,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -56,30 +56,31 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     }
   }
 
-  /** @returns how long to wait for the next one, in milliseconds. */
+  /** Publishes a batch. @returns the delay until the next one in milliseconds. */
   private async attempt(): Promise<number> {
-    const begun = performance.now();
+    const startedAt = performance.now();
     try {
-      const count = await this.announceBatch();
-      announced.inc(count);
-      if (this.condition.becomes('working')) this.log.info('events are announced again');
-      return Math.max(pollMs - (performance.now() - begun), 0);
+      const count = await this.publishBatch();
+      publishedEvents.inc(count);
+      if (this.condition.becomes('working')) this.log.info('event publishing resumed');
+      return Math.max(pollMs - (performance.now() - startedAt), 0);
     } catch (error) {
       failedBatches.inc();
-      // It tries again, and nothing is lost meanwhile.
-      if (this.condition.becomes('failing')) this.log.warn({ err: error }, 'events wait: Redis or Postgres is away');
+      // The relay retries. No event is lost.
+      if (this.condition.becomes('failing'))
+        this.log.warn({ err: error }, 'events delayed: Redis or Postgres unavailable');
       return retryMs;
     }
   }
 
-  /** Announces changes, as many rows as a batch has at most. @returns how many events that made. */
-  async announceBatch(): Promise<number> {
+  /** Publishes a batch of rows. @returns the number of events. */
+  async publishBatch(): Promise<number> {
     let fault: unknown;
     const count = await this.database.inTransaction(countdown(batchLimitMs), async (transaction) => {
-      const batch = await takeBatch(transaction, this.batchSize, this.above);
+      const batch = await takeBatch(transaction, this.batchSize, this.rejectedBy);
       if (!batch) return 0;
-      // Kept apart from what Postgres fails with, which says whether that is there.
-      await this.publish(batch).catch((error: unknown) => (fault = error));
+      // Separate from errors of Postgres, which decide its availability.
+      await this.send(batch).catch((error: unknown) => (fault = error));
       if (fault === undefined) await transaction.commit();
       return batch.events.length;
     });
@@ -87,11 +88,11 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     return count;
   }
 
-  private async publish(batch: Batch): Promise<void> {
-    this.publisher.hint(batch.events);
+  private async send(batch: Batch): Promise<void> {
+    this.publisher.publishHint(batch.events);
     const later = await this.publisher.publish(batch);
     if (later === undefined) return;
-    this.above = later;
-    throw new Error(`batch ${batch.number} of events comes after batch ${later}`);
+    this.rejectedBy = later;
+    throw new Error(`event batch ${batch.number} is older than batch ${later}`);
   }
 }

@@ -1,20 +1,20 @@
 import { type ChangeEvent, namesOf } from '#contracts';
 import { type Database, type PgTransaction, statement } from '#database';
 
-/** Events that were taken out of the outbox together, one for each of their users. */
+/** Events of one transaction of a relay, one per user. */
 export interface Batch {
-  /** Later batches have higher ones. */
+  /** Increases with each batch. */
   readonly number: number;
   readonly events: readonly ChangeEvent[];
 }
 
-/** $1 how many rows at most, $2 what the batch's number has to be above. */
+/** $1 limit of rows, $2 lower bound of the batch number. */
 const take = statement(
   'sync.take_events',
   'SELECT batch, user_id AS "user", stamp, kinds FROM sync.take_events($1, $2)',
 );
 
-/** Of the first that are found, however many there are: those that wait longest are mostly among them. */
+/** Lag of the first rows found, which usually include the oldest ones. */
 const lag = statement(
   'sync.events_lag',
   `SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - min(e.created_at)), 0), 0)::float8 AS lag
@@ -22,9 +22,9 @@ const lag = statement(
 );
 
 /**
- * Takes rows out of the outbox. They are back when the transaction does not commit.
+ * Deletes rows of the outbox. A rollback restores them.
  *
- * @returns none where there is nothing, or another relay has taken some and not committed yet.
+ * @returns undefined for an empty outbox, or while another relay has a batch.
  */
 export async function takeBatch(transaction: PgTransaction, limit: number, above: number): Promise<Batch | undefined> {
   type Row = { batch: number; user: string; stamp: string; kinds: number };
@@ -35,7 +35,7 @@ export async function takeBatch(transaction: PgTransaction, limit: number, above
   return { number: first.batch, events };
 }
 
-/** For how long the oldest row has been in the outbox, in seconds; 0 where there is none. */
+/** Reads the age of the oldest row of the outbox in seconds; 0 for an empty outbox. */
 export async function readLag(database: Database): Promise<number | undefined> {
   const [found] = await database.read<{ lag: number }>(lag, []);
   return found?.lag;

@@ -19,13 +19,13 @@ beforeEach(async () => {
   deletionId = await world.request(user.id, guid);
 });
 
-/** Does what the program does, without the time in which a process starts. */
+/** Runs the command in the process of the test. */
 const deletions = (args: string[], url = world.urls.deletion) =>
   callProgram(podcastSync, ['deletions', ...args], { DATABASE_URL: url });
 
 describe('deletions list', () => {
-  it('shows what is PENDING as an aligned table, longest first', async () => {
-    // The one start of the built program.
+  it('shows pending records as an aligned table, oldest first', async () => {
+    // The only start of the built program.
     const environment = { DATABASE_URL: world.urls.deletion };
     const { code, stdout } = await startProgram('podcast-sync', ['deletions', 'list', '--pending'], environment);
     expect(code).toBe(0);
@@ -37,13 +37,13 @@ describe('deletions list', () => {
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
   });
 
-  it('shows no more than it is asked for', async () => {
+  it('shows no more than the limit', async () => {
     await user.subscribe(randomUUID());
     const { stdout } = await deletions(['list', '--limit', '1']);
     expect(stdout.trimEnd().split('\n')).toHaveLength(2);
   });
 
-  it('shows what failed with its cause, latest first, as JSON too', async () => {
+  it('shows failed records with their causes, latest first, also as JSON', async () => {
     await deletions(['fail', String(deletionId), '--as', 'ann']);
     const { stdout } = await deletions(['list', '--failed', '--json']);
     const [latest] = JSON.parse(stdout) as [unknown];
@@ -58,7 +58,7 @@ describe('deletions list', () => {
 });
 
 describe('deletions retry', () => {
-  it('has a stuck record sent again as a new job, whatever the last one is doing', async () => {
+  it('sends a new job regardless of the last one', async () => {
     const sends = () => user.record(deletionId).then(({ send }) => send);
     await eventually(async () => expect(await sends()).toBe(1));
     const { code, stdout } = await deletions(['retry', String(deletionId)]);
@@ -69,7 +69,7 @@ describe('deletions retry', () => {
     expect(await (await world.queue.getJob(`deletion-${deletionId}-2`))?.getState()).toBe('waiting');
   });
 
-  it('twice is as good as once', async () => {
+  it('has the same effect when repeated', async () => {
     await eventually(async () => expect(await user.record(deletionId)).toMatchObject({ send: 1 }));
     const outcomes = await Promise.all([1, 2].map(() => deletions(['retry', String(deletionId)])));
     expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
@@ -79,9 +79,9 @@ describe('deletions retry', () => {
 });
 
 describe('deletions fail', () => {
-  it('ends a record in FAILURE with everything as before, and says who did it', async () => {
+  it('ends a record in FAILURE without changes and names the operator', async () => {
     const { subscriptions, ...others } = await user.everything();
-    // But for the mark of the deletion.
+    // Except for the reference to the deletion.
     const before = { ...others, subscriptions: subscriptions.map((row) => ({ ...row, deletion_id: null })) };
     const { code, stdout } = await deletions(['fail', String(deletionId)]);
     expect([code, stdout]).toEqual([0, `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`]);
@@ -95,8 +95,8 @@ describe('deletions fail', () => {
   });
 });
 
-describe('what can not be done', () => {
-  it.each(['retry', 'fail'])('is refused with exit code 1: %s of one that has ended', async (verb) => {
+describe('a command that fails', () => {
+  it.each(['retry', 'fail'])('exits with 1: %s of a final record', async (verb) => {
     await world.service.process({ userId: user.id, deletionId });
     const record = await user.record(deletionId);
     const { code, stdout, stderr } = await deletions([verb, String(deletionId)]);
@@ -105,27 +105,27 @@ describe('what can not be done', () => {
     expect(await user.record(deletionId)).toEqual(record);
   });
 
-  it.each(['retry', 'fail'])('is refused with exit code 1: %s of one that is not there', async (verb) => {
+  it.each(['retry', 'fail'])('exits with 1: %s without a record', async (verb) => {
     const { code, stderr } = await deletions([verb, '999999999']);
     expect([code, stderr]).toEqual([1, 'deletions: there is no deletion 999999999\n']);
   });
 
-  it('is answered with the way to the help and exit code 2 when it makes no sense', async () => {
+  it('exits with 2 and names the help for invalid arguments', async () => {
     const { code, stdout, stderr } = await deletions(['remove', '1']);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toBe("deletions: unknown command 'remove'\nSee: podcast-sync deletions --help\n");
   });
 
-  it('names the variable with exit code 78 when it can not be used', async () => {
+  it('exits with 78 and names an invalid variable', async () => {
     const { code, stderr } = await deletions(['list'], 'mysql://x');
     expect(code).toBe(78);
     expect(stderr).toContain('DATABASE_URL: must be a URL like');
   });
 
-  it('says so with exit code 1 when Postgres can not be reached, and shows no password', async () => {
+  it('exits with 1 without Postgres and shows no password', async () => {
     const { code, stderr } = await deletions(['list'], 'postgres://u:secret@127.0.0.1:1/d');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/Postgres could not do it \(.*ECONNREFUSED/);
+    expect(stderr).toMatch(/Postgres failed \(.*ECONNREFUSED/);
     expect(stderr).not.toContain('secret');
   });
 });

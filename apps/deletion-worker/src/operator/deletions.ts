@@ -5,20 +5,20 @@ import { loadConfig, type ProgramIo } from '#runtime';
 import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.store.js';
 import { tableOf } from './operator.text.js';
 
-/** What an operator wants done with deletion records. */
+/** A command of an operator about deletion records. */
 export type DeletionsCommand =
   | { readonly verb: 'list'; readonly status: 'PENDING' | 'FAILURE'; readonly limit: number; readonly json: boolean }
   | { readonly verb: 'retry'; readonly deletionId: number }
   | { readonly verb: 'fail'; readonly deletionId: number; readonly operator: string | undefined };
 
-/** Lists deletions, sends a stuck one again or ends it. @throws Error with what a person needs to know. */
+/** Lists deletions, retries one or ends it. @throws Error with a message for the operator. */
 export async function runDeletions(command: DeletionsCommand, io: ProgramIo): Promise<void> {
   const config = loadConfig(databaseConfig, io.env);
   const dataSource = createDataSource({ url: config.DATABASE_URL, poolSize: 1, applicationName: 'deletions' });
   try {
     await dataSource.initialize();
     const database = new Database(dataSource, config.DATABASE_PREPARED === 'on', undefined, config.EVENTS === 'on');
-    io.stdout.write(await carryOut(database, command));
+    io.stdout.write(await run(database, command));
   } catch (error) {
     throw explained(error);
   } finally {
@@ -26,8 +26,8 @@ export async function runDeletions(command: DeletionsCommand, io: ProgramIo): Pr
   }
 }
 
-/** @returns what to print. */
-async function carryOut(database: Database, command: DeletionsCommand): Promise<string> {
+/** Runs a command. @returns its output. */
+async function run(database: Database, command: DeletionsCommand): Promise<string> {
   switch (command.verb) {
     case 'list': {
       const records = await listDeletions(database, command.status, command.limit);
@@ -47,7 +47,7 @@ async function carryOut(database: Database, command: DeletionsCommand): Promise<
   }
 }
 
-/** The command was understood and can't be done. */
+/** A valid command that failed. */
 class CommandFailed extends Error {}
 
 async function notPending(database: Database, deletionId: number): Promise<CommandFailed> {
@@ -57,7 +57,7 @@ async function notPending(database: Database, deletionId: number): Promise<Comma
   return new CommandFailed(`deletion ${deletionId} ended in ${found.status} at ${String(found.finished)}${cause}`);
 }
 
-/** The name of the account that runs this. In some containers there is none, only a number. */
+/** Returns the name of the current account, or its number in containers without a name. */
 function accountName(): string {
   try {
     return userInfo().username;
@@ -66,15 +66,15 @@ function accountName(): string {
   }
 }
 
-/** SQLSTATEs of a statement that waited for a lock until its time was up. */
-const waited = /^(55P03|57014)$/;
+/** SQLSTATEs of a statement that timed out waiting for a lock. */
+const lockTimeouts = /^(55P03|57014)$/;
 
-/** The error whose message is what a person needs to know. */
+/** Returns an error with a message for the operator. */
 function explained(error: unknown): Error {
   if (error instanceof CommandFailed) return error;
   const cause = (error instanceof Failure ? error.cause : error) as { code?: string; message?: string } | undefined;
-  const why = waited.test(cause?.code ?? '')
-    ? 'it is being carried out just now; look again in a minute'
-    : `Postgres could not do it (${cause?.message || cause?.code || String(error)}); does the system run?`;
+  const why = lockTimeouts.test(cause?.code ?? '')
+    ? 'the deletion is in progress; try again in a minute'
+    : `Postgres failed (${cause?.message || cause?.code || String(error)}); check that the system is running`;
   return new CommandFailed(why, { cause: error });
 }

@@ -7,22 +7,22 @@ import { loadConfig, type ProgramIo } from '#runtime';
 import { z } from 'zod';
 import { readErasure, recordErasure } from '../erasure/erasure.store.js';
 
-/** How long a record may wait for a write of its user, or for a large deletion, in milliseconds. */
+/** Time limit for locking the user's clock, which a large deletion can hold, in milliseconds. */
 const recordLimitMs = 90_000;
-/** How often it looks how far an erasure is, in milliseconds. */
+/** Interval of progress checks in milliseconds. */
 const pollMs = 500;
 
 const config = z.object({ ...databaseConfig.shape, ...identityConfig.shape });
 type Config = z.output<typeof config>;
 
-/** Whom an operator wants erased: one user, or those that a file names. */
+/** The users to erase: one user, or the users in a file. */
 export type EraseCommand = { readonly user: DataUser } | { readonly file: string };
 
 /**
- * Records erasures, and follows them until they have ended.
+ * Records erasures and waits for their end.
  *
  * @returns the exit code.
- * @throws Error with what a person needs to know, ConfigurationError.
+ * @throws Error with a message for the operator; ConfigurationError.
  */
 export async function runErase(command: EraseCommand, io: ProgramIo): Promise<number> {
   const loaded = loadConfig(config, io.env);
@@ -31,14 +31,14 @@ export async function runErase(command: EraseCommand, io: ProgramIo): Promise<nu
     await dataSource.initialize();
     const database = new Database(dataSource, loaded.DATABASE_PREPARED === 'on');
     const recorded: NamedUser[] = [];
-    // All are refused before the first is waited for.
+    // Refuses all users before it waits for the first erasure.
     for await (const user of usersOf(command, loaded)) {
       await recordErasure(database, user.id, {}, countdown(recordLimitMs));
       recorded.push(user);
     }
     let failed = 0;
-    for (const user of recorded) if (!(await follow(database, user, io))) failed += 1;
-    io.stdout.write(`${recorded.length - failed} of ${recorded.length} users are erased.\n`);
+    for (const user of recorded) if (!(await waitForEnd(database, user, io))) failed += 1;
+    io.stdout.write(`${recorded.length - failed} of ${recorded.length} users erased.\n`);
     return failed === 0 ? 0 : 1;
   } catch (error) {
     throw new Error(explanationOf(error), { cause: error });
@@ -52,23 +52,23 @@ async function* usersOf(command: EraseCommand, identity: Config): AsyncGenerator
   else yield { id: idOf(command.user, identity), name: command.user };
 }
 
-/** Waits until an erasure has ended, and says how far it is. @returns whether it ended in SUCCESS. */
-async function follow(database: Database, { id, name }: NamedUser, io: ProgramIo): Promise<boolean> {
-  const who = 'id' in name ? id : `${id} (${name.subject})`;
-  for (let said = 0; ; await setTimeout(pollMs)) {
+/** Reports the progress of an erasure until its end. @returns true for SUCCESS. */
+async function waitForEnd(database: Database, { id, name }: NamedUser, io: ProgramIo): Promise<boolean> {
+  const label = 'id' in name ? id : `${id} (${name.subject})`;
+  for (let reported = 0; ; await setTimeout(pollMs)) {
     const record = await readErasure(database, id);
     if (record?.status === 'SUCCESS') return true;
     if (record?.status === 'FAILURE') {
-      io.stderr.write(`erase: ${who} ended in FAILURE: ${record.cause ?? ''}\n`);
+      io.stderr.write(`erase: ${label} ended in FAILURE: ${record.cause ?? ''}\n`);
       return false;
     }
-    if (record && record.removed > said) io.stderr.write(`erase: ${who}: ${record.removed} rows are gone\n`);
-    said = record?.removed ?? said;
+    if (record && record.removed > reported) io.stderr.write(`erase: ${label}: ${record.removed} rows deleted\n`);
+    reported = record?.removed ?? reported;
   }
 }
 
 function explanationOf(error: unknown): string {
   if (error instanceof UnknownUserLine) return `${error.message}; the users before it will be erased`;
   const { message, code, cause } = error as Error & { code?: string; cause?: Error };
-  return `it could not be done (${cause?.message || message || code}); does the system run?`;
+  return `erasure failed (${cause?.message || message || code}); check that the system is running`;
 }

@@ -1,15 +1,15 @@
 import type { DeletionStatus } from '#contracts';
 import { type Database, statement } from '#database';
-import type { Ending } from '../records/deletion.rule.js';
-import { endAlone } from '../records/deletion.store.js';
+import type { DeletionOutcome } from '../records/deletion.rule.js';
+import { endInTransaction } from '../records/deletion.store.js';
 
-/** A record as operators see it. */
+/** A deletion record for operators. */
 export interface ListedDeletion {
   id: number;
   status: DeletionStatus;
   requested: string;
   finished: string | null;
-  /** How many jobs were made for it, and when a relay last took it. */
+  /** Number of its jobs, and the time at which a relay last claimed it. */
   send: number;
   sentAt: string | null;
   attempts: number;
@@ -33,7 +33,7 @@ const listFailed = statement(
 
 const retry = statement('deletion.retry', 'SELECT id FROM deletion.make_due($1)');
 
-/** By an index of PENDING records alone: quick, however many have ended. */
+/** Uses an index of PENDING records, so final records do not slow it down. */
 const findPending = statement(
   'deletion.find_pending',
   `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1 AND d.status = 'PENDING'`,
@@ -41,7 +41,7 @@ const findPending = statement(
 
 const find = statement('deletion.find_by_id', `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1`);
 
-/** Records that wait, longest first, or that failed, latest first. */
+/** Lists pending records, oldest first, or failed ones, latest first. */
 export function listDeletions(
   database: Database,
   status: 'PENDING' | 'FAILURE',
@@ -50,18 +50,22 @@ export function listDeletions(
   return database.read<ListedDeletion>(status === 'PENDING' ? listPending : listFailed, [limit]);
 }
 
-/** Makes a PENDING record due: the next relay that polls sends it as a new job. @returns whether there was one. */
+/** Makes a PENDING record due, so a relay adds a new job. @returns false without such a record. */
 export async function makeDue(database: Database, deletionId: number): Promise<boolean> {
   return (await database.change(retry, [deletionId])).length > 0;
 }
 
-/** Ends a PENDING record as an operator wants it. @returns whether there was one. */
-export async function endByOperator(database: Database, deletionId: number, ending: Ending): Promise<boolean> {
+/** Ends a PENDING record. @returns false without such a record. */
+export async function endByOperator(
+  database: Database,
+  deletionId: number,
+  outcome: DeletionOutcome,
+): Promise<boolean> {
   const [found] = await database.read<ListedDeletion>(findPending, [deletionId]);
-  return found !== undefined && (await endAlone(database, found.userId, found.id, ending)) !== undefined;
+  return found !== undefined && (await endInTransaction(database, found.userId, found.id, outcome)) !== undefined;
 }
 
-/** Reads all records of all users, as no index begins with the id: only to tell a person why nothing was done. */
+/** Reads a record by id with a scan of all records, for an error message. */
 export async function findDeletion(database: Database, deletionId: number): Promise<ListedDeletion | undefined> {
   const [found] = await database.read<ListedDeletion>(find, [deletionId]);
   return found;

@@ -1,58 +1,58 @@
 import { Counter, Histogram } from 'prom-client';
-import type { Ending } from '../records/deletion.rule.js';
+import type { DeletionOutcome } from '../records/deletion.rule.js';
 
-const endings = new Counter({
+const outcomes = new Counter({
   name: 'podcast_sync_deletions_total',
-  help: 'Deletions that ended here, by outcome.',
+  help: 'Deletions that ended in this process, by outcome.',
   labelNames: ['outcome'] as const,
 });
 
 const durations = new Histogram({
   name: 'podcast_sync_deletion_duration_seconds',
-  help: 'From the request to the end of a deletion that ended here, by outcome.',
+  help: 'Time from the request to the end of a deletion in this process, by outcome.',
   labelNames: ['outcome'] as const,
   buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400],
 });
 
-/** Attempts at carrying a deletion out: `done`, or the kind of fault that ended them. */
+/** Counts attempts at deletions: `done`, or the kind of fault that ended them. */
 export const attempts = new Counter({
   name: 'podcast_sync_deletion_attempts_total',
-  help: 'Attempts at carrying a deletion out: done, or away, passing or lasting by the fault that ended them.',
+  help: 'Attempts at deletions: done, or away, passing or lasting for the kind of fault.',
   labelNames: ['result'] as const,
 });
 
 const erasures = new Counter({
   name: 'podcast_sync_erasures_total',
-  help: 'Erasures of users that ended here, by outcome; one in failure is for an operator.',
+  help: 'Erasures that ended in this process, by outcome; a failure needs an operator.',
   labelNames: ['outcome'] as const,
 });
 
 const erasureDurations = new Histogram({
   name: 'podcast_sync_erasure_duration_seconds',
-  help: 'From the request to the end of an erasure that ended here in success.',
+  help: 'Time from the request to the successful end of an erasure in this process.',
   buckets: [0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400],
 });
 
 export const stalledJobs = new Counter({
   name: 'podcast_sync_deletion_stalled_jobs_total',
-  help: 'Jobs whose worker fell silent, noticed here and given to another.',
+  help: 'Jobs of unresponsive workers that this process detected.',
 });
 
 for (const outcome of ['success', 'failure'] as const) {
   erasures.inc({ outcome }, 0);
-  endings.inc({ outcome }, 0);
+  outcomes.inc({ outcome }, 0);
   durations.zero({ outcome });
 }
 for (const result of ['done', 'away', 'passing', 'lasting'] as const) attempts.inc({ result }, 0);
 
-/** Counts a deletion that has ended, once its end is committed. @param age since its request, in seconds. */
-export function countEnding({ status }: Ending, age: number): void {
+/** Counts a deletion after the commit of its outcome. @param age seconds since the request. */
+export function countOutcome({ status }: DeletionOutcome, age: number): void {
   const outcome = status === 'SUCCESS' ? 'success' : 'failure';
-  endings.inc({ outcome });
+  outcomes.inc({ outcome });
   durations.observe({ outcome }, age);
 }
 
-/** Counts an erasure that has ended, once its end is committed. @param age since its request, in seconds. */
+/** Counts an erasure after the commit of its outcome. @param age seconds since the request. */
 export function countErasure(outcome: 'success' | 'failure', age?: number): void {
   erasures.inc({ outcome });
   if (age !== undefined) erasureDurations.observe(age);

@@ -30,7 +30,7 @@ afterEach(async () => {
   processor = undefined;
 });
 
-/** A record as it is when its process died before anything was sent. */
+/** Inserts a record whose process died before the relay sent it. */
 async function unsent(): Promise<number> {
   const { rows } = await world.owner.query<{ id: number }>(
     `WITH made AS (
@@ -51,7 +51,7 @@ async function startWorker(): Promise<void> {
 const ends = (deletionId: number, status: string) =>
   eventually(async () => expect(await user.record(deletionId)).toMatchObject({ status }), { timeout: 10_000 });
 const jobOf = (deletionId: number, send: number) => world.queue.getJob(`deletion-${deletionId}-${send}`);
-/** Waits until the record says that it was sent, and its job is there: the record is written first. */
+/** Waits until the record is sent and its job exists. The relay writes the record first. */
 const wasSent = (deletionId: number, send: number) =>
   eventually(async () => {
     expect(await user.record(deletionId)).toMatchObject({ send, sent_at: expect.any(Date) as Date });
@@ -63,7 +63,7 @@ const longAgo = (deletionId: number) =>
   ]);
 
 describe('the relay', () => {
-  it('sends a request at once', async () => {
+  it('sends a request immediately', async () => {
     const deletionId = await world.request(user.id, guid);
     await wasSent(deletionId, 1);
     await eventually(async () =>
@@ -71,7 +71,7 @@ describe('the relay', () => {
     );
   });
 
-  it('sends what was never sent, once, however many relays poll', async () => {
+  it('sends a new record once, however many relays poll', async () => {
     const deletionIds = [await unsent()];
     for (let n = 0; n < 10; n++) {
       subscriptionId = await user.subscribe(randomUUID());
@@ -86,7 +86,7 @@ describe('the relay', () => {
     expect(deletionIds.map((id) => sent.filter((one) => one === id).length)).toEqual(deletionIds.map(() => 1));
   });
 
-  it('leaves a record that another relay holds to that one, and sends the rest', async () => {
+  it('skips a record that another relay locks, and sends the others', async () => {
     const relay = world.anotherRelay();
     const held = await unsent();
     subscriptionId = await user.subscribe(randomUUID());
@@ -101,7 +101,7 @@ describe('the relay', () => {
     await wasSent(held, 1);
   });
 
-  it('sends again as a new job what was sent long ago and whose job is lost', async () => {
+  it('sends a new job after the last one was lost', async () => {
     const relay = world.anotherRelay();
     const deletionId = await unsent();
     relay.wake();
@@ -112,7 +112,7 @@ describe('the relay', () => {
     await wasSent(deletionId, 2);
   });
 
-  it('sends nothing again whose job is still under way', async () => {
+  it('sends no new job while the last one is open', async () => {
     const relay = world.anotherRelay();
     const deletionId = await unsent();
     relay.wake();
@@ -127,7 +127,7 @@ describe('the relay', () => {
     expect(await jobOf(deletionId, 2)).toBeUndefined();
   });
 
-  it('sends again what BullMQ has given up, as a new job', async () => {
+  it('sends a new job after BullMQ gave up the last one', async () => {
     const relay = world.anotherRelay();
     const deletionId = await unsent();
     await world.queue.add(
@@ -145,7 +145,7 @@ describe('the relay', () => {
     expect(await user.record(deletionId)).toMatchObject({ send: 2 });
   });
 
-  it('holds no lock while Redis does not answer: requests, repeats and ends go on', async () => {
+  it('holds no lock while Redis does not respond', async () => {
     const relay = world.anotherRelay();
     const deletionId = await unsent();
     relay.wake();
@@ -154,20 +154,20 @@ describe('the relay', () => {
     redis.pause();
     try {
       relay.wake();
-      const begun = performance.now();
+      const startedAt = performance.now();
       expect(await world.request(user.id, guid)).toBe(deletionId);
       await world.service.process({ userId: user.id, deletionId });
       expect(await user.record(deletionId)).toMatchObject({ status: 'SUCCESS' });
-      const took = performance.now() - begun;
+      const took = performance.now() - startedAt;
       console.log(`a request and its cascade, with Redis silent: ${took.toFixed()} ms`);
-      // The relay gives Redis 5 s.
+      // The time limit of the relay for Redis is 5 s.
       expect(took).toBeLessThan(4_000);
     } finally {
       redis.resume();
     }
   });
 
-  it('leaves a record unsent while Redis is away, and sends it afterwards', async () => {
+  it('keeps a record while Redis is unavailable, and sends it afterwards', async () => {
     const relay = world.anotherRelay();
     await redis.stop();
     const deletionId = await world.request(user.id, guid);
@@ -184,7 +184,7 @@ describe('the relay', () => {
 });
 
 describe('the worker', () => {
-  it('carries out what the relay sends, and a job that is delivered twice has one effect', async () => {
+  it('executes deletions once, also for a job that is delivered twice', async () => {
     const deletionId = await unsent();
     const job = { userId: user.id, deletionId };
     await world.queue.addBulk(
@@ -201,7 +201,7 @@ describe('the worker', () => {
     expect(await user.record(deletionId)).toMatchObject({ attempts: 0 });
   });
 
-  it('carries out everything although Redis was emptied', async () => {
+  it('executes all deletions after Redis was flushed', async () => {
     const relay = world.anotherRelay();
     const deletionId = await unsent();
     relay.wake();
@@ -217,7 +217,7 @@ describe('the worker', () => {
 });
 
 describe('a fault of the cascade', () => {
-  /** Makes the deletion of this user's episodes fail, a number of times. */
+  /** Makes the deletion of the user's episodes fail a number of times. */
   async function breakCascade(how: string, times: number): Promise<void> {
     await world.owner.query(`
       CREATE SEQUENCE public.faults; GRANT ALL ON SEQUENCE public.faults TO PUBLIC;
@@ -241,14 +241,14 @@ describe('a fault of the cascade', () => {
     return deletionId;
   }
 
-  it('that passes is tried again and counted', async () => {
+  it('is retried and counted if it is transient', async () => {
     await breakCascade(conflict, 3);
     const deletionId = await runs();
     await ends(deletionId, 'SUCCESS');
     expect(await user.record(deletionId)).toMatchObject({ attempts: 3 });
   });
 
-  it('that passes but comes too often ends in FAILURE with nothing changed', async () => {
+  it('ends in FAILURE without changes after too many transient ones', async () => {
     await breakCascade(conflict, 1_000);
     const before = await user.everything();
     const deletionId = await runs();
@@ -261,7 +261,7 @@ describe('a fault of the cascade', () => {
     await eventually(async () => expect(await world.queue.getJobState(`fault-${deletionId}`)).toBe('failed'));
   });
 
-  it('that can not heal ends in FAILURE at once', async () => {
+  it('ends in FAILURE immediately if it is permanent', async () => {
     await breakCascade("RAISE EXCEPTION 'never'", 1_000);
     const before = await user.everything();
     const deletionId = await runs();
@@ -270,7 +270,7 @@ describe('a fault of the cascade', () => {
     expect({ ...(await user.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
   });
 
-  it('that is the loss of Postgres is no attempt', async () => {
+  it('is no attempt if Postgres is unavailable', async () => {
     await breakCascade('PERFORM pg_terminate_backend(pg_backend_pid())', 9);
     const deletionId = await runs();
     await ends(deletionId, 'SUCCESS');

@@ -4,30 +4,30 @@ import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
-import { takeDueErasures, takeErasuresAgain } from '../erasure/erasure.store.js';
-import { type Taken, takeAgainLost, takeDue } from '../records/deletion.store.js';
+import { claimDueErasures, renumberLostErasures } from '../erasure/erasure.store.js';
+import { type DueRecord, renumberLostDeletions, claimDueDeletions } from '../records/deletion.store.js';
 
-/** How often a relay polls the table without being woken, in milliseconds. */
+/** Interval of polls in milliseconds. */
 const pollMs = 2_000;
-/** How long after a record was last sent or checked its job is checked again, in milliseconds. */
+/** Time after which a relay checks the job of a record again, in milliseconds. */
 export const resendAfterMs = 30_000;
-/** Records per poll. */
+/** Maximum number of records per poll. */
 const batchSize = 100;
-/** How long Redis may take for one answer, in milliseconds. */
+/** Time limit of a command to Redis in milliseconds. */
 const redisLimitMs = 5_000;
 
-/** In these states a job will still be worked on. */
-const underWay: ReadonlySet<string> = new Set(['waiting', 'prioritized', 'delayed', 'active', 'waiting-children']);
+/** States of a job that has not ended. */
+const openStates: ReadonlySet<string> = new Set(['waiting', 'prioritized', 'delayed', 'active', 'waiting-children']);
 
-/** Where the relay and the worker log, as a token for injection. */
+/** Injection token of the log. */
 export const LOG = Symbol('log');
 
 /**
- * Sends records to the queue. Every replica has one. Invariants:
- * - a record is taken, and the number of its next job committed, before the job is added: no other relay sends it too,
- *   no two jobs share an id, and no lock of Postgres is held while Redis is asked;
- * - whatever fails after that leaves a record whose job is missing, which is taken again when its time is up;
- * - a record whose last job is still under way gets no other one, unless an operator wants it, who clears `sent_at`.
+ * Adds a job to the queue for each due record. Every replica has a relay. Invariants:
+ * - The relay claims a record and commits the number of its job before it adds the job. No other relay
+ *   sends the record, job ids are unique, and no Postgres lock is held during a call to Redis.
+ * - A later failure leaves a record without a job. The record is due again after its time limit.
+ * - A record with an open job gets no other one, unless an operator clears `sent_at`.
  */
 @Injectable()
 export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -54,10 +54,10 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
     await this.polling;
   }
 
-  /** Polls now. When it is called during a poll, another poll follows. */
+  /** Polls immediately. If a poll is running, another one follows. */
   wake(): void {
     this.pollAgain = true;
-    // A poll serves many requests: its spans do not belong to the trace of the one that woke it.
+    // A poll serves many requests, so its spans do not belong to the trace of the caller.
     this.polling ??= context.with(ROOT_CONTEXT, () => this.poll()).finally(() => (this.polling = undefined));
   }
 
@@ -66,44 +66,46 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
       this.pollAgain = false;
       try {
         if ((await this.sendDue()) === batchSize) this.pollAgain = true;
-        if (this.condition.becomes('working')) this.log.info('deletions reach the queue again');
+        if (this.condition.becomes('working')) this.log.info('deletion queue available again');
       } catch (error) {
-        // The poll tries again, and nothing is lost meanwhile.
+        // The next poll retries. No record is lost.
         if (this.condition.becomes('failing'))
-          this.log.warn({ err: error }, 'deletions wait: the queue or Postgres is away');
+          this.log.warn({ err: error }, 'deletions delayed: queue or Postgres unavailable');
       }
     }
   }
 
   private async sendDue(): Promise<number> {
-    // Any answer will do: while Redis is away nothing is taken, so that all can be sent as soon as it is back.
-    await inTime(this.queue.getJobState('any'));
-    const records = [takeDue, takeDueErasures].map((due) => due(this.database, batchSize, resendAfterMs));
-    const [deletions, erasures] = (await Promise.all(records)) as [Taken[], Taken[]];
-    const taken = [...deletions, ...erasures];
-    if (taken.length > 0) await this.send(taken);
+    // While Redis is unavailable the relay claims nothing, so all records stay due.
+    await withRedisLimit(this.queue.getJobState('any'));
+    const records = [claimDueDeletions, claimDueErasures].map((claim) =>
+      claim(this.database, batchSize, resendAfterMs),
+    );
+    const [deletions, erasures] = (await Promise.all(records)) as [DueRecord[], DueRecord[]];
+    const claimed = [...deletions, ...erasures];
+    if (claimed.length > 0) await this.send(claimed);
     return Math.max(deletions.length, erasures.length);
   }
 
-  private async send(taken: readonly Taken[]): Promise<void> {
-    const sent = taken.filter((row) => !row.fresh);
-    const states = await inTime(Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))));
-    const lost = sent.filter((_, index) => !underWay.has(states[index] ?? ''));
-    const isErasure = (row: Taken) => row.deletionId === null;
+  private async send(claimed: readonly DueRecord[]): Promise<void> {
+    const sent = claimed.filter((row) => !row.isNew);
+    const states = await withRedisLimit(Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))));
+    const lost = sent.filter((_, index) => !openStates.has(states[index] ?? ''));
+    const isErasure = (row: DueRecord) => row.deletionId === null;
     const due = [
-      ...taken.filter((row) => row.fresh),
-      ...(await takeAgainLost(
+      ...claimed.filter((row) => row.isNew),
+      ...(await renumberLostDeletions(
         this.database,
         lost.filter((row) => !isErasure(row)),
       )),
-      ...(await takeErasuresAgain(this.database, lost.filter(isErasure))),
+      ...(await renumberLostErasures(this.database, lost.filter(isErasure))),
     ];
-    if (due.length > 0) await inTime(this.queue.addBulk(due.map(jobOf)));
+    if (due.length > 0) await withRedisLimit(this.queue.addBulk(due.map(jobOf)));
   }
 }
 
-/** The job that names a record. Deletions, for which somebody waits, go before erasures. */
-function jobOf(row: Taken) {
+/** Returns the job for a record. Deletions have priority over erasures. */
+function jobOf(row: DueRecord) {
   const { userId, deletionId, origin } = row;
   const more = origin ? { origin } : {};
   if (deletionId === null)
@@ -111,12 +113,12 @@ function jobOf(row: Taken) {
   return { name: deletionQueue.name, data: { userId, deletionId, ...more }, opts: { jobId: jobId(row) } };
 }
 
-/** BullMQ refuses ids of digits only and ids with a colon. */
-function jobId({ userId, deletionId, send }: Taken): string {
+/** Returns the id of a job. BullMQ rejects ids of digits only and ids with a colon. */
+function jobId({ userId, deletionId, send }: DueRecord): string {
   return deletionId === null ? `erasure-${userId}-${send}` : `deletion-${deletionId}-${send}`;
 }
 
-/** Rejects when Redis takes too long: a queue that was never connected would wait for ever. */
-function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+/** Rejects after a time limit: a queue that was never connected would wait permanently. */
+function withRedisLimit<Answer>(answer: Promise<Answer>): Promise<Answer> {
   return withTimeLimit(answer, redisLimitMs, () => new Error(`Redis did not answer within ${redisLimitMs} ms`));
 }

@@ -25,7 +25,7 @@ afterAll(async () => {
   await world.close();
 });
 
-/** A port that answers as the ops port does. @returns a way to ask it. */
+/** Starts a server like the ops port. @returns a function that sends a request. */
 async function open(environment: Record<string, string>) {
   const routes = await queueBoard(world.queue, loadConfig(queueBoardConfig, environment));
   const server = createServer((request, response) => {
@@ -39,12 +39,12 @@ async function open(environment: Record<string, string>) {
 }
 
 describe("the queue's board", () => {
-  it('is off unless a password is set', async () => {
+  it('is off without a password', async () => {
     const ask = await open({});
     expect((await ask('/queues')).status).toBe(404);
   });
 
-  it('takes no password that is short', () => {
+  it('rejects short passwords', () => {
     expect(() => loadConfig(queueBoardConfig, { QUEUE_BOARD_PASSWORD: 'short' })).toThrow('at least 16 characters');
   });
 
@@ -65,7 +65,7 @@ describe("the queue's board", () => {
     }
   });
 
-  it('shows page, styles and jobs to those who know the password', async () => {
+  it('shows page, styles and jobs with the password', async () => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password });
     const page = await ask('/queues');
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
@@ -75,13 +75,13 @@ describe("the queue's board", () => {
     expect(await list.text()).toContain(`"id":"${jobId}"`);
   });
 
-  it('takes the password as a bearer token, too', async () => {
+  it('accepts the password as a bearer token', async () => {
     const token = randomUUID();
     const ask = await open({ QUEUE_BOARD_PASSWORD: token });
     expect((await ask('/queues/api/queues', { authorization: `Bearer ${token}` })).status).toBe(200);
   });
 
-  it('changes nothing by default', async () => {
+  it('is read-only by default', async () => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password });
     const changes = [`${jobs}/pause`, `${jobs}/${jobId}/clean`, `${jobs}/${jobId}/retry`, `${jobs}/empty`];
     for (const path of changes) expect((await ask(path, { method: 'PUT' })).status).toBe(405);
@@ -89,7 +89,7 @@ describe("the queue's board", () => {
     expect([await world.queue.isPaused(), await world.queue.getJobState(jobId)]).toEqual([false, 'waiting']);
   });
 
-  it('lets operators change it where it is writable', async () => {
+  it('allows changes if it is writable', async () => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password, QUEUE_BOARD_WRITABLE: 'true' });
     expect((await ask(`${jobs}/pause`, { method: 'PUT' })).status).toBe(200);
     expect(await world.queue.isPaused()).toBe(true);
@@ -97,7 +97,7 @@ describe("the queue's board", () => {
     expect(await world.queue.isPaused()).toBe(false);
   });
 
-  it('leaves all other paths alone', async () => {
+  it('handles no other paths', async () => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password });
     for (const path of ['/', '/metrics', '/queuesx']) expect(await (await ask(path)).text()).toBe('no such path');
   });

@@ -3,10 +3,10 @@ import type { OpsRoutes } from '#runtime';
 import type { Queue } from 'bullmq';
 import { z } from 'zod';
 
-/** Where the board is on the ops port. */
+/** Path of the board on the ops port. */
 const boardPath = '/queues';
 
-/** Whether and how operators see the queue. Part of the deletion worker's configuration. */
+/** Access of operators to the queue. Part of the deletion worker's configuration. */
 export const queueBoardConfig = z.object({
   QUEUE_BOARD_PASSWORD: z
     .string()
@@ -21,10 +21,10 @@ export const queueBoardConfig = z.object({
 type QueueBoardConfig = z.output<typeof queueBoardConfig>;
 
 /**
- * Bull Board for a queue, behind a password: HTTP Basic with any user name, or a bearer token. Nothing of it is loaded
- * unless a password is configured.
+ * Creates Bull Board for a queue, protected by a password: HTTP Basic with any user name, or a bearer
+ * token. Its packages are loaded only with a password.
  *
- * @returns none without a password.
+ * @returns undefined without a password.
  */
 export async function queueBoard(queue: Queue, config: QueueBoardConfig): Promise<OpsRoutes | undefined> {
   const { QUEUE_BOARD_PASSWORD: password, QUEUE_BOARD_WRITABLE: writable } = config;
@@ -53,10 +53,10 @@ export async function queueBoard(queue: Queue, config: QueueBoardConfig): Promis
   };
 }
 
-/** Compares digests: they are of one length, and the time it takes says nothing about the password. */
+/** Compares digests: they have equal lengths, and the duration reveals nothing about the password. */
 function isPassword(authorization: string | undefined, password: string): boolean {
   const [, scheme = '', credential = ''] = /^(basic|bearer) +(\S+)$/i.exec(authorization ?? '') ?? [];
-  // Basic carries `name:password`; any name will do.
+  // Basic contains `name:password`. The name is ignored.
   const decoded = () => Buffer.from(credential, 'base64').toString();
   const given = scheme.toLowerCase() === 'basic' ? decoded().replace(/^[^:]*:/, '') : credential;
   return timingSafeEqual(sha256(given), sha256(password));

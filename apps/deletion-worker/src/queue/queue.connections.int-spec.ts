@@ -8,13 +8,13 @@ import { StoredUser } from '../../testing/stored.user.js';
 import { log, openWorker } from '../../testing/worker.world.js';
 import { QueueConnections } from './queue.connections.js';
 
-it('a password that the queue refuses is an error for an operator, logged once and without the password', async () => {
+it('a rejected password is logged once as an error, without the password', async () => {
   const { host } = new URL(inject('servers').redisUrl);
   const config = redisConfig.parse({ REDIS_URL: `redis://:not-the-password@${host}` });
   const logged: Record<string, unknown>[] = [];
   const lines = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const connections = new QueueConnections((overrides) => connectRedis(config, overrides), lines);
-  // Each attempt to connect is a line for who debugs.
+  // Each connection attempt is a line at debug level.
   await eventually(() => expect(logged.filter(({ level }) => level === 20).length).toBeGreaterThan(6));
   const errors = logged.filter(({ level }) => level === 50);
   expect(errors).toHaveLength(1);
@@ -23,7 +23,7 @@ it('a password that the queue refuses is an error for an operator, logged once a
   await connections.onApplicationShutdown();
 });
 
-it('a queue whose connection is lost as it opens takes jobs as soon as there is another', async () => {
+it('a queue that loses its connection while it opens accepts jobs after the reconnect', async () => {
   const proxy = await TcpProxy.to(inject('servers').redisUrl);
   const config = redisConfig.parse({ REDIS_URL: proxy.url });
   const connections = new QueueConnections((overrides) => {
@@ -40,7 +40,7 @@ it('a queue whose connection is lost as it opens takes jobs as soon as there is 
   }
 });
 
-it('a worker goes on when its connections were lost with commands that had no answer yet', async () => {
+it('a worker continues after a connection loss with unanswered commands', async () => {
   const proxy = await TcpProxy.to(inject('servers').redisUrl);
   const world = await openWorker(proxy.url);
   const user = new StoredUser(world.owner);

@@ -6,8 +6,8 @@ import type { Queue, QueueBaseOptions } from 'bullmq';
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
 
 /**
- * The queue's connections to Redis: one for adding jobs, which fails at once when Redis is away, and one for working,
- * which waits for jobs as long as it takes. They are closed after everything that uses them.
+ * Holds the queue's two connections to Redis. The producer's commands fail immediately while Redis is
+ * unavailable. The worker's commands wait. Both close after everything that uses them.
  */
 @Injectable()
 export class QueueConnections implements OnApplicationShutdown {
@@ -20,33 +20,33 @@ export class QueueConnections implements OnApplicationShutdown {
     this.worker = connect({
       maxRetriesPerRequest: null,
       enableOfflineQueue: true,
-      // Commands that had no answer when the connection was lost are sent again: else the worker would wait for ever
-      // and take no more jobs. A job that was taken twice because of this is found as stalled.
+      // Resends unanswered commands after a reconnect. Otherwise the worker would wait permanently.
+      // BullMQ detects a job that was claimed twice as stalled.
       autoResendUnfulfilledCommands: true,
-      // Longer than the worker ever waits for a job in one command, which is 10 s.
+      // Longer than a blocking command of the worker, which takes up to 10 s.
       socketTimeout: 15_000,
     });
     this.producer.once('ready', () => void warnOfEviction(this.producer, log, 'the deletion queue'));
     warnOfDenial(this.producer, log, 'the deletion queue');
     for (const connection of [this.producer, this.worker]) {
-      connection.on('error', (error: Error) => log.debug({ err: error }, "the queue's Redis can't be reached"));
+      connection.on('error', (error: Error) => log.debug({ err: error }, 'deletion queue: Redis connection error'));
     }
   }
 
-  /** What the queue that jobs are added to has to be given. */
+  /** Returns the options of the queue to which jobs are added. */
   get forQueue(): QueueBaseOptions {
-    // BullMQ asks for the server's version once, and if that command fails, so does every later one of the queue.
+    // BullMQ reads the server's version once. If that fails, all later commands of the queue fail.
     return { connection: this.producer, skipVersionCheck: true };
   }
 
-  /** What the worker that takes them has to be given. */
+  /** Returns the options of the worker. */
   get forWorker(): QueueBaseOptions {
-    // Here the version is asked for: this connection sends commands again until they are answered. Without the version
-    // BullMQ would wait for whole seconds, and start delayed retries late.
+    // This connection retries the version check. Without the version BullMQ would wait for whole
+    // seconds and start delayed retries late.
     return { connection: this.worker };
   }
 
-  /** Closes a queue together with the connections. Its errors are ignored: the connections report the same ones. */
+  /** Closes a queue with the connections. They report the same errors, so those of the queue are ignored. */
   watch(queue: Queue): Queue {
     queue.on('error', () => undefined);
     this.queues.push(queue);
@@ -54,7 +54,7 @@ export class QueueConnections implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    // Connections first: a queue that is closed waits for a connection that is still being made.
+    // Connections first: closing a queue waits for a connection attempt.
     for (const connection of [this.producer, this.worker]) connection.disconnect();
     await Promise.all(this.queues.map((queue) => queue.close()));
   }

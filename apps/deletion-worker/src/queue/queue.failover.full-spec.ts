@@ -14,10 +14,10 @@ import { DeletionModule } from '../deletion.module.js';
 import { DeletionService } from '../records/deletion.service.js';
 import { deletionWorkerConfig } from '../deletion-worker.config.js';
 
-/** How long another server needs to be elected, and the queue to find it. */
+/** Time limit of an election and the reconnect of the queue in milliseconds. */
 const failoverMs = 60_000;
 
-/** The worker's module as its process runs it, with a queue on servers of its own. */
+/** The module of the worker, with a queue on separate servers. */
 async function openWorker(redis: Record<string, string>) {
   const world = await openDatabase('deletion');
   const queueRedis = Object.fromEntries(Object.entries(redis).map(([name, value]) => [`QUEUE_${name}`, value]));
@@ -38,7 +38,7 @@ async function openWorker(redis: Record<string, string>) {
 
 describe('when a master of the queue is killed', { timeout: 150_000 }, () => {
   for (const secured of [false, true])
-    it(`deletions queued before in a Redis Cluster${secured ? ' with TLS and a password' : ''} finish, and nothing was restarted`, async () => {
+    it(`deletions queued before in a Redis Cluster${secured ? ' with TLS and a password' : ''} finish without a restart`, async () => {
       const group = await RedisGroup.cluster({ secured });
       const worker = await openWorker(group.environment);
       try {

@@ -27,7 +27,7 @@ async function status(deletionId: number, userId = user.id): Promise<string> {
 }
 
 describe('DELETE', () => {
-  it('makes a PENDING record and leaves the subscription live with all it has', async () => {
+  it('creates a PENDING record and keeps the subscription with its episodes', async () => {
     const { clock, subscriptions, ...before } = await user.everything();
     const deletionId = await request();
     expect(await status(deletionId)).toBe('PENDING');
@@ -38,13 +38,13 @@ describe('DELETE', () => {
     expect(after > clock).toBe(true);
   });
 
-  it('answers with the same id while one is PENDING, however many ask at once', async () => {
+  it('returns the same id while one is PENDING, also for concurrent requests', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => request()));
     expect(new Set(ids).size).toBe(1);
     expect(await request()).toBe(ids[0]);
   });
 
-  it("is not_found for something deleted, unknown or another user's, and moves no clock", async () => {
+  it("is not_found for a deleted, unknown or another user's guid, and advances no clock", async () => {
     await run(await request());
     const { clock } = await user.everything();
     await expect(request()).rejects.toMatchObject({ code: 'not_found' });
@@ -53,7 +53,7 @@ describe('DELETE', () => {
     expect((await user.everything()).clock).toEqual(clock);
   });
 
-  it('makes a new record after FAILURE', async () => {
+  it('creates a new record after FAILURE', async () => {
     const first = await request();
     await user.addAgain(subscriptionId);
     await run(first);
@@ -63,7 +63,7 @@ describe('DELETE', () => {
     expect([await status(first), await status(second)]).toEqual(['FAILURE', 'SUCCESS']);
   });
 
-  it('after the subscription was added again while PENDING makes a new record; the old one ends in FAILURE', async () => {
+  it('creates a new record after a later POST; the old one ends in FAILURE', async () => {
     const first = await request();
     await user.addAgain(subscriptionId);
     const second = await request();
@@ -82,7 +82,7 @@ describe('DELETE with a timestamp', () => {
   const row = async () => (await user.everything()).subscriptions[0] as Record<string, unknown>;
   const soon = () => new Date(Date.now() + 60_000).toISOString();
 
-  it('older than what stands ends in FAILURE at once, with a cause for operators, and marks nothing', async () => {
+  it('ends in FAILURE immediately if it is older than the current value', async () => {
     const before = await row();
     const deletionId = await requestAt('2020-01-01T00:00:00Z');
     expect(await user.record(deletionId)).toMatchObject({
@@ -93,7 +93,7 @@ describe('DELETE with a timestamp', () => {
     expect(await world.service.process({ userId: user.id, deletionId })).toBeUndefined();
   });
 
-  it('is the time that stands from then on, pending or done', async () => {
+  it('sets the time of the subscription, pending or final', async () => {
     const time = soon();
     const deletionId = await requestAt(time);
     expect(new Date(String((await row())['is_subscribed_at']))).toEqual(new Date(time));
@@ -101,7 +101,7 @@ describe('DELETE with a timestamp', () => {
     expect(new Date(String((await row())['is_subscribed_at']))).toEqual(new Date(time));
   });
 
-  it('while one is PENDING gets its id, and the later of the times stands', async () => {
+  it('returns the id of a PENDING record and keeps the later time', async () => {
     const [first, second] = [await requestAt(soon()), await requestAt(soon())];
     expect(second).toBe(first);
     const later = (await row())['is_subscribed_at'];
@@ -109,7 +109,7 @@ describe('DELETE with a timestamp', () => {
     expect((await row())['is_subscribed_at']).toEqual(later);
   });
 
-  it('while one is PENDING that ends at the same time leaves no row that names what has ended', async () => {
+  it('leaves no reference to a record that ends at the same time', async () => {
     const deletionId = await request();
     await world.owner.query('BEGIN');
     const [{ text }, values] = endOf(world.database, user.id, deletionId, {
@@ -129,12 +129,12 @@ describe('DELETE with a timestamp', () => {
     expect((await row())['deletion_id']).toBeNull();
   });
 
-  it('more than 5 minutes ahead counts as the arrival of the request', async () => {
+  it('counts as the time of arrival if it is more than 5 minutes ahead', async () => {
     await requestAt('2999-01-01T00:00:00Z');
     expect(new Date(String((await row())['is_subscribed_at'])).getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
-  it('of what is deleted already is not_found, and a later time stands from then on', async () => {
+  it('of a tombstone is not_found and keeps the later time', async () => {
     await run(await request());
     const time = soon();
     await expect(requestAt('2020-01-01T00:00:00Z')).rejects.toMatchObject({ code: 'not_found' });
@@ -143,23 +143,20 @@ describe('DELETE with a timestamp', () => {
     expect(new Date(String((await row())['is_subscribed_at']))).toEqual(new Date(time));
   });
 
-  it('that is none is refused', () => expect(requestAt('yesterday')).rejects.toMatchObject({ code: 'invalid' }));
+  it('is rejected if it is no time', () => expect(requestAt('yesterday')).rejects.toMatchObject({ code: 'invalid' }));
 
-  it.each(['FAILURE', 'SUCCESS'] as const)(
-    'leaves no mark of a deletion on the row once it ended in %s',
-    async (end) => {
-      const deletionId = await request();
-      expect((await row())['deletion_id']).toBe(deletionId);
-      if (end === 'FAILURE') await user.addAgain(subscriptionId);
-      await run(deletionId);
-      expect(await status(deletionId)).toBe(end);
-      expect((await row())['deletion_id']).toBeNull();
-    },
-  );
+  it.each(['FAILURE', 'SUCCESS'] as const)('leaves no reference on the row after %s', async (end) => {
+    const deletionId = await request();
+    expect((await row())['deletion_id']).toBe(deletionId);
+    if (end === 'FAILURE') await user.addAgain(subscriptionId);
+    await run(deletionId);
+    expect(await status(deletionId)).toBe(end);
+    expect((await row())['deletion_id']).toBeNull();
+  });
 });
 
 describe('the cascade', () => {
-  it('ends in SUCCESS with everything gone and a tombstone, all under one stamp of the clock', async () => {
+  it('ends in SUCCESS with a tombstone, under one stamp', async () => {
     const deletionId = await request();
     const before = (await user.everything()).clock;
     await run(deletionId);
@@ -176,7 +173,7 @@ describe('the cascade', () => {
     expect(stamps).toEqual([clock, clock, clock, clock]);
   });
 
-  it("leaves the user's other subscriptions and their episodes alone", async () => {
+  it("keeps the user's other subscriptions and their episodes", async () => {
     const other = await user.subscribe(randomUUID());
     await run(await request());
     const { subscriptions, episodes } = await user.everything();
@@ -184,14 +181,14 @@ describe('the cascade', () => {
     expect(episodes?.map((episode) => episode['subscription_id'])).toEqual([other, other, other]);
   });
 
-  it('deletes what was changed and uploaded while it was PENDING, too', async () => {
+  it('deletes episodes that were changed or uploaded while it was PENDING', async () => {
     const deletionId = await request();
     await user.addEpisodes(subscriptionId);
     await run(deletionId);
     expect((await user.everything()).episodes).toBeNull();
   });
 
-  it('takes effect once, however often its job is delivered', async () => {
+  it('takes effect once for repeated jobs', async () => {
     const deletionId = await request();
     await Promise.all(Array.from({ length: 5 }, () => run(deletionId)));
     const after = await user.everything();
@@ -200,7 +197,7 @@ describe('the cascade', () => {
     expect(new Date(String(after.subscriptions[0]?.['deleted']))).toEqual(after.clock);
   });
 
-  it('ends in FAILURE and changes nothing when the subscription was added again', async () => {
+  it('ends in FAILURE without changes after a later POST', async () => {
     const deletionId = await request();
     await user.addAgain(subscriptionId);
     const before = await user.everything();
@@ -209,7 +206,7 @@ describe('the cascade', () => {
     expect(await user.everything()).toEqual(before);
   });
 
-  it('ends in FAILURE and changes nothing when it was merged into another, never following the alias', async () => {
+  it('ends in FAILURE without changes after a merge, never following the alias', async () => {
     const deletionId = await request();
     const survivor = await user.subscribe(randomUUID());
     await user.merge(subscriptionId, survivor);
@@ -219,7 +216,7 @@ describe('the cascade', () => {
     expect(await user.everything()).toEqual(before);
   });
 
-  it('ends in FAILURE for both when the subscription absorbed another one meanwhile: a merge ends what is pending', async () => {
+  it('ends in FAILURE for both subscriptions of a merge', async () => {
     const other = randomUUID();
     const otherId = await user.subscribe(other);
     const deletionIds = [await request(), await request(other)];
@@ -229,13 +226,13 @@ describe('the cascade', () => {
     expect((await user.everything()).episodes).toHaveLength(6);
   });
 
-  it('does nothing for a record that is not there', async () => {
+  it('does nothing without a record', async () => {
     const before = await user.everything();
     await run(Number.MAX_SAFE_INTEGER);
     expect(await user.everything()).toEqual(before);
   });
 
-  it('rolls back as a whole: a fault on the way leaves the record PENDING and everything there', async () => {
+  it('rolls back as a whole: after a fault the record is PENDING and all data exists', async () => {
     const deletionId = await request();
     const before = await user.everything();
     await world.owner.query(`

@@ -15,10 +15,10 @@ import { Database, countdown, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
-import { type Ending, overtaken, stepFor, superseded } from './deletion.rule.js';
+import { type DeletionOutcome, overtaken, stepFor, superseded } from './deletion.rule.js';
 import { beyondQuotas } from './quota.store.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
-import { countEnding } from '../queue/deletion.metrics.js';
+import { countOutcome } from '../queue/deletion.metrics.js';
 import {
   cascadeOf,
   claimDeletion,
@@ -27,23 +27,23 @@ import {
   findRequestedDeletion,
   insertDeletion,
   mark,
-  type Named,
+  type MatchedSubscription,
   readPage,
   readStatus,
 } from './deletion.store.js';
 
-/** How long one cascade may take, in milliseconds. The user's other writes wait meanwhile. */
+/** Time limit of a cascade in milliseconds. Other writes of the user wait during that time. */
 export const cascadeLimitMs = 60_000;
 
 /**
- * The lifecycle of deletions. Invariants:
- * - a record goes from PENDING to SUCCESS or FAILURE and stays there (deletion.rule, and the functions of the database
- *   that alone update records);
- * - a subscription has at most one PENDING record (a unique index of the table);
- * - the cascade and SUCCESS are one transaction under the user's clock; whatever interrupts it leaves PENDING;
- * - a user has no more tombstones and ended records than the quotas allow: each deletion removes the oldest ones, and
- *   what it can't remove at once goes with the next deletion;
- * - a job only names a record to work on: a lost or doubled one changes nothing but the time it takes.
+ * Requests, processes and reads deletions. Invariants:
+ * - A record changes once from PENDING to SUCCESS or FAILURE. deletion.rule.ts and the database
+ *   functions, which alone update records, enforce this.
+ * - A subscription has at most one PENDING record (a unique index of the table).
+ * - Cascade and SUCCESS are one transaction under the user's clock. An interruption leaves PENDING.
+ * - Quotas limit the tombstones and final records of a user. Each deletion removes the oldest rows,
+ *   up to a limit; the next deletion removes the rest.
+ * - A job only names a record. A lost or duplicated job only changes the duration.
  */
 @Controller()
 export class DeletionService {
@@ -54,10 +54,11 @@ export class DeletionService {
   ) {}
 
   /**
-   * Accepts a deletion (DELETE /subscriptions/{guid}). Where one is PENDING already, the answer is that one's id; one
-   * that is older than what stands ends at once.
+   * Accepts a deletion (DELETE /subscriptions/{guid}). Returns the id of an existing PENDING record.
+   * A request that is older than the current value ends immediately.
    *
-   * @throws Failure `not_found` when the guid names no live subscription; `invalid` for a time that is none.
+   * @throws Failure `not_found` if the guid matches no live subscription; `invalid` for an invalid
+   *   time.
    */
   @Handle(requestDeletion)
   async request(
@@ -68,7 +69,7 @@ export class DeletionService {
     const time = timestamp === undefined ? undefined : parseTime(timestamp);
     if (timestamp !== undefined && !time) throw new Failure('invalid');
     const at = time && countedTime(time.instant, context.arrivedMs).at;
-    const write: Write<Named> = {
+    const write: Write<MatchedSubscription> = {
       userId,
       smallAnswer: true,
       changes: ['deletions'],
@@ -79,47 +80,51 @@ export class DeletionService {
     };
     const { correlationId } = context;
     const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
-    const endings: [ending: Ending, age: number][] = [];
+    const outcomes: [outcome: DeletionOutcome, age: number][] = [];
     const reply = await this.database.write(write, async (transaction) => {
       if (transaction.repeated) return this.answerAgain(transaction, request);
       const [found] = transaction.found;
-      const movesTime = found && !found.live && at !== undefined && at > found.subscribedAt;
-      if (!found?.live && !movesTime) throw new Failure('not_found');
-      const { subscriptionId } = found as Named;
-      // Deleted already, but earlier: what was subscribed in between does not revive it.
+      const movesTime = found && !found.isLive && at !== undefined && at > found.subscribedAt;
+      if (!found?.isLive && !movesTime) throw new Failure('not_found');
+      const { subscriptionId } = found as MatchedSubscription;
+      // Already deleted, but earlier: a subscription in between does not revive it.
       if (movesTime) {
         transaction.last(mark, [userId, subscriptionId, null, at]);
         return { deletionId: null };
       }
-      if (found.deletionId !== null && !found.overtaken) {
+      if (found.deletionId !== null && !found.isOvertaken) {
         transaction.last(mark, [userId, subscriptionId, null, at]);
         return { deletionId: found.deletionId };
       }
-      // A later POST won against the pending deletion, which ends here; this request is for what that POST made.
+      // A later POST won against the pending deletion, which ends here. This request deletes the
+      // subscription of that POST.
       if (found.deletionId !== null) {
         const [ended] = await transaction.query<{ age: number }>(
           ...endOf(this.database, userId, found.deletionId, overtaken),
         );
-        if (ended) endings.push([overtaken, ended.age]);
+        if (ended) outcomes.push([overtaken, ended.age]);
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
       if (isSuperseded(found, false, at)) {
         transaction.last(...endOf(this.database, userId, deletionId, superseded));
-        endings.push([superseded, 0]);
+        outcomes.push([superseded, 0]);
       } else transaction.last(mark, [userId, subscriptionId, deletionId, at]);
-      if (endings.length > 0) {
+      if (outcomes.length > 0) {
         const [forget, values] = beyondQuotas(userId, this.quotas).records;
         transaction.last(forget, values);
       }
       return { deletionId };
     });
-    for (const ending of endings) countEnding(...ending);
+    for (const outcome of outcomes) countOutcome(...outcome);
     if (reply.deletionId === null) throw new Failure('not_found');
     this.relay.wake();
     return { deletionId: reply.deletionId };
   }
 
-  /** The answer is not kept any more: finds the deletion that was the answer. One made now would be rolled back. */
+  /**
+   * Returns the deletion of a repeated request whose stored answer is gone. A new record would be
+   * rolled back.
+   */
   private async answerAgain(transaction: Transaction, { userId, guid }: RequestOf<typeof requestDeletion>) {
     const deletionId = await findRequestedDeletion(transaction, userId, guid);
     if (deletionId === undefined) throw new Failure('not_found');
@@ -135,29 +140,32 @@ export class DeletionService {
     return { deletionId, status };
   }
 
-  /** A page of the user's records, for an export. @throws Failure `unauthorized` for a refused user. */
+  /** Returns a page of the user's records, for an export. @throws Failure `unauthorized` for a refused user. */
   @Handle(listDeletions)
   list(request: RequestOf<typeof listDeletions>): Promise<ReplyOf<typeof listDeletions>> {
     return readPage(this.database, request);
   }
 
   /**
-   * Carries out a deletion, or ends it in FAILURE where a later write won.
+   * Executes a deletion, or ends it in FAILURE if a later write won.
    *
-   * @returns how it ended; undefined where there is no such record or it had ended before.
+   * @returns the outcome; undefined without such a record or for one that is already final.
    */
-  async process({ userId, deletionId }: Pick<DeletionJob, 'userId' | 'deletionId'>): Promise<Ending | undefined> {
+  async process({
+    userId,
+    deletionId,
+  }: Pick<DeletionJob, 'userId' | 'deletionId'>): Promise<DeletionOutcome | undefined> {
     return this.database.inTransaction(countdown(cascadeLimitMs), async (transaction) => {
       const claimed = await claimDeletion(transaction, userId, deletionId);
       const step = claimed ? stepFor(claimed) : 'leave';
       if (!claimed || step === 'leave') return undefined;
-      const begun = performance.now();
-      const forgotten = beyondQuotas(userId, this.quotas);
-      const last = [endOf(this.database, userId, deletionId, step), forgotten.records];
+      const startedAt = performance.now();
+      const excess = beyondQuotas(userId, this.quotas);
+      const last = [endOf(this.database, userId, deletionId, step), excess.records];
       if (step.status === 'SUCCESS')
-        last.unshift(cascadeOf(this.database, userId, claimed.subscriptionId), forgotten.tombstones);
+        last.unshift(cascadeOf(this.database, userId, claimed.subscriptionId), excess.tombstones);
       await transaction.commit(...last);
-      countEnding(step, claimed.age + (performance.now() - begun) / 1_000);
+      countOutcome(step, claimed.age + (performance.now() - startedAt) / 1_000);
       return step;
     });
   }

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { createDatabase, type TestDatabase } from '#testing';
 
 let database: TestDatabase;
-/** As the worker's login. */
+/** A connection with the role of the worker. */
 let worker: pg.Client;
 let owner: pg.Client;
 let userId: string;
@@ -40,7 +40,7 @@ const end = (id: string, status: DeletionStatus) =>
     status === 'FAILURE' ? 'why' : null,
   ]);
 
-/** A record that the worker has brought into a state. */
+/** Creates a record in a state. */
 async function recordIn(status: DeletionStatus): Promise<string> {
   const id = await begin();
   if (status !== 'PENDING') await end(id, status);
@@ -52,7 +52,7 @@ async function stored(id: string): Promise<Record<string, unknown>> {
   return rows[0] as Record<string, unknown>;
 }
 
-/** Every function that changes a record, with arguments that mean this one. */
+/** Calls of every function that changes a record. */
 const changes: Record<string, (id: string) => [sql: string, values: unknown[]]> = {
   'end_pending in SUCCESS': (id) => ["deletion.end_pending($1, $2, 'SUCCESS', NULL, 0::smallint)", [userId, id]],
   'end_pending in FAILURE': (id) => ["deletion.end_pending($1, $2, 'FAILURE', 'another', 0::smallint)", [userId, id]],
@@ -66,20 +66,20 @@ const changes: Record<string, (id: string) => [sql: string, values: unknown[]]> 
 const call = ([sql, values]: [string, unknown[]]) => worker.query(`SELECT * FROM ${sql}`, values);
 
 describe('the table of deletions', () => {
-  it.each(['SUCCESS', 'FAILURE'] as const)('lets PENDING become %s, once', async (status) => {
+  it.each(['SUCCESS', 'FAILURE'] as const)('allows one transition from PENDING to %s', async (status) => {
     const id = await begin();
     expect((await end(id, status)).rows).toEqual([{ age: expect.any(Number) as number }]);
     expect(await stored(id)).toMatchObject({ status, finished: expect.any(Date) as Date });
     expect((await end(id, status)).rows).toEqual([]);
   });
 
-  it('lets no PENDING record end in PENDING', async () => {
+  it('rejects PENDING as a final state', async () => {
     await expect(end(await begin(), 'PENDING')).rejects.toThrow('deletions_finished_when_final');
   });
 
   const finals = ['SUCCESS', 'FAILURE'] as const;
   it.each(finals.flatMap((status) => Object.keys(changes).map((name) => ({ status, name }))))(
-    'keeps every field of what ended in $status, whatever the worker calls: $name',
+    'keeps every field of a record in $status: $name',
     async ({ status, name }) => {
       const id = await recordIn(status);
       const before = await stored(id);
@@ -88,9 +88,9 @@ describe('the table of deletions', () => {
     },
   );
 
-  it('has no function that this test does not call', async () => {
+  it('has no other functions than those called here', async () => {
     const { rows } = await owner.query<{ name: string }>(
-      // Those of erasures have a test of their own (erasure.states.int-spec.ts).
+      // erasure.states.int-spec.ts tests those of erasures.
       "SELECT DISTINCT proname AS name FROM pg_proc WHERE pronamespace = 'deletion'::regnamespace AND proname !~ 'eras'",
     );
     const called = new Set(Object.keys(changes).map((name) => name.split(' ')[0]));
@@ -98,7 +98,7 @@ describe('the table of deletions', () => {
   });
 
   const columns = ['status', 'attempts', 'send', 'sent_at', 'cause', 'finished', 'requested', 'subscription_id', 'id'];
-  it.each(columns)('lets the worker update no %s and lock no row, of no record', async (column) => {
+  it.each(columns)('does not allow the worker to update %s or to lock rows', async (column) => {
     await begin();
     const where = `WHERE user_id = '${userId}'`;
     for (const sql of [
@@ -108,7 +108,7 @@ describe('the table of deletions', () => {
       await expect(worker.query(sql)).rejects.toMatchObject({ code: '42501' });
   });
 
-  it.each([...deletionStatuses, 'DONE'])('lets the worker say of no record that it starts as %s', async (status) => {
+  it.each([...deletionStatuses, 'DONE'])('does not allow the worker to insert a record in %s', async (status) => {
     const started = worker.query(
       'INSERT INTO deletion.deletions (user_id, subscription_id, requested, status) VALUES ($1, 1, now(), $2)',
       [userId, status],
@@ -117,7 +117,7 @@ describe('the table of deletions', () => {
     expect(await stored(await begin())).toMatchObject({ status: 'PENDING', finished: null, cause: null, send: 0 });
   });
 
-  it('lets the worker choose no id, so that none is used again', async () => {
+  it('does not allow the worker to choose an id', async () => {
     const chosen = worker.query(
       'INSERT INTO deletion.deletions (user_id, id, subscription_id, requested) VALUES ($1, 1, 1, now())',
       [userId],
@@ -128,7 +128,7 @@ describe('the table of deletions', () => {
   const change = (id: string, assignments: string) =>
     owner.query(`UPDATE deletion.deletions SET ${assignments} WHERE user_id = '${userId}' AND id = ${id}`);
 
-  it.each(["'DONE'", "'pending'", "''", 'NULL'])('knows no state %s', async (value) => {
+  it.each(["'DONE'", "'pending'", "''", 'NULL'])('rejects the state %s', async (value) => {
     const id = await begin();
     await expect(change(id, `status = ${value}, finished = now()`)).rejects.toThrow(/constraint/);
   });
@@ -139,11 +139,11 @@ describe('the table of deletions', () => {
     ['SUCCESS that is not finished', "status = 'SUCCESS'"],
     ['SUCCESS with a cause', "status = 'SUCCESS', finished = now(), cause = 'why'"],
     ['FAILURE without a cause', "status = 'FAILURE', finished = now()"],
-  ])('knows no %s', async (_, assignments) => {
+  ])('rejects %s', async (_, assignments) => {
     await expect(change(await begin(), assignments)).rejects.toThrow(/violates check constraint "deletions_/);
   });
 
-  it('has at most one PENDING record for a subscription, and any number that have ended', async () => {
+  it('allows one PENDING record and any number of final ones for a subscription', async () => {
     const first = await begin();
     await expect(begin()).rejects.toThrow(/"deletions_one_pending"/);
     await begin(2);

@@ -9,65 +9,66 @@ import {
   type Transaction,
   unlessRefused,
 } from '#database';
-import type { Ending } from './deletion.rule.js';
+import type { DeletionOutcome } from './deletion.rule.js';
 
-/** A subscription, and its PENDING deletion; `overtaken` where a later write has won against that. */
-export interface Named {
+/** A subscription with its PENDING deletion. */
+export interface MatchedSubscription {
   subscriptionId: number;
-  /** Not a tombstone. */
-  live: boolean;
+  /** False for a tombstone. */
+  isLive: boolean;
   isSubscribed: boolean;
-  /** When the listener subscribed or unsubscribed, UTC with microseconds. */
+  /** Time of the listener's last change of `is_subscribed`, UTC with microseconds. */
   subscribedAt: string;
   deletionId: number | null;
-  overtaken: boolean | null;
+  /** True if a later write won against the deletion. */
+  isOvertaken: boolean | null;
 }
 
-/** A deletion and the row it was made for, as the cascade finds them. */
-interface Claimed {
+/** A locked deletion with its subscription. */
+interface ClaimedDeletion {
   status: DeletionStatus;
   subscriptionId: number;
-  /** Whether the subscription still is what the request was for: no later write took the deletion off its row. */
-  stands: boolean;
-  /** How long ago it was requested, in seconds. */
+  /** True if the row of the subscription still names the deletion: no later write won against it. */
+  isCurrent: boolean;
+  /** Time since the request in seconds. */
   age: number;
 }
 
-/** A record that a relay has taken. No other relay takes it until it is due again. */
-export interface Taken {
+/** A record that a relay has claimed. No other relay claims it until it is due again. */
+export interface DueRecord {
   userId: string;
-  /** None of an erasure, of which a user has one. */
+  /** Null for an erasure: a user has at most one. */
   deletionId: number | null;
   /** The number of its last job. */
   send: number;
-  /** Whether that number is new: then a job with it is added, whatever became of earlier ones. */
-  fresh: boolean;
-  /** Trace headers and request id of the DELETE that made it. */
+  /** True for a new number: the relay then adds a job, regardless of earlier ones. */
+  isNew: boolean;
+  /** Trace headers and request id of the DELETE. */
   origin: Record<string, string> | null;
 }
 
-/** $1 user, $2 guid: reads {@link Named}. */
+/** $1 user, $2 guid: reads a {@link MatchedSubscription}. */
 export const find = statement(
   'deletion.find',
-  `SELECT n.subscription_id AS "subscriptionId", n.live, n.is_subscribed AS "isSubscribed",
+  `SELECT n.subscription_id AS "subscriptionId", n.live AS "isLive", n.is_subscribed AS "isSubscribed",
      ${instant('n.is_subscribed_at')} AS "subscribedAt",
-     d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS overtaken
+     d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken"
    FROM subscription.named_subscriptions n
    LEFT JOIN deletion.deletions d
      ON d.user_id = n.user_id AND d.subscription_id = n.subscription_id AND d.status = 'PENDING'
    WHERE n.user_id = $1 AND n.guid = $2`,
 );
 
-/** $1 user, $2 subscription, $3 stamp of the request, $4 where it comes from. */
+/** $1 user, $2 subscription, $3 stamp of the request, $4 its origin. */
 export const insert = statement(
   'deletion.insert',
   'INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin) VALUES ($1, $2, $3, $4) RETURNING id',
 );
 
 /**
- * $1 user, $2 subscription, $3 its new deletion, $4 when the listener deleted it, by the client's clock. From now on the
- * time of the DELETE stands, or a later one that stood before. Without $3 the row keeps the deletion that it has, which
- * may end at the same time.
+ * Links a deletion to its subscription. $1 user, $2 subscription, $3 its new deletion, $4 time of the
+ * DELETE by the client's clock. The row keeps the later of both times. Without $3 it keeps its
+ * deletion, which can end at the same time.
  */
 export const mark = statement(
   'deletion.mark',
@@ -77,8 +78,9 @@ export const mark = statement(
 );
 
 /**
- * The only statement that ends a record, if it is PENDING; it takes the deletion off its subscription's row. $1 user, $2
- * deletion, $3 final state, $4 cause, $5 what it leaves in the outbox of events. The database's functions are the only ones that may update or lock records.
+ * Ends a PENDING record and clears the reference on the row of its subscription. $1 user, $2 deletion,
+ * $3 final state, $4 cause, $5 kinds of events. Only functions of the database are allowed to update
+ * or lock records.
  */
 export const end = statement('deletion.end', 'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)');
 
@@ -88,7 +90,7 @@ export const read = statement(
   `SELECT c.refused, d.status FROM ${clockOfUser} c LEFT JOIN deletion.deletions d ON d.user_id = $1 AND d.id = $2`,
 );
 
-/** $1 user, $2 the id after which the page begins, $3 records at most. */
+/** $1 user, $2 last id of the previous page, $3 limit. */
 const list = statement(
   'deletion.list',
   `SELECT c.refused, found.* FROM ${clockOfUser} c
@@ -101,22 +103,22 @@ const list = statement(
 
 const countAttempt = statement('deletion.count_attempt', 'SELECT attempts FROM deletion.count_attempt($1, $2)');
 
-/** $1 user: holds up all other writes of the user. */
+/** $1 user: blocks all other writes of the user. */
 export const lockClock = statement(
   'sync.lock_clock',
-  // For the cascade: see the indexes of episode.episodes.
+  // The cascade needs this setting: see the indexes of episode.episodes.
   `SELECT sync.lock_clock($1), set_config('enable_bitmapscan', 'off', true)`,
 );
 
-/** $1 user, $2 deletion: locks a record and reads it as {@link Claimed}. */
+/** $1 user, $2 deletion: locks a record and reads it as a {@link ClaimedDeletion}. */
 export const claim = statement(
   'deletion.claim',
-  'SELECT status, subscription_id AS "subscriptionId", stands, age FROM deletion.claim($1, $2)',
+  'SELECT status, subscription_id AS "subscriptionId", stands AS "isCurrent", age FROM deletion.claim($1, $2)',
 );
 
 /**
- * $1 user, $2 subscription, $3 and $4 what it leaves in the outbox of events, with and without episodes: deletes its
- * episodes and makes it a tombstone, under one stamp.
+ * Deletes the episodes of a subscription and makes it a tombstone, under one stamp. $1 user, $2
+ * subscription, $3 and $4 kinds of events with and without episodes.
  */
 export const cascade = statement(
   'deletion.cascade',
@@ -148,7 +150,7 @@ export const cascade = statement(
    RETURNING c.stamp AS moved`,
 );
 
-/** $1 user, $2 guid, $3 stamp: what a request for this guid, at this stamp, was answered with. */
+/** $1 user, $2 guid, $3 stamp: the deletion in the answer to a request for the guid at the stamp. */
 const findRequested = statement(
   'deletion.find_requested',
   `SELECT max(d.id) AS "deletionId" FROM subscription.named_subscriptions n
@@ -156,19 +158,19 @@ const findRequested = statement(
    WHERE n.user_id = $1 AND n.guid = $2`,
 );
 
-const taken = 'user_id AS "userId", id AS "deletionId", send, fresh, origin';
+const dueColumns = 'user_id AS "userId", id AS "deletionId", send, fresh AS "isNew", origin';
 
 /**
- * $1 how many at most, $2 milliseconds: takes PENDING records that have no `sent_at`, or one longer ago than that. One
- * without was never sent, or an operator wants it sent again: it gets the number of a new job. Rows that another relay
- * is taking just now are left to that relay.
+ * Claims PENDING records that are due. $1 limit, $2 age of `sent_at` in milliseconds. A record without
+ * `sent_at` is new, or an operator retries it: it gets the number of a new job. The statement skips
+ * rows that another relay locks.
  */
-const take = statement('deletion.take', `SELECT ${taken} FROM deletion.take($1, $2)`);
+const take = statement('deletion.take', `SELECT ${dueColumns} FROM deletion.take($1, $2)`);
 
-/** Numbers new jobs for lost ones. A record that is locked is being ended just now: its job was not lost after all. */
-const takeAgain = statement('deletion.take_again', `SELECT ${taken} FROM deletion.take_again($1, $2, $3)`);
+/** Numbers new jobs for lost ones. A locked record has a running job, so the statement skips it. */
+const takeAgain = statement('deletion.take_again', `SELECT ${dueColumns} FROM deletion.take_again($1, $2, $3)`);
 
-/** Adds a PENDING record. @returns its id. */
+/** Inserts a PENDING record. @returns its id. */
 export async function insertDeletion(
   transaction: Transaction,
   userId: string,
@@ -176,11 +178,11 @@ export async function insertDeletion(
   origin: Readonly<Record<string, string>>,
 ): Promise<number> {
   const values = [userId, subscriptionId, transaction.stamp, JSON.stringify(origin)];
-  const [made] = await transaction.query<{ id: number }>(insert, values);
-  return (made as { id: number }).id;
+  const [inserted] = await transaction.query<{ id: number }>(insert, values);
+  return (inserted as { id: number }).id;
 }
 
-/** The deletion that a request was answered with, whatever has become of it. */
+/** Returns the id of the deletion in the answer to an earlier request, in any state. */
 export async function findRequestedDeletion(
   transaction: Transaction,
   userId: string,
@@ -191,17 +193,20 @@ export async function findRequestedDeletion(
   return found?.deletionId ?? undefined;
 }
 
-/** What ends a deletion and reads its age in seconds. It changes and reads nothing where that has ended already. */
+/**
+ * Returns the statement that ends a deletion and reads its age in seconds. It has no effect on a
+ * final record.
+ */
 export function endOf(
   database: Pick<Database, 'announced'>,
   userId: string,
   deletionId: number,
-  ending: Ending,
+  ending: DeletionOutcome,
 ): [Statement, unknown[]] {
   return [end, [userId, deletionId, ending.status, ending.cause, database.announced(['deletions'])]];
 }
 
-/** What deletes a subscription with its episodes. */
+/** Returns the statement that deletes a subscription with its episodes. */
 export function cascadeOf(
   database: Pick<Database, 'announced'>,
   userId: string,
@@ -211,24 +216,24 @@ export function cascadeOf(
   return [cascade, [userId, subscriptionId, withEpisodes, database.announced(['subscriptions'])]];
 }
 
-/** Ends a deletion in a transaction of its own. @returns its age in seconds, none if it had ended already. */
-export async function endAlone(
+/** Ends a deletion in its own transaction. @returns its age in seconds, undefined if it was final. */
+export async function endInTransaction(
   database: Database,
   userId: string,
   deletionId: number,
-  ending: Ending,
+  ending: DeletionOutcome,
 ): Promise<number | undefined> {
   const [record] = await database.change<{ age: number }>(...endOf(database, userId, deletionId, ending));
   return record?.age;
 }
 
-/** @returns the state of a record, none if there is no such record. @throws Failure `unauthorized` for a refused user. */
+/** Reads the state of a record, if it exists. @throws Failure `unauthorized` for a refused user. */
 export async function readStatus(database: Database, userId: string, id: number): Promise<DeletionStatus | undefined> {
   const [record] = await database.read<{ status: DeletionStatus | null; refused: number | null }>(read, [userId, id]);
   return unlessRefused(record).status ?? undefined;
 }
 
-/** A page of a user's records. @throws Failure `unauthorized` for a refused user. */
+/** Reads a page of a user's records. @throws Failure `unauthorized` for a refused user. */
 export async function readPage(
   database: Database,
   { userId, after, perPage }: RequestOf<typeof listDeletions>,
@@ -246,31 +251,31 @@ export async function readPage(
   return { deletions, more: rows.length > perPage };
 }
 
-/** Counts one more failed attempt. @returns how many there were, none if the deletion has ended. */
+/** Counts a failed attempt. @returns the number of attempts, undefined if the deletion is final. */
 export async function addAttempt(database: Database, userId: string, deletionId: number): Promise<number | undefined> {
   const [record] = await database.change<{ attempts: number }>(countAttempt, [userId, deletionId]);
   return record?.attempts;
 }
 
-/** Locks the user's clock and then the record, so that nothing of the user's changes until the transaction ends. */
+/** Locks the user's clock and then the record. Data of the user is constant until the commit. */
 export async function claimDeletion(
   transaction: PgTransaction,
   userId: string,
   deletionId: number,
-): Promise<Claimed | undefined> {
+): Promise<ClaimedDeletion | undefined> {
   await transaction.query(lockClock, [userId]);
-  const [claimed] = await transaction.query<Claimed>(claim, [userId, deletionId]);
+  const [claimed] = await transaction.query<ClaimedDeletion>(claim, [userId, deletionId]);
   return claimed;
 }
 
-/** Takes records that are due. It commits at once, so that nobody who makes or ends a record waits for a relay. */
-export function takeDue(database: Database, limit: number, resendAfterMs: number): Promise<Taken[]> {
-  return database.change<Taken>(take, [limit, resendAfterMs]);
+/** Claims due records. It commits immediately, so requests and cascades never wait for a relay. */
+export function claimDueDeletions(database: Database, limit: number, resendAfterMs: number): Promise<DueRecord[]> {
+  return database.change<DueRecord>(take, [limit, resendAfterMs]);
 }
 
-/** Gives records whose last job is gone the number of a new one. @returns those that have not ended meanwhile. */
-export async function takeAgainLost(database: Database, lost: readonly Taken[]): Promise<Taken[]> {
+/** Numbers new jobs for records whose last job is lost. @returns the records that are still PENDING. */
+export async function renumberLostDeletions(database: Database, lost: readonly DueRecord[]): Promise<DueRecord[]> {
   if (lost.length === 0) return [];
   const columns = [lost.map((row) => row.userId), lost.map((row) => row.deletionId), lost.map((row) => row.send)];
-  return database.change<Taken>(takeAgain, columns);
+  return database.change<DueRecord>(takeAgain, columns);
 }

@@ -27,7 +27,7 @@ const seen = `SELECT (SELECT count(*)::int FROM episode.episodes WHERE user_id =
   (SELECT deleted IS NOT NULL FROM subscription.subscriptions WHERE user_id = $1) AS deleted,
   (SELECT status FROM deletion.deletions WHERE user_id = $1) AS status`;
 
-it(`a deletion of ${size} episodes shows itself to readers whole or not at all, and holds up no other user`, async () => {
+it(`a deletion of ${size} episodes is atomic for readers and blocks no other user`, async () => {
   const { user, guid, subscriptionId } = await StoredUser.subscriber(world.owner);
   await user.addEpisodes(subscriptionId, size - 3);
   const deletionId = await world.request(user.id, guid);
@@ -41,16 +41,16 @@ it(`a deletion of ${size} episodes shows itself to readers whole or not at all, 
   const write = async () => {
     const another = randomUUID();
     while (!done.signal.aborted) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       await other.query('SELECT sync.begin_write($1, gen_random_uuid())', [another]);
-      slowest = Math.max(slowest, performance.now() - begun);
+      slowest = Math.max(slowest, performance.now() - startedAt);
     }
   };
   const beside = Promise.all([watch(), write()]);
-  const begun = performance.now();
+  const startedAt = performance.now();
   await world.service.process({ userId: user.id, deletionId });
-  const took = performance.now() - begun;
-  // The next read sees the end.
+  const took = performance.now() - startedAt;
+  // The next read sees the final state.
   states.add(JSON.stringify((await world.owner.query(seen, [user.id])).rows[0]));
   done.abort();
   await beside;
@@ -60,7 +60,7 @@ it(`a deletion of ${size} episodes shows itself to readers whole or not at all, 
     { episodes: size, deleted: false, status: 'PENDING' },
     { episodes: 0, deleted: true, status: 'SUCCESS' },
   ]);
-  // A cascade has 60 s.
+  // The limit of a cascade is 60 s.
   expect(took).toBeLessThan(30_000);
   expect(slowest).toBeLessThan(5_000);
 });

@@ -4,7 +4,7 @@ import { withTimeLimit } from '#runtime';
 import { Gauge, register } from 'prom-client';
 import { resendAfterMs } from '../queue/deletion.relay.js';
 
-/** How long a scrape waits for Postgres, in milliseconds. */
+/** Time limit of the query of a scrape in milliseconds. */
 const scrapeLimitMs = 1_000;
 
 interface Pending {
@@ -15,9 +15,9 @@ interface Pending {
   relayLag: number;
 }
 
-/** How long ago something was, in seconds. */
+/** SQL for the seconds since a time. */
 const since = (time: string) => `coalesce(greatest(extract(epoch FROM now() - ${time}), 0), 0)::float8`;
-/** What is known of a table's records that have not ended, and since when the first of them is due for a relay. */
+/** SQL for the number, the oldest and the first due one of a table's pending records. */
 const pendingIn = (table: string) => `(
      SELECT count(*)::int AS pending, min(requested) AS oldest,
        min(coalesce(sent_at + $1 * interval '1 millisecond', requested)) AS due
@@ -34,27 +34,27 @@ const selectPending = statement(
 const gauges: Record<keyof Pending, { name: string; help: string }> = {
   pending: {
     name: 'podcast_sync_deletions_pending',
-    help: 'Deletions that have not ended, of all users; every replica says the same.',
+    help: 'Pending deletions of all users; every replica reports the same value.',
   },
   oldestAge: {
     name: 'podcast_sync_deletion_oldest_pending_age_seconds',
-    help: 'How long ago the oldest deletion that has not ended was requested; 0 for none.',
+    help: 'Age of the oldest pending deletion; 0 without one.',
   },
   erasures: {
     name: 'podcast_sync_erasures_pending',
-    help: 'Users whose erasure has not ended; every replica says the same.',
+    help: 'Pending erasures; every replica reports the same value.',
   },
   oldestErasure: {
     name: 'podcast_sync_erasure_oldest_pending_age_seconds',
-    help: 'How long ago the oldest erasure that has not ended was requested; 0 for none.',
+    help: 'Age of the oldest pending erasure; 0 without one.',
   },
   relayLag: {
     name: 'podcast_sync_deletion_relay_lag_seconds',
-    help: 'For how long the deletion or erasure that waits longest for a relay has been due; 0 for none.',
+    help: 'Time since the oldest deletion or erasure was due for a relay; 0 without one.',
   },
 };
 
-/** Metrics that are read from the records at each scrape. They alone are left out while Postgres is away. */
+/** Reads metrics from the records at each scrape, and omits them while Postgres is unavailable. */
 @Injectable()
 export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private polling: Promise<Pending | undefined> | undefined;
@@ -76,7 +76,7 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
     for (const { name } of Object.values(gauges)) register.removeSingleMetric(name);
   }
 
-  /** All gauges of a scrape share one statement. */
+  /** Shares one statement among all gauges of a scrape. */
   private poll(): Promise<Pending | undefined> {
     this.polling ??= this.read().finally(() => (this.polling = undefined));
     return this.polling;

@@ -23,7 +23,7 @@ async function deleteSubscription(guid: string): Promise<number> {
   return deletionId;
 }
 
-/** Some column of the user's rows in a table of subscriptions. */
+/** Reads a column of the user's rows in a table of subscriptions. */
 async function column(table: string, name: string): Promise<unknown[]> {
   const { rows } = await world.owner.query<{ value: unknown }>(
     `SELECT ${name} AS value FROM subscription.${table} WHERE user_id = $1 ORDER BY 1`,
@@ -33,7 +33,7 @@ async function column(table: string, name: string): Promise<unknown[]> {
 }
 
 describe('tombstones', () => {
-  it('beyond the quota go, the oldest first, with their guids, URLs, guid changes and pointers; DELETE is never refused', async () => {
+  it('beyond the quota are deleted, oldest first, with names and pointers; DELETE is never rejected', async () => {
     const guids = Array.from({ length: 6 }, () => randomUUID());
     const ids: number[] = [];
     for (const guid of guids) ids.push(await user.subscribe(guid));
@@ -58,7 +58,7 @@ describe('tombstones', () => {
     await expect(request(guids[0] as string)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('beyond a quota that was made smaller go a hundred at a time', async () => {
+  it('beyond a reduced quota are deleted a hundred at a time', async () => {
     await world.owner.query(
       `INSERT INTO subscription.subscriptions
          (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, deleted, changed)
@@ -76,7 +76,7 @@ describe('tombstones', () => {
     expect(left).toEqual([51, 3, 3]);
   });
 
-  it('to which many point go after these, a hundred at a time', async () => {
+  it('with many pointers are deleted after these, a hundred at a time', async () => {
     const guids = Array.from({ length: 6 }, () => randomUUID());
     const ids: number[] = [];
     for (const guid of guids) ids.push(await user.subscribe(guid));
@@ -96,8 +96,8 @@ describe('tombstones', () => {
   });
 });
 
-describe('records that have ended', () => {
-  it('beyond the quota go, the oldest first; those that are PENDING stay', async () => {
+describe('final records', () => {
+  it('beyond the quota are deleted, oldest first; PENDING records stay', async () => {
     const waiting = randomUUID();
     await user.subscribe(waiting);
     const pending = await request(waiting);
@@ -112,7 +112,7 @@ describe('records that have ended', () => {
     expect(await user.record(pending)).toMatchObject({ status: 'PENDING' });
   });
 
-  it('also go where requests were overtaken, and no worker came', async () => {
+  it('are also deleted by requests that end a record without a worker', async () => {
     const guid = randomUUID();
     const id = await user.subscribe(guid);
     for (let n = 0; n < 8; n += 1) {
@@ -120,7 +120,7 @@ describe('records that have ended', () => {
       await user.addAgain(id);
     }
     const { rows } = await world.owner.query('SELECT status FROM deletion.deletions WHERE user_id = $1', [user.id]);
-    // Those that had ended before the last one did, that one, and the one that is PENDING.
+    // Earlier final records, the last final one and the PENDING one.
     expect(rows.length).toBeLessThanOrEqual(5 + 2);
   });
 });
@@ -128,7 +128,7 @@ describe('records that have ended', () => {
 describe('a DELETE whose stored answer is gone', () => {
   const forget = () => world.owner.query('DELETE FROM sync.answer WHERE user_id = $1', [user.id]);
 
-  it('is answered with its own deletion, whatever has become of it, and makes none', async () => {
+  it('returns its own deletion in any state and creates none', async () => {
     const [guid, requestId] = [randomUUID(), randomUUID()];
     await user.subscribe(guid);
     const deletionId = await request(guid, requestId);
@@ -141,7 +141,7 @@ describe('a DELETE whose stored answer is gone', () => {
     expect(rows).toEqual([{ id: deletionId }]);
   });
 
-  it('that found nothing is not_found again', async () => {
+  it('is not_found again if it matched nothing', async () => {
     const requestId = randomUUID();
     await expect(request(randomUUID(), requestId)).rejects.toMatchObject({ code: 'not_found' });
     await forget();

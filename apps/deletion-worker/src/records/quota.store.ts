@@ -1,26 +1,26 @@
 import { type Bound, statement } from '#database';
 import type { DeletionQuotas } from '../deletion-worker.config.js';
 
-/** How many rows beyond a quota one deletion removes at most, so that it holds the user's clock for a bounded time. */
-const forgottenAtOnce = 100;
+/** Maximum number of excess rows per deletion, which limits the time that it locks the clock. */
+const maxRemovedRows = 100;
 
-/** How many of a user's rows are beyond $2, counted no further than needed. */
+/** SQL for the number of a user's rows beyond $2, limited to {@link maxRemovedRows}. */
 const beyond = (rows: string) =>
-  `SELECT greatest(count(*) - $2, 0) FROM (SELECT FROM ${rows} LIMIT $2 + ${forgottenAtOnce}) n`;
+  `SELECT greatest(count(*) - $2, 0) FROM (SELECT FROM ${rows} LIMIT $2 + ${maxRemovedRows}) n`;
 const tombstones = 'subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL AND deleted IS NOT NULL';
 const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
 
 /**
- * $1 user, $2 how many tombstones there may be: the oldest go, with everything that names them or points to them. One to
- * which many point goes once these have gone.
+ * Deletes the oldest tombstones beyond the quota with their names and pointers. $1 user, $2 quota. A
+ * tombstone with many pointers is deleted after its pointers.
  */
-export const forgetTombstones = statement(
+export const deleteOldestTombstones = statement(
   'deletion.forget_tombstones',
   `WITH oldest AS MATERIALIZED (
      SELECT id FROM ${tombstones} ORDER BY deleted, id LIMIT (${beyond(tombstones)})
    ), pointers AS MATERIALIZED (
      SELECT s.id FROM subscription.subscriptions s JOIN oldest ON s.user_id = $1 AND s.merged_into = oldest.id
-     LIMIT ${forgottenAtOnce}
+     LIMIT ${maxRemovedRows}
    ), gone AS MATERIALIZED (
      SELECT id FROM pointers
      UNION ALL
@@ -45,17 +45,17 @@ export const forgetTombstones = statement(
    DELETE FROM subscription.subscriptions s USING gone WHERE s.user_id = $1 AND s.id = gone.id`,
 );
 
-/** $1 user, $2 how many records that have ended there may be: the oldest go. */
-export const forgetRecords = statement(
+/** Deletes the oldest final records beyond the quota. $1 user, $2 quota. */
+export const deleteOldestRecords = statement(
   'deletion.forget_records',
   `DELETE FROM deletion.deletions d
    WHERE d.user_id = $1 AND d.id = ANY (ARRAY(SELECT id FROM ${finalRecords} ORDER BY finished, id LIMIT (${beyond(finalRecords)})))`,
 );
 
-/** The statements that remove what is beyond a user's quotas. */
+/** Returns the statements that delete a user's rows beyond the quotas. */
 export function beyondQuotas(userId: string, quotas: DeletionQuotas): Record<'tombstones' | 'records', Bound> {
   return {
-    tombstones: [forgetTombstones, [userId, quotas.QUOTA_TOMBSTONES]],
-    records: [forgetRecords, [userId, quotas.QUOTA_DELETION_RECORDS]],
+    tombstones: [deleteOldestTombstones, [userId, quotas.QUOTA_TOMBSTONES]],
+    records: [deleteOldestRecords, [userId, quotas.QUOTA_DELETION_RECORDS]],
   };
 }
