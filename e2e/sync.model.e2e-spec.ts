@@ -98,10 +98,11 @@ class Device {
     this.isOnline = true;
   }
 
-  /** Does something in the other process, while the server fails about every write. */
+  /** Does something in the other process and syncs, while the server fails about every write. */
   async faulty(run: (client: SyncClient) => Promise<unknown>): Promise<void> {
     this.isFaulty = true;
     await run(this.other).catch(() => {});
+    for (let tries = 0; tries < 4; tries++) await this.other.sync().catch(() => {});
     this.isFaulty = false;
   }
 
@@ -239,13 +240,13 @@ test('devices that go offline, crash anywhere and come back in any order end in 
 }, 900_000);
 
 test('the latest change of each field stands that any device has answered for', async () => {
-  const calm = step.filter(({ act: { kind } }) => kind === 'play' || kind === 'favourite' || kind === 'sync');
+  const calm = step.filter(({ act: { kind } }) => kind !== 'delete' && kind !== 'declare' && kind !== 'move');
   await fc.assert(
     fc.asyncProperty(fc.array(calm, { minLength: 5, maxLength: 30 }), async (steps) => {
       const credential = await token();
       const devices = [new Device(credential), new Device(credential), new Device(credential)];
       const [first] = devices as [Device];
-      for (const url of feeds.slice(1)) await first.client.subscribe(url);
+      for (const url of feeds.slice(2)) await first.client.subscribe(url);
       for (const device of devices) await device.client.sync();
       // What was being done when a device crashed may or may not be.
       const wanted = new Map<string, unknown[]>();
@@ -273,7 +274,8 @@ test('the latest change of each field stands that any device has answered for', 
         const states = found.map((row) => (kind === 'play' ? row.playback_position : row.favorite_status)?.value);
         expect(values).toEqual(expect.arrayContaining(states.length > 0 ? [latest(states, values)] : [undefined]));
       }
-      for (const device of devices) expect(device.failures).toEqual([]);
+      // A subscription may have been ended later by another device, which takes no state along.
+      for (const { failures } of devices) expect(failures.filter(({ kind }) => kind === 'episode')).toEqual([]);
     }),
     { numRuns },
   );
