@@ -73,7 +73,7 @@ it('tells of a request to delete, and of the deletion', async () => {
   expect(stream.last).toBe(await clock());
 });
 
-it('tells of what is loaded, and of a clock that a load raises', async () => {
+it('tells of what is loaded', async () => {
   const subject = freshUser();
   user = new SimulatedUser(await stack.device(gateway, subject));
   stream.leave();
@@ -83,11 +83,6 @@ it('tells of what is loaded, and of a clock that a load raises', async () => {
   const load = async (...part: Parameters<typeof partOf>) =>
     expect(await loader.load(fileOf(...partOf(...part)))).toMatchObject({ code: 0, refused: [] });
   await told(() => load(subject, [subscription], [{ ...episode(guid, 'one'), sync_id: randomUUID() }]));
-  const later = new Date(Date.now() + 3_600_000).toISOString();
-  const [head, ...rest] = partOf(subject, []) as [{ user: object }, ...object[]];
-  const raised = fileOf({ user: { ...head.user, clock: later } }, ...rest);
-  await told(async () => expect(await loader.load(raised)).toMatchObject({ code: 0 }));
-  expect(stream.last).toBe(later);
 });
 
 it('tells of what clients of the gpodder API write, and nothing of what they read', async () => {

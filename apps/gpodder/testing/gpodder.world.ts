@@ -70,14 +70,6 @@ export class GpodderWorld {
     return rows.map(({ feed_url }) => feed_url);
   }
 
-  /** The stamp of the last write of somebody. */
-  async clockOf({ userId }: Person): Promise<Date | undefined> {
-    const { rows } = await this.owner.query<{ stamp: Date }>('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [
-      userId,
-    ]);
-    return rows[0]?.stamp;
-  }
-
   /** What the first replica has counted of a series; for one that runs in the process of the test. */
   async counted(series: string): Promise<number> {
     const [line] = (await this.gpodder[0]?.metrics?.(`${series} `)) ?? [];

@@ -19,7 +19,6 @@ import { Database, type Transaction } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
-import { isNothing } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
 import { countStates, type Found, findByGuid, named, saveChanges, toLoaded } from './subscription.store.js';
@@ -58,10 +57,7 @@ export class SubscriptionService {
       const { verdicts, known } = await withMerges(transaction, userId, context, (of, merges) =>
         applyBatch(of, entries, merges),
       );
-      const changed = known.changes();
-      // A client's key stays taken, whatever its request changed.
-      if (isNothing(changed) && context.fingerprint === undefined) transaction.leaveNothing();
-      else await saveChanges(transaction, userId, changed, this.quotas);
+      await saveChanges(transaction, userId, known.changes(), this.quotas);
       return JsonText.of(verdicts);
     });
   }

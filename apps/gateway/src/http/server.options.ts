@@ -4,7 +4,6 @@ import type { FastifyRequest } from 'fastify';
 import type { Authenticator, Caller } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
 import { errorFormat } from './errors.js';
-import { isOpen } from './routes.js';
 import { hashOfBody } from './write.identity.js';
 
 declare module 'fastify' {
@@ -15,6 +14,9 @@ declare module 'fastify' {
     bodyHash?: string | undefined;
   }
 }
+
+/** Paths that are served without a credential, read-only. */
+const open = /^\/($|openapi\.json$|docs(\/.*)?$|\.well-known\/(jwks\.json|oauth-protected-resource)$)/;
 
 /** What a web page may send and read (docs/interface.md). */
 const cors = {
@@ -70,4 +72,9 @@ export function serverOptions(config: GatewayConfig, { authenticator, limits, li
 
 function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] as string;
+}
+
+/** Returns whether a request needs no credential. */
+export function isOpen(method: string, path: string): boolean {
+  return (method === 'GET' || method === 'HEAD') && open.test(path);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOpen } from './routes.js';
+import { isOpen } from './server.options.js';
 
 describe('isOpen', () => {
   it.each(['/', '/openapi.json', '/docs', '/docs/', '/docs/swagger-ui.css', '/.well-known/jwks.json'])(
