@@ -1,6 +1,6 @@
 // Finds what is cited and does not exist: pages, sections of them, decisions, files that pages name or link to.
 //   node docs/citations.mjs
-// A section is a heading, or the bold words that a paragraph begins with: docs/interface.md, "Paging".
+// A section is a heading, or the bold words that a paragraph begins with: docs/reference/interface.md, "Paging".
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -11,7 +11,7 @@ const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--
   .split('\0')
   .filter((file) => /\.(ts|mjs|js|json|md|ya?ml|sql)$|Dockerfile$|^\.ci\/run$/.test(file) && existsSync(file))
   .filter((file) => file !== 'package-lock.json');
-const decisions = new Set(readdirSync('docs/adr').map((name) => Number(name.slice(0, 4))));
+const decisions = new Set(readdirSync('docs/design/adr').map((name) => Number(name.slice(0, 4))));
 
 /** The headings of a page and the bold beginnings of its paragraphs. */
 const sectionsOf = new Map();

@@ -1,4 +1,4 @@
-// Writes docs/configuration.md from the configuration schemas of the apps; with --check, says whether it is fresh.
+// Writes docs/reference/configuration.md from the configuration schemas of the apps; with --check, says whether it is fresh.
 // Needs a build.
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -17,7 +17,7 @@ const apps = {
   'copy-users': (await import('../dist/apps/dump/src/dump.config.js')).copyConfig,
   import: (await import('../dist/apps/gpodder/src/import/import.config.js')).importConfig,
 };
-const page = new URL('configuration.md', import.meta.url);
+const page = new URL('reference/configuration.md', import.meta.url);
 
 /** The default of a variable: what the schema makes of nothing. */
 function fallback(schema) {
@@ -52,7 +52,7 @@ ${sections.join('\n')}`;
 
 if (process.argv.includes('--check')) {
   if (readFileSync(page, 'utf8') !== text) {
-    process.stderr.write('docs/configuration.md is not what the schemas say: run npm run docs\n');
+    process.stderr.write('docs/reference/configuration.md is not what the schemas say: run npm run docs\n');
     process.exit(1);
   }
 } else {

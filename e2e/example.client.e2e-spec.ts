@@ -26,7 +26,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function run(device: string, ...args: string[]): Promise<Device> {
   const file = join(folder, `${device}.json`);
   const environment = { PATH: process.env['PATH'], BASE_URL: baseUrl, TOKEN: credential };
-  await promisify(execFile)('node', ['docs/example.client.mjs', file, ...args], { env: environment });
+  await promisify(execFile)('node', ['docs/examples/example.client.mjs', file, ...args], { env: environment });
   return JSON.parse(readFileSync(file, 'utf8')) as Device;
 }
 

@@ -12,7 +12,7 @@ import { Listener } from './testing/listener.js';
 import { copyUsers, erase } from './testing/operator.programs.js';
 import { listed } from './testing/random.history.js';
 
-// docs/operations.md, "Moving users to another cell".
+// docs/guide/operate.md, "Moving users to another cell".
 
 /** A cell: a system with a Postgres and a Redis of its own. */
 interface Cell {

@@ -43,7 +43,7 @@ async function crossed(app: AppProcess): Promise<string[]> {
 
 /** The section of the page that says which files an upload crosses, and the files that it lists. */
 function listed(): { section: string; files: Set<string> } {
-  const page = readFileSync(join(repository, 'docs/architecture.md'), 'utf8');
+  const page = readFileSync(join(repository, 'docs/design/architecture.md'), 'utf8');
   const section = /### The files of `POST \/episodes`.*?\n## /s.exec(page)?.[0] ?? '';
   const files = new Set<string>();
   let folder = '';
@@ -54,7 +54,7 @@ function listed(): { section: string; files: Set<string> } {
   return { section, files };
 }
 
-it('an upload crosses the files that docs/architecture.md lists, and no others', async () => {
+it('an upload crosses the files that docs/design/architecture.md lists, and no others', async () => {
   const { body } = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
     body: { subscriptions: [{ feed_url: 'https://podcast.example/feed' }] },
   });

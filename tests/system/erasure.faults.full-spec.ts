@@ -6,7 +6,7 @@ import { DeletionStack } from './testing/deletion.stack.js';
 import { erase } from './testing/operator.programs.js';
 import type { SimulatedUser } from './testing/simulated.user.js';
 
-// docs/erasure.md. Kills after each step.
+// docs/design/erasure.md. Kills after each step.
 let stack: DeletionStack;
 beforeAll(async () => {
   stack = await DeletionStack.open({}, true);

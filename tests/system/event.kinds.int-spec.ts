@@ -97,7 +97,10 @@ it('a deletion that ends in FAILURE changes deletions, though the clock stands s
 /** Starts the consumer in docs/. @returns the lines that it prints about the user. */
 function follow(): string[] {
   const env = { PATH: process.env['PATH'], REDIS_URL: stack.redis.url };
-  const consumer = spawn(process.execPath, ['docs/example.consumer.mjs', 'search', 'one'], { cwd: repository, env });
+  const consumer = spawn(process.execPath, ['docs/examples/example.consumer.mjs', 'search', 'one'], {
+    cwd: repository,
+    env,
+  });
   consumers.push(consumer);
   const lines: string[] = [];
   createInterface({ input: consumer.stdout }).on('line', (line) => {

@@ -4,7 +4,7 @@ import { AppStack, type Device, eventually } from '#testing';
 
 const { TEST_PREVIOUS } = process.env;
 if (!TEST_PREVIOUS)
-  throw new Error('TEST_PREVIOUS has to name the folder of a release that is built: see docs/teams.md');
+  throw new Error('TEST_PREVIOUS has to name the folder of a release that is built: see docs/design/teams.md');
 const previous = resolve(TEST_PREVIOUS);
 
 const services = ['subscription', 'episode', 'deletion-worker'] as const;

@@ -5,7 +5,7 @@ import { createDatabase, type TestDatabase } from '#testing';
 import { isOfOneUser } from '../../libs/database/testing/one.user.js';
 import { namedStatements } from './testing/named.statements.js';
 
-/** Those that are about no user, or about all; what each does on a cluster is in docs/scaling.md. */
+/** Those that are about no user, or about all; what each does on a cluster is in docs/design/scaling.md. */
 const ofAllUsers = {
   'sync.applied_migrations': 'which migrations the database has',
   'sync.sweep_requests': 'removes what is old, whoever it is of',

@@ -9,7 +9,7 @@ import { UserCopier } from './user.copier.js';
 const usersAtOnce = 100;
 
 /**
- * Copies users to another system's database (docs/operations.md, "Moving users to another cell").
+ * Copies users to another system's database (docs/guide/operate.md, "Moving users to another cell").
  *
  * @returns the exit code: 3 where users were refused.
  * @throws ConfigurationError, and Error with why it stopped; users that were copied until then stay.

@@ -12,7 +12,7 @@ import { DumpReader } from './dump.reader.js';
 import { type DumpedUser, everyUser, namedUsers } from './dumped.users.js';
 
 /**
- * Writes what users have (docs/data.md). Memory does not grow with what there is: pages are read as fast as they are
+ * Writes what users have (docs/reference/data.md). Memory does not grow with what there is: pages are read as fast as they are
  * written.
  *
  * @throws ConfigurationError, and Error with why it is not complete; what was written then lacks its last line.

@@ -14,7 +14,7 @@ import { z } from 'zod';
 const episodeSchema = documentedEntrySchema.omit({ temporary_id: true });
 type DataEpisode = z.output<typeof episodeSchema>;
 
-/** A line of a file (docs/data.md). */
+/** A line of a file (docs/reference/data.md). */
 const lineSchema = z.union([
   z.object({ podcast_sync: z.object({ format: z.literal(dataFormat) }) }),
   z.object({ user: dataUserSchema }),

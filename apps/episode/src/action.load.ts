@@ -6,7 +6,7 @@ import { incomplete, jsonBytes, kept, keptEpisodes, lookUp, room, sameEnclosure 
 import type { Found } from './episode.store.js';
 
 /**
- * The live subscription that a URL means (docs/interface.md, "Names"): the one that has it, current or former, else the
+ * The live subscription that a URL means (docs/reference/interface.md, "Names"): the one that has it, current or former, else the
  * one that has the guid derived from it. $1 is the user.
  */
 export const subscriptionOf = (url: string, derivedGuid: string) => `(

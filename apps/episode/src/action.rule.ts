@@ -23,7 +23,7 @@ import {
 /** What a client of the gpodder API did with an episode. */
 export type Action = RequestOf<typeof uploadActions>['entries'][number];
 
-/** Later than all times that count: such a status counts as set at the arrival (docs/interface.md, "Times"). */
+/** Later than all times that count: such a status counts as set at the arrival (docs/reference/interface.md, "Times"). */
 const afterAll = '9999-12-31T23:59:59Z';
 
 /** Judges the form of one action by itself: an upload that names its podcast by the URL of the feed. */

@@ -11,7 +11,7 @@ const envelopeBytes = envelope().length;
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
 /**
- * The bytes of JSON that the answer to an upload may have (docs/interface.md, "Size"). Invariants:
+ * The bytes of JSON that the answer to an upload may have (docs/reference/interface.md, "Size"). Invariants:
  * - for each entry that is still to come, a failure with its temporary_id is reserved;
  * - an episode counts as often as the answer shows it, with the size that it has by now;
  * - what is reserved in all is never more than the answer may have.

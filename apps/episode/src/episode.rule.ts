@@ -48,7 +48,7 @@ export function shown(
 export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
 
 /**
- * Applies a status that was sent to the one that stands (docs/interface.md, "States"): later or equal replaces, earlier
+ * Applies a status that was sent to the one that stands (docs/reference/interface.md, "States"): later or equal replaces, earlier
  * is ignored. Where either time was given to the minute, both are compared by the minute. A time more than 5
  * minutes ahead of the request's arrival counts as that arrival. The same value in the same minute is no change; a
  * later time is kept all the same, so that the order in which writes arrive does not matter.

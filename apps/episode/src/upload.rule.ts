@@ -24,7 +24,7 @@ export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
   sent: Readonly<Record<string, unknown>>;
 }
 
-/** Judges the form of one entry by itself (docs/interface.md, "Episodes" and "Texts"). */
+/** Judges the form of one entry by itself (docs/reference/interface.md, "Episodes" and "Texts"). */
 export function validateEntry(sent: unknown): Upload | FailedEntry {
   if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'An entry must be an object' };
   const read = readEntry(sent);
@@ -99,7 +99,7 @@ export async function applyUploads(
 }
 
 /**
- * Applies one entry to what earlier entries of its batch left (docs/interface.md, "Episodes"). Of one that fails
+ * Applies one entry to what earlier entries of its batch left (docs/reference/interface.md, "Episodes"). Of one that fails
  * nothing is applied.
  *
  * @param entry its index among those that the look-up was given.

@@ -36,7 +36,7 @@ export class FormatError extends Error {}
 
 const unusable = (message: string): ParsedLine => ({ kind: 'unusable', message });
 
-/** Reads a line (docs/data.md, "The format"). The service finds what is wrong with a field of an episode. @throws FormatError */
+/** Reads a line (docs/reference/data.md, "The format"). The service finds what is wrong with a field of an episode. @throws FormatError */
 export function readLine(text: string): ParsedLine {
   let line: Record<string, unknown>;
   try {

@@ -28,7 +28,7 @@ curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/subscriptions
 `;
 }
 
-/** What people type into the podcast apps of today, one app a line; docs/clients.md has every step. */
+/** What people type into the podcast apps of today, one app a line; docs/guide/connect-an-app.md has every step. */
 function clientsText(baseUrl: string): string {
   const signIn = 'then allow it in the browser';
   const typed = 'your name, an app password';

@@ -5,7 +5,7 @@ const mostPairs = 8;
 export const mostStates = 20_000;
 
 /**
- * What one POST may merge (docs/interface.md, "Names"). The states are not known when the rules run first: that run
+ * What one POST may merge (docs/reference/interface.md, "Names"). The states are not known when the rules run first: that run
  * allows any, and collects in `asked` which subscriptions are to be counted; a second run knows them.
  */
 export class MergeBudget {

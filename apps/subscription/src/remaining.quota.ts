@@ -6,7 +6,7 @@ type Bounded = (typeof bounded)[number];
 export type Remaining = Record<Bounded, number>;
 
 /**
- * What remains of a user's quotas (docs/interface.md, "Quotas") in the course of one write. A user who has more than a
+ * What remains of a user's quotas (docs/reference/interface.md, "Quotas") in the course of one write. A user who has more than a
  * quota allows keeps it, and gets no more.
  */
 export class RemainingQuota {

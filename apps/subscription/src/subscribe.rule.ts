@@ -19,7 +19,7 @@ export interface UsableEntry {
 export type JudgedEntry = UsableEntry | { feedUrl: string; fault: Fault };
 
 /**
- * What an entry means (docs/interface.md, "Names"): the subscription that it names, none where it makes a new one, and
+ * What an entry means (docs/reference/interface.md, "Names"): the subscription that it names, none where it makes a new one, and
  * whether its URL or guid is added to it, as the current one or as a further name. `same` is another subscription that
  * turns out to be the same podcast; `taken` is one that has the URL and is not.
  */
@@ -51,7 +51,7 @@ export interface SentEntry {
   timestamp?: unknown;
 }
 
-/** Validates an entry by itself (docs/interface.md, "Subscriptions"). */
+/** Validates an entry by itself (docs/reference/interface.md, "Subscriptions"). */
 export function judgeEntry({ feedUrl: sent, guid, timestamp }: SentEntry): JudgedEntry {
   const feedUrl = sent.trim();
   const fault = faultInHttpUrl(feedUrl);

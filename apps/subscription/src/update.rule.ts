@@ -5,7 +5,7 @@ import type { SubscriptionRow } from './subscription.row.js';
 type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 
 /**
- * Applies a PATCH to a live subscription (docs/interface.md, "PATCH" and "Merging"). A guid of another subscription, or
+ * Applies a PATCH to a live subscription (docs/reference/interface.md, "PATCH" and "Merging"). A guid of another subscription, or
  * another's current URL, merges that one into it first. Whatever was sent is stamped, also when its value is the same;
  * an `isSubscribed` older than what stands is not applied, and answered with what stands.
  */

@@ -67,7 +67,7 @@ export interface NotModified {
   syncTimestamp: string;
 }
 
-/** Every operation of the interface (docs/interface.md), each as one call. @throws ApiError, each of them. */
+/** Every operation of the interface (docs/reference/interface.md), each as one call. @throws ApiError, each of them. */
 export interface Api {
   /** `POST /subscriptions`: at most 1,000. */
   addSubscriptions(entries: readonly SubscriptionEntry[], options?: WriteOptions): Promise<SubscribeAnswer>;

@@ -29,7 +29,7 @@ export interface SyncFailure {
   episode?: string;
 }
 
-/** The most entries that the server takes at a time (docs/interface.md). */
+/** The most entries that the server takes at a time (docs/reference/interface.md). */
 const mostEntries = { subscribed: 1_000, unsubscribed: 1, episodes: 250, deleted: 1 } as const;
 
 /**

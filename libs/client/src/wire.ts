@@ -1,4 +1,4 @@
-// What goes over HTTP, with the interface's names (docs/interface.md). Type tests pin it to the server's schemas
+// What goes over HTTP, with the interface's names (docs/reference/interface.md). Type tests pin it to the server's schemas
 // (apps/gateway/src/client.types.spec.ts).
 
 /** A subscription as the server shows it. Times are UTC with milliseconds, guids are in lower case. */

@@ -43,7 +43,7 @@ describe('the messages', () => {
       const now = messages[name]?.[part];
       return now ? breaks(then, now).map((problem) => `${part}: ${problem}`) : [`${part}: is not there any more`];
     });
-    expect(problems, `${name} breaks processes of ${release} (docs/teams.md, "A message changes")`).toEqual([]);
+    expect(problems, `${name} breaks processes of ${release} (docs/design/teams.md, "A message changes")`).toEqual([]);
   });
 
   it.each(Object.keys(messages))('%s is recorded as this version writes and reads it', (name) => {

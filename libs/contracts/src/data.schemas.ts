@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { guidSchema } from './values.js';
 
-// The lines of a file of users' data (docs/data.md): what `load` reads and `dump` writes. Names are those of HTTP. An
+// The lines of a file of users' data (docs/reference/data.md): what `load` reads and `dump` writes. Names are those of HTTP. An
 // episode is an entry of POST /episodes.
 
 /** The number of the format that this build writes, and the only one it reads. */

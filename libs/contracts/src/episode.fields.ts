@@ -4,7 +4,7 @@ import { textLimits } from './limits.js';
 import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp } from './shown.schemas.js';
 import { guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
-// The one description of an episode (docs/interface.md, "Episodes"): how each field of an entry of POST /episodes is
+// The one description of an episode (docs/reference/interface.md, "Episodes"): how each field of an entry of POST /episodes is
 // read, with the words for what is wrong with it, and how it is shown. Messages, columns, JSON and OpenAPI derive from
 // it; what else a new status takes is in CONTRIBUTING.md, "A new status of an episode".
 

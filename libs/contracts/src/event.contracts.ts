@@ -17,7 +17,7 @@ export function namesOf(bits: number): string {
   return eventKinds.filter((_, bit) => bits & (1 << bit)).join();
 }
 
-/** That something of a user has changed: docs/events.md. An entry of the stream has it as three fields. */
+/** That something of a user has changed: docs/reference/events.md. An entry of the stream has it as three fields. */
 export const changeEvent = z.object({
   user: z.guid(),
   /** Names of {@link eventKinds}, separated by commas. A reader takes no notice of one that it does not know. */

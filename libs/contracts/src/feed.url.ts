@@ -1,6 +1,6 @@
 import { textLimits } from './limits.js';
 
-// The rules about feed URLs that the server and the SDK share (docs/interface.md, "Subscriptions", "Guids"). The SDK's
+// The rules about feed URLs that the server and the SDK share (docs/reference/interface.md, "Subscriptions", "Guids"). The SDK's
 // package contains this file: it uses nothing of Node and no package.
 
 /** The namespace of podcast guids (podcast namespace, `podcast:guid`), `ead4c236-bf58-58c6-a2c6-a6b28d128cb6`. */
@@ -63,7 +63,7 @@ const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 export const noProtocol = 'No protocol present';
 
 /**
- * Returns what is wrong with the URL of a feed, in words for the client (docs/interface.md, "Subscriptions"); `undefined`
+ * Returns what is wrong with the URL of a feed, in words for the client (docs/reference/interface.md, "Subscriptions"); `undefined`
  * when nothing is. It is an absolute http or https URL with a host and without white space.
  */
 export function faultInHttpUrl(url: string): string | undefined {

@@ -1,4 +1,4 @@
-/** The longest text of each kind, in bytes of UTF-8 (docs/interface.md, "Texts"). */
+/** The longest text of each kind, in bytes of UTF-8 (docs/reference/interface.md, "Texts"). */
 export const textLimits = { url: 4_096, episodeGuid: 2_048, title: 2_048 } as const;
 
 /**
@@ -7,7 +7,7 @@ export const textLimits = { url: 4_096, episodeGuid: 2_048, title: 2_048 } as co
  */
 export const chunkLimits = { entries: 1_000, bytes: 1_024 * 1_024 } as const;
 
-/** The most bytes of one answer where the caller does not say otherwise (docs/interface.md, "Size"). */
+/** The most bytes of one answer where the caller does not say otherwise (docs/reference/interface.md, "Size"). */
 export const defaultAnswerBytes = 4 * 1_024 * 1_024;
 
 /** What may be kept of settings: characters of a key, keys and bytes of JSON of one scope, bytes of a user. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Who reads a list of the gpodder API, and from where on (docs/gpodder.md, "Timestamps"). */
+/** Who reads a list of the gpodder API, and from where on (docs/reference/gpodder.md, "Timestamps"). */
 export const readerSchema = z.object({
   /** The app password that it came with. */
   credentialId: z.guid(),

@@ -9,7 +9,7 @@ const guid = z.guid().meta({ format: 'uuid' });
 const url = z.string().meta({ format: 'uri' });
 export { guid as shownGuid, stamp as shownStamp };
 
-/** A subscription (docs/interface.md, "Subscriptions"). */
+/** A subscription (docs/reference/interface.md, "Subscriptions"). */
 export const subscriptionSchema = z
   .object({
     feed_url: url.describe('Address of the feed, kept exactly as it was sent.'),
@@ -24,7 +24,7 @@ export const subscriptionSchema = z
 
 export type Subscription = z.output<typeof subscriptionSchema>;
 
-/** Every reason why an entry of a batch is not accepted (docs/interface.md, "Subscriptions" and "Episodes"). */
+/** Every reason why an entry of a batch is not accepted (docs/reference/interface.md, "Subscriptions" and "Episodes"). */
 export const entryFailureCodes = [
   'invalid_url',
   'invalid_guid',

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { textLimits } from './limits.js';
 
-/** A UUID of any version in any case, printed in lower case (docs/interface.md, "Times"). */
+/** A UUID of any version in any case, printed in lower case (docs/reference/interface.md, "Times"). */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
 /**
- * A title as it is kept (docs/interface.md, "Texts"): control characters and lone surrogates become spaces, white space
+ * A title as it is kept (docs/reference/interface.md, "Texts"): control characters and lone surrogates become spaces, white space
  * around it is cut off, and it ends at a whole character within its limit. A kept title is kept unchanged.
  */
 export function keptTitle(sent: string): string {
@@ -61,7 +61,7 @@ export function instantOf(milliseconds: number): string {
 let latest = { arrivedMs: Number.NaN, instant: '' };
 
 /**
- * A client's time as it counts (docs/interface.md, "Times"): one more than 5 minutes ahead of the request's arrival is
+ * A client's time as it counts (docs/reference/interface.md, "Times"): one more than 5 minutes ahead of the request's arrival is
  * `clamped` to that arrival.
  *
  * @param arrivedMs milliseconds since 1970.
@@ -73,7 +73,7 @@ export function countedTime(instant: string, arrivedMs: number): { at: string; c
 }
 
 /**
- * Whether what stands is newer than a change of `is_subscribed` (docs/interface.md, "Subscribing is a register"). Of equal
+ * Whether what stands is newer than a change of `is_subscribed` (docs/reference/interface.md, "Subscribing is a register"). Of equal
  * times subscribed wins; a change without a time is of now, and newer than all that stands.
  *
  * @param standing whether it is subscribed and no DELETE says otherwise, and since when.

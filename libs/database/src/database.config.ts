@@ -41,7 +41,7 @@ export const databaseConfig = z.object({
     .enum(['on', 'off'])
     .default('off')
     .describe(
-      "Events for other teams' services (docs/events.md): whether writes are announced. The same in all services; the deletion worker sends them.",
+      "Events for other teams' services (docs/reference/events.md): whether writes are announced. The same in all services; the deletion worker sends them.",
     ),
   QUOTA_STORED_ANSWER_BYTES: z.coerce
     .number()

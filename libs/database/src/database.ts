@@ -18,7 +18,7 @@ export interface Write<Found extends object = object> {
   fingerprint?: string | undefined;
   /** Whether the answer is small, and kept in any case. Any other is kept where the client has a key to ask for it by. */
   smallAnswer: boolean;
-  /** What it changes, as an event tells it (docs/events.md). */
+  /** What it changes, as an event tells it (docs/reference/events.md). */
   changes: readonly EventKind[];
   /** How much longer the caller waits, in milliseconds. */
   remainingMs(): number;

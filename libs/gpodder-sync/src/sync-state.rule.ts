@@ -1,5 +1,5 @@
 /**
- * The timestamps of the gpodder API (docs/adr/0024, README.md of this library): which timestamp a
+ * The timestamps of the gpodder API (docs/design/adr/0024, README.md of this library): which timestamp a
  * client gets with a list, and from which second on the list answers. Pure: sync-state.store.ts
  * reads and writes the state under the lock of the user's clock.
  *

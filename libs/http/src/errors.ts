@@ -7,7 +7,7 @@ import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** An error answer: a status, a text for people, and headers that help (docs/interface.md, "Errors"). */
+/** An error answer: a status, a text for people, and headers that help (docs/reference/interface.md, "Errors"). */
 export interface ErrorAnswer {
   status: number;
   message: string;

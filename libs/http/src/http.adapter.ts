@@ -16,7 +16,7 @@ import { ownHost } from './own.host.js';
 import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
 import { RouteTable } from './route.table.js';
 
-/** JSON and OPML from `threshold` bytes on are compressed where the client accepts it; docs/security.md says why that is safe. */
+/** JSON and OPML from `threshold` bytes on are compressed where the client accepts it; docs/design/security.md says why that is safe. */
 const compression = {
   encodings: ['br' as const, 'gzip' as const],
   threshold: 1_024,

@@ -13,7 +13,7 @@ export interface NamedUser {
 /** A line of a file with users names none. */
 export class UnknownUserLine extends Error {}
 
-/** The users that a file names, a line each (docs/data.md). @throws UnknownUserLine with the number of a line. */
+/** The users that a file names, a line each (docs/reference/data.md). @throws UnknownUserLine with the number of a line. */
 export async function* usersIn(input: Readable, path: string, config: IdentityConfig): AsyncGenerator<NamedUser> {
   let number = 0;
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {

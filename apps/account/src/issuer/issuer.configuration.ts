@@ -67,7 +67,7 @@ function features(config: AccountConfig): Configuration['features'] {
   };
 }
 
-/** How oidc-provider is to behave; the traps that this answers are in docs/adr/0021. */
+/** How oidc-provider is to behave; the traps that this answers are in docs/design/adr/0021. */
 export function issuerConfiguration({ config, key, adapter, isActive, errorPage }: IssuerParts): Configuration {
   const isSecure = config.PUBLIC_URL.startsWith('https:');
   const cookie = { httpOnly: true, sameSite: 'lax', secure: isSecure, overwrite: true } as const;

@@ -7,7 +7,7 @@ export const copyUsers: CommandDefinition<CopyOptions> = {
   summary: "copies users with all their rows to another system's database",
   details:
     'Both databases have the same schema version. Users that are copied already are skipped, so the same command ' +
-    'continues after a crash. Stop the writes of the users first (docs/operations.md, "Moving users to another cell").',
+    'continues after a crash. Stop the writes of the users first (docs/guide/operate.md, "Moving users to another cell").',
   examples: ['copy-users --users group.ndjson', 'copy-users --all'],
   environment:
     'SOURCE_DATABASE_URL and TARGET_DATABASE_URL, of the owners of the databases; AUTH_OWN_ISSUER and ' +

@@ -6,7 +6,7 @@ import type { DumpOptions, Shard } from '../../../dump/src/dump.options.js';
 export const dump: CommandDefinition<DumpOptions> = {
   name: 'dump',
   summary: 'writes what users have as NDJSON, each user as of one moment',
-  details: 'The last line says that it is complete (docs/data.md).',
+  details: 'The last line says that it is complete (docs/reference/data.md).',
   examples: ['dump --out users.ndjson.gz', 'dump --shard 3/16 --out 3.ndjson.gz'],
   environment: 'DATABASE_URL or DATABASE_URL_FILE, of the role podcast_sync_dump.',
   exitCodes: '0 complete, 1 not complete',

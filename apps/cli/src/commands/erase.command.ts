@@ -20,7 +20,10 @@ export const erase: CommandDefinition<EraseCommand> = {
       .option('--issuer <I>', 'with --subject: the user whose tokens say so')
       .option('--subject <S>', 'with --issuer')
       .option('--user <ID>', 'the user with this id')
-      .option('--users <FILE>', 'those in a file, a line each: {"issuer","subject"} or {"id"} (docs/data.md)'),
+      .option(
+        '--users <FILE>',
+        'those in a file, a line each: {"issuer","subject"} or {"id"} (docs/reference/data.md)',
+      ),
   read: async ({ issuer, subject, user: id, users: file }: Typed) => {
     const ways = [id !== undefined, file !== undefined, issuer !== undefined || subject !== undefined];
     if (ways.filter(Boolean).length !== 1) throw new UsageError('who? --issuer with --subject, --user or --users');

@@ -9,7 +9,7 @@ const defaultParallel = 2;
 export const load: CommandDefinition<LoadOptions> = {
   name: 'load',
   summary: "writes users' data from files into the running system, in addition to that of its users",
-  details: 'A FILE is NDJSON, plain or gzip, - for the standard input (docs/data.md).',
+  details: 'A FILE is NDJSON, plain or gzip, - for the standard input (docs/reference/data.md).',
   examples: ['load users.ndjson.gz'],
   environment: 'REDIS_URL or the like, AUTH_OWN_ISSUER and AUTH_ISSUER_ALIASES, as gateways have them.',
   exitCodes: '0 all loaded, 3 loaded but for what was refused, 1 not done',

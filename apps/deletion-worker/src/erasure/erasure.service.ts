@@ -14,7 +14,7 @@ const rowsOfStep = 2_000;
 const stepLimitMs = 30_000;
 
 /**
- * Records and processes erasures (docs/erasure.md). Invariants:
+ * Records and processes erasures (docs/design/erasure.md). Invariants:
  * - Record and refusal are one commit under the user's clock. No earlier write is still running and no
  *   later one starts, so deleted rows never return.
  * - Each step is a transaction under the locks of clock and record. If a worker dies, another one

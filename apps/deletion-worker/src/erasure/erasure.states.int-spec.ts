@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DatabaseWorld, openDatabase } from '../../../../libs/database/testing/database.world.js';
 
-// Privileges of the worker's role on records of erasures: docs/erasure.md, "Invariants".
+// Privileges of the worker's role on records of erasures: docs/design/erasure.md, "Invariants".
 
 let world: DatabaseWorld;
 let worker: pg.Client;

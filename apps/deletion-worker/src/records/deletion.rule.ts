@@ -21,7 +21,7 @@ export const superseded: DeletionOutcome = {
 };
 
 /**
- * Returns the step for a locked record. SUCCESS and FAILURE are final (docs/interface.md,
+ * Returns the step for a locked record. SUCCESS and FAILURE are final (docs/reference/interface.md,
  * "Deletion"). Privileges, checks and functions of the table enforce the same.
  *
  * @param isCurrent true if the row of the subscription still names the deletion: it is live, not

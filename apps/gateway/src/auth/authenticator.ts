@@ -75,7 +75,7 @@ const clockToleranceSeconds = 30;
 const cacheSize = 10_000;
 
 /**
- * Checks bearer tokens (docs/interface.md, "Credential").
+ * Checks bearer tokens (docs/reference/interface.md, "Credential").
  * - A token is checked with the keys of the issuer that it names, and with no others.
  * - A verified token is cached by its hash, while a new verification would accept it and its issuer's keys stay the same, so a
  *   polling client costs one verification an hour and not one a request. Requests that come together share one.

@@ -19,7 +19,7 @@ export interface StreamPace {
 const nothing = '';
 
 /**
- * One stream of `GET /changes` (docs/interface.md, "Changes"). It tells stamps of the user's clock, each greater than the
+ * One stream of `GET /changes` (docs/reference/interface.md, "Changes"). It tells stamps of the user's clock, each greater than the
  * one before, and that it is alive. It knows no timer: {@link turn} is to be called often.
  */
 export class ChangeStream {

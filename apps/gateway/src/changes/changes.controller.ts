@@ -17,7 +17,7 @@ const headers = {
   connection: 'close',
 };
 
-/** /changes (docs/interface.md, "Changes"). */
+/** /changes (docs/reference/interface.md, "Changes"). */
 @ApiTags('Changes')
 @Controller('changes')
 export class ChangesController {

@@ -17,7 +17,7 @@ const messages: Readonly<Record<DeletionStatus, string>> = {
 /** A positive integer of decimal digits that a JavaScript number holds exactly. */
 const deletionId = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().positive());
 
-/** /deletions (docs/interface.md, "Deletion"). */
+/** /deletions (docs/reference/interface.md, "Deletion"). */
 @ApiTags('Deletions')
 @Controller('deletions')
 export class DeletionController {

@@ -2,7 +2,7 @@ import { answerFor, type ErrorFormat, type FailureAnswers, httpAnswers, send } f
 import type { GatewayConfig } from '../gateway.config.js';
 import { challenge } from './challenge.js';
 
-/** Status and message of every failure of a call (docs/interface.md, "Errors"). */
+/** Status and message of every failure of a call (docs/reference/interface.md, "Errors"). */
 export const failureAnswers: FailureAnswers = {
   invalid: { status: 405, message: 'Input could not be validated' },
   unauthorized: { status: 401, message: 'User not authorized' },

@@ -18,7 +18,7 @@ declare module 'fastify' {
 /** Paths that are served without a credential, read-only. */
 const open = /^\/($|openapi\.json$|docs(\/.*)?$|\.well-known\/(jwks\.json|oauth-protected-resource)$)/;
 
-/** What a web page may send and read (docs/interface.md). */
+/** What a web page may send and read (docs/reference/interface.md). */
 const cors = {
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
   allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],

@@ -14,7 +14,7 @@ export interface ListIdentity {
 
 /**
  * The weak ETag of a list (RFC 9110, 8.8.3): the user's clock, readable, and a hash of everything else. See
- * docs/interface.md, "Polling".
+ * docs/reference/interface.md, "Polling".
  */
 export function listETag(clock: string, identity: ListIdentity): string {
   return `W/"${Date.parse(clock).toString(36)}-${fingerprint(identity)}"`;

@@ -4,7 +4,7 @@ import { type Cursor, decodeCursor } from './cursor.js';
 /** Rows on a page unless the client asks for another number. */
 const defaultPerPage = 50;
 
-/** The query of a list, without what can't be used (docs/interface.md, "Lists"). */
+/** The query of a list, without what can't be used (docs/reference/interface.md, "Lists"). */
 export interface ListQuery {
   since: string | undefined;
   page: number;
@@ -17,7 +17,7 @@ export interface ListQuery {
 /** The parameters of both lists. */
 export const listParameters = ['since', 'page', 'per_page', 'cursor'] as const;
 
-/** Reads the query of a list (docs/interface.md, "Nothing in a query is an error"). */
+/** Reads the query of a list (docs/reference/interface.md, "Nothing in a query is an error"). */
 export function readListQuery(
   parameters: Pick<URLSearchParams, 'getAll'>,
   scope: { userId: string; list: string; maxPerPage: number },

@@ -15,7 +15,7 @@ const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes
 /** The most bytes of an envelope without its items: two links, which repeat the URL percent-encoded, and numbers. */
 const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
-/** Answers the two lists: query, headers, envelope and links (docs/interface.md, "Lists"). */
+/** Answers the two lists: query, headers, envelope and links (docs/reference/interface.md, "Lists"). */
 @Injectable()
 export class ListResponder {
   constructor(

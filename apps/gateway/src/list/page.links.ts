@@ -26,7 +26,7 @@ export interface Neighbour {
 const end = Number.MAX_SAFE_INTEGER;
 
 /**
- * The neighbours of a page (docs/interface.md, "Paging"). A page that was reached by a link has its origin on the other
+ * The neighbours of a page (docs/reference/interface.md, "Paging"). A page that was reached by a link has its origin on the other
  * side; a page past the end has the last one before it.
  */
 export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {

@@ -26,7 +26,7 @@ import {
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 
-/** /subscriptions (docs/interface.md, "Subscriptions"). */
+/** /subscriptions (docs/reference/interface.md, "Subscriptions"). */
 @ApiTags('Subscriptions')
 @Controller('subscriptions')
 export class SubscriptionController {

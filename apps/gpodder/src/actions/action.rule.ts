@@ -42,7 +42,7 @@ export function isUsable(action: ReadAction): action is UsableAction {
   return action.entry !== undefined;
 }
 
-/** Reads one element of an upload (docs/gpodder.md, "Actions in"). Whatever it is, it costs no other element anything. */
+/** Reads one element of an upload (docs/reference/gpodder.md, "Actions in"). Whatever it is, it costs no other element anything. */
 export function readAction(sent: unknown): ReadAction {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return { skipped: 'no_object' };
   const { podcast, episode, action, guid, device, timestamp, ...times } = sent as Record<string, unknown>;

@@ -1,6 +1,6 @@
 import { parseTime, textLimits } from '#contracts';
 
-// How values of actions are read, of which each client has its own form (docs/gpodder.md, "Actions in").
+// How values of actions are read, of which each client has its own form (docs/reference/gpodder.md, "Actions in").
 
 /** A date and a time in any form that clients write: `T` or a space, any fraction, `Z`, an offset or none, which is UTC. */
 const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?([.,]\d{1,30})? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;

@@ -23,7 +23,7 @@ type Page = ReplyOf<typeof listActions>;
 type Question = RequestOf<typeof listActions>;
 
 /**
- * Downloads of actions (docs/gpodder.md, "Actions out"). They are never paged for the client: pages of the service are written as the client
+ * Downloads of actions (docs/reference/gpodder.md, "Actions out"). They are never paged for the client: pages of the service are written as the client
  * reads them, and no more than one is in memory. Of one user as many run at a time as reads do, others wait.
  */
 @Injectable()

@@ -1,7 +1,7 @@
 import { type ActedEpisode, type ActedStatuses, parseTime } from '#contracts';
 import { mostSeconds } from './action.values.js';
 
-/** An action as clients read it (docs/gpodder.md, "Actions out"). */
+/** An action as clients read it (docs/reference/gpodder.md, "Actions out"). */
 export interface ShownAction {
   readonly podcast: string;
   readonly episode: string;

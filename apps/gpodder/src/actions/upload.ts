@@ -18,7 +18,7 @@ export interface UploadAnswer {
   readonly update_urls: UrlUpdate[];
 }
 
-/** Uploads of actions (docs/gpodder.md, "Actions in"). */
+/** Uploads of actions (docs/reference/gpodder.md, "Actions in"). */
 @Injectable()
 export class Uploads {
   private readonly count = skippedEntryMetrics();

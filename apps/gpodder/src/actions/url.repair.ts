@@ -14,7 +14,7 @@ const hostWithoutScheme =
   /^[\p{L}\p{N}][\p{L}\p{N}\p{M}-]{0,62}(?:\.[\p{L}\p{N}\p{M}-]{1,63}){1,10}\.?(?::\d{1,5})?(?:[/?#]|$)/u;
 
 /**
- * The URL of a feed as the services take it, out of what a client sent; `undefined` where it can't be used (docs/gpodder.md,
+ * The URL of a feed as the services take it, out of what a client sent; `undefined` where it can't be used (docs/reference/gpodder.md,
  * "URLs"). A URL that they take as it is stays as it is, but for white space around it.
  */
 export function repairFeedUrl(sent: string): string | undefined {

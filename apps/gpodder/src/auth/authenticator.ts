@@ -19,7 +19,7 @@ interface Sent {
 }
 
 /**
- * Checks app passwords, by Basic (RFC 7617) or as a bearer, and sessions (docs/gpodder.md, "Authentication"). Where a request
+ * Checks app passwords, by Basic (RFC 7617) or as a bearer, and sessions (docs/reference/gpodder.md, "Authentication"). Where a request
  * has an `Authorization`, that alone decides who asks; else the cookie does.
  */
 export class Authenticator {

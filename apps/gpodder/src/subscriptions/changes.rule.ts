@@ -24,7 +24,7 @@ export interface FeedChanges {
 }
 
 /**
- * Reads the changes of an upload (docs/gpodder.md, "Subscriptions").
+ * Reads the changes of an upload (docs/reference/gpodder.md, "Subscriptions").
  *
  * @param body an object.
  * @throws Failure `invalid` where a list is none, or both name the same URL.

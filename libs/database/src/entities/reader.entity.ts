@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** What is known of those who read a list of the gpodder API with an app password (docs/adr/0024, libs/gpodder-sync). */
+/** What is known of those who read a list of the gpodder API with an app password (docs/design/adr/0024, libs/gpodder-sync). */
 @Entity({ schema: 'sync', name: 'readers' })
 export class ReaderEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })

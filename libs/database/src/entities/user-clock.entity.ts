@@ -1,6 +1,6 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** The user's clock (docs/adr/0005): the stamp of the user's latest write. Every writer locks and advances it first. */
+/** The user's clock (docs/design/adr/0005): the stamp of the user's latest write. Every writer locks and advances it first. */
 @Entity({ schema: 'sync', name: 'user_clock' })
 @Check('user_clock_refused', 'refused IN (1, 2, 3)')
 @Check('user_clock_told', 'told = 0 OR stamp >= to_timestamp((told + 1)::double precision)')
@@ -19,7 +19,7 @@ export class UserClockEntity {
   @Column({ type: 'smallint', nullable: true })
   refused!: 1 | 2 | 3 | null;
 
-  /** The last second that a client of the gpodder API was told, 0 if none (docs/adr/0024). */
+  /** The last second that a client of the gpodder API was told, 0 if none (docs/design/adr/0024). */
   @Column({ type: 'bigint', default: 0 })
   told!: number;
 }

@@ -15,7 +15,7 @@ const indexesOfAll = {
   'deletion.erasures_due': 'the relays look for what is due of all users',
 };
 
-/** Functions that are about all users; what each does on a cluster is in docs/scaling.md. */
+/** Functions that are about all users; what each does on a cluster is in docs/design/scaling.md. */
 const functionsOfAll = {
   'deletion.make_due': 'an operator knows the id of a record and not whose it is',
   'deletion.take': 'a relay takes what is due, whoever it is of',

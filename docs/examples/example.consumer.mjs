@@ -1,5 +1,5 @@
-// A service that follows what changes of all users, as docs/events.md has it. It prints what it would read anew.
-//   REDIS_URL=redis://127.0.0.1:6379 node docs/example.consumer.mjs search one
+// A service that follows what changes of all users, as docs/reference/events.md has it. It prints what it would read anew.
+//   REDIS_URL=redis://127.0.0.1:6379 node docs/examples/example.consumer.mjs search one
 // `search` is the group of this service, `one` this process in it: the same name after a restart.
 import { Redis } from 'ioredis';
 

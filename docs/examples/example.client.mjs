@@ -1,5 +1,5 @@
 // A client of the interface: one device that works offline and is the same as the others when it has synced.
-//   TOKEN=$(npm run -s token -- ann) node docs/example.client.mjs phone.json subscribe https://podnews.net/rss
+//   TOKEN=$(npm run -s token -- ann) node docs/examples/example.client.mjs phone.json subscribe https://podnews.net/rss
 //   … play GUID SYNC_ID SECONDS                      remembers where the listener stopped
 //   … sync                                           sends what waits, then asks what changed
 // Everything that the device knows is in the file. BASE_URL is where the server is.
