@@ -223,12 +223,15 @@ describe('StandaloneStack', () => {
 
   it('starts on another port where one that it chose is taken before its app listens', async () => {
     // The first edge waits until the test has taken its port, and fails then, as one that cannot listen.
-    const taken = join(root, 'taken');
+    const [first, taken] = [join(root, 'first'), join(root, 'taken')];
     const firstFails = standIn.replace(
       /process\.send.*/,
-      `const { existsSync } = require('node:fs');
-      if (existsSync(${JSON.stringify(taken)})) process.send({ ready: true, facts: {} });
-      else setInterval(() => { if (existsSync(${JSON.stringify(taken)})) process.exit(1); }, 10);`,
+      `const { existsSync, writeFileSync } = require('node:fs');
+      if (existsSync(${JSON.stringify(first)})) process.send({ ready: true, facts: {} });
+      else {
+        writeFileSync(${JSON.stringify(first)}, '');
+        setInterval(() => { if (existsSync(${JSON.stringify(taken)})) process.exit(1); }, 10);
+      }`,
     );
     replace('edge', firstFails);
     const started = stack().start();
