@@ -34,7 +34,7 @@ const onServers = {
   maxWorkers: 3,
 };
 
-/** Three tiers (see docs/design/architecture.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only;
+/** Three tiers (see CONTRIBUTING.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only;
  * `after` looks at what `e2e` leaves behind. One after another. The other projects need something of the machine, and
  * are run by name. */
 const projects: TestProjectConfiguration[] = [

@@ -2,27 +2,44 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from './launched.system.js';
 
-/** A command of the README and what it shows below it. */
+/** A command of the README, which can take several lines, and its output. */
 export interface ReadmeCall {
   readonly command: string;
   readonly output: string;
 }
 
-/** The console sessions of the README: what names the server and gets a token, what defines `api`, and the calls. */
-export function readmeCalls(): { base: string; token: string; define: string; calls: ReadmeCall[] } {
+/** Returns the commands of the README's console sessions: three definitions, and the calls. */
+export function readmeCalls(): {
+  base: string;
+  token: string;
+  define: string;
+  calls: ReadmeCall[];
+} {
   const readme = readFileSync(join(repository, 'README.md'), 'utf8');
-  const sessions = [...readme.matchAll(/```console\n([^]*?)```/g)].map(([, session]) => session as string);
+  const blocks = [...readme.matchAll(/```console\n([^]*?)```/g)];
+  const sessions = blocks.map(([, session]) => session as string);
   const [base, token, define, ...calls] = sessions.flatMap((session) =>
     session
       .split(/^\$ /m)
       .filter(Boolean)
       .map((part) => {
-        const [command = '', ...output] = part.trimEnd().split('\n');
-        return { command, output: output.join('\n') };
+        const lines = part.trimEnd().split('\n');
+        const end = lines.findIndex((_, at) => isComplete(lines.slice(0, at + 1).join('\n'))) + 1;
+        return { command: lines.slice(0, end).join('\n'), output: lines.slice(end).join('\n') };
       }),
   );
-  return { base: base?.command ?? '', token: token?.command ?? '', define: define?.command ?? '', calls };
+  return {
+    base: base?.command ?? '',
+    token: token?.command ?? '',
+    define: define?.command ?? '',
+    calls,
+  };
 }
 
-/** Without the one thing in an answer that differs from run to run. */
-export const withoutStamps = (text: string) => text.replace(/"(subscription_changed)":"[^"]*"/g, '"$1":"…"');
+/** Returns false if the command continues: it has an open quote, or ends with a backslash. */
+const isComplete = (text: string) => !text.endsWith('\\') && text.split("'").length % 2 === 1;
+
+const stamp = /(?<="subscription_changed":")[^"]*/g;
+
+/** Returns an answer without its stamps, which differ from run to run. */
+export const withoutStamps = (text: string) => text.replace(stamp, '…');
