@@ -22,7 +22,7 @@ import {
 import { isApp, variableProblems } from './testing/environment.js';
 import { schemaProblems } from './testing/schema.js';
 
-/** Keys that an operator adds to the Secrets of the project: `<app>/<key>` (docs/guide/operate.md, "Secrets"). One text serves as all of them. */
+/** Keys that an operator adds to the Secrets of the project: `<app>/<key>` (docs/guide/kubernetes.md, "Secrets"). One text serves as all of them. */
 const keysOfOperator = [
   ...['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'].map(
     (app) => `${app}/REDIS_TLS_CA`,

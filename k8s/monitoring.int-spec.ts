@@ -113,12 +113,12 @@ describe('alerts and dashboard', () => {
   });
 });
 
-describe('the list of metrics in docs/guide/operate.md', () => {
+describe('the list of metrics in docs/reference/metrics.md', () => {
   it('has every metric of the apps, and no other', () => {
     const own = new Set(
       [...texts.join('\n').matchAll(/^# TYPE (podcast_sync_\w+) /gm)].map(([, name]) => name as string),
     );
-    const listed = [...read('docs/guide/operate.md').matchAll(/^\| `(podcast_sync_\w+)/gm)].map(([, name]) => name);
+    const listed = [...read('docs/reference/metrics.md').matchAll(/^\| `(podcast_sync_\w+)/gm)].map(([, name]) => name);
     expect(listed.sort()).toEqual([...own].sort());
   });
 });

@@ -14,13 +14,13 @@ const { groups } = parse(read('k8s/chart/files/rules.yaml')) as { groups: { rule
 const rules = groups.flatMap((group) => group.rules);
 
 describe('the runbook', () => {
-  const sections = read('docs/guide/operate.md')
+  const sections = read('docs/guide/alerts.md')
     .split(/^### (?=PodcastSync)/m)
     .slice(1);
   const anchors = sections.map((section) => section.slice(0, section.indexOf('\n')));
 
   it.each(rules)('$alert leads to its section, which says what it means and what to do', ({ alert, annotations }) => {
-    expect(annotations.runbook_url).toBe(`docs/guide/operate.md#${alert.toLowerCase()}`);
+    expect(annotations.runbook_url).toBe(`docs/guide/alerts.md#${alert.toLowerCase()}`);
     expect(anchors).toContain(alert);
     expect(sections[anchors.indexOf(alert)]).toMatch(/\n1\. /);
   });
