@@ -1,8 +1,9 @@
-// A client of the interface: one device that works offline and is the same as the others when it has synced.
-//   TOKEN=$(npm run -s token -- ann) node docs/examples/example.client.mjs phone.json subscribe https://podnews.net/rss
-//   … play GUID SYNC_ID SECONDS                      remembers where the listener stopped
-//   … sync                                           sends what waits, then asks what changed
-// Everything that the device knows is in the file. BASE_URL is where the server is.
+// A client of the interface: one device that works offline and equals the others after a sync.
+//   export TOKEN=$(npm run -s token -- ann)
+//   node docs/examples/example.client.mjs phone.json subscribe https://podnews.net/rss
+//   … play GUID SYNC_ID SECONDS    stores the position of the listener
+//   … sync                         sends the pending changes, then asks for changes
+// The file contains the data of the device. BASE_URL is the address of the server.
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
@@ -13,7 +14,7 @@ const device = existsSync(file)
   : { waiting: [], since: {}, subscriptions: {}, episodes: {} };
 const save = () => writeFileSync(file, JSON.stringify(device, undefined, 2));
 
-/** What is done offline waits with a key of its own: sent twice, it takes effect once. */
+/** A pending change has its own key: sent twice, it takes effect once. */
 const wait = (path, body) => device.waiting.push({ path, body, key: randomUUID() });
 
 async function request(path, options = {}) {
@@ -37,7 +38,7 @@ async function send() {
   }
 }
 
-/** Walks a list from page to page. The first page's stamp is the next `since`: nothing is missed meanwhile. */
+/** Walks a list page by page. The stamp of the first page is the next `since`: no change is missed. */
 async function poll(list, apply) {
   const since = device.since[list] === undefined ? '' : `?since=${encodeURIComponent(device.since[list])}`;
   let first;
@@ -59,7 +60,7 @@ if (command === 'play') {
 if (command === 'sync') {
   await send();
   await poll('subscriptions', ({ guid, new_guid = guid, feed_url, is_subscribed, deleted }) => {
-    // What has a new guid is known by that from now on; what is deleted took its episodes along.
+    // A new guid replaces the old one. A deletion also deletes the episodes.
     delete device.subscriptions[guid];
     if (!deleted) device.subscriptions[new_guid] = { feed_url, is_subscribed };
     for (const { sync_id } of Object.values(device.episodes).filter(

@@ -6,8 +6,8 @@ import Fastify from 'fastify';
 import * as deletions from '../../../dist/apps/deletion-worker/src/records/deletion.store.js';
 import * as episodes from '../../../dist/apps/episode/src/episode.store.js';
 import { encodeCursor } from '../../../dist/apps/gateway/src/list/cursor.js';
-import { urlKey } from '../../../dist/apps/subscription/src/known-subscriptions.js';
 import * as subscriptionList from '../../../dist/apps/subscription/src/subscription.list.js';
+import { urlKey } from '../../../dist/apps/subscription/src/subscription.row.js';
 import * as subscriptions from '../../../dist/apps/subscription/src/subscription.store.js';
 import { podcastGuid } from '#contracts';
 import { beginWrite, keepAnswer } from '#database';
@@ -49,7 +49,7 @@ const episodeQuotas = [1_000_000, 2_000_000];
 function write(userId, reads, run, { smallAnswer = false } = {}) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {
-    const [begun, found] = await Promise.all([query(beginWrite, [userId, requestId, null, true]), query(...reads)]);
+    const [begun, found] = await Promise.all([query(beginWrite, [userId, requestId, null, true, 0]), query(...reads)]);
     const { stamp } = begun.rows[0];
     const { reply, save } = await run(found.rows, stamp, query);
     const answer = [keepAnswer, [userId, requestId, stamp, JSON.stringify({ reply }), 16 * 1_024 * 1_024]];
