@@ -7,7 +7,7 @@ import { errorBody, send } from './http.js';
 import { newGuid } from './samples.js';
 import { baseUrl, token } from './stack.js';
 
-// For those who generate a client of their own from the description (docs/guide/connect-an-app.md): what comes out works.
+// For those who generate a client of their own from the description (docs/guide/write-an-app.md): what comes out works.
 
 const folder = mkdtempSync(join(tmpdir(), 'generated-client-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -22,7 +22,7 @@ const urlAndTitleFor = kindsFor('url and title');
 /**
  * The keys by which an episode that is sought meets the same one of its subscription: two are the same when they share
  * a key. Of several that are, the one with the lowest rank is meant, then the one with the lowest row id
- * (docs/reference/interface.md, "Which episode is meant"). `episode.match_keys` is the same rule in SQL.
+ * (docs/reference/interface.md, "Matching episodes"). `episode.match_keys` is the same rule in SQL.
  *
  * 1. the same episode_guid; 2. where either has none, the same enclosure_url; 3. there also two of publish_date,
  * episode_url and title; 4. episode_guids that differ, the same enclosure_url and one more. Values that are unknown never

@@ -62,7 +62,7 @@ const wholeScope = 'openid offline_access read:subscriptions write:subscriptions
 const margin = 30_000;
 
 /**
- * A person's sign-in on this device (docs/guide/accounts.md): by code and PKCE in a browser, or by a code on a device without one. Tabs
+ * A person's sign-in on this device (docs/reference/sign-in.md): by code and PKCE in a browser, or by a code on a device without one. Tabs
  * and processes that share the store share it, and renew its tokens one at a time, as a refresh token works once.
  */
 export class SignIn {

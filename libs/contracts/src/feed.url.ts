@@ -1,6 +1,6 @@
 import { textLimits } from './limits.js';
 
-// The rules about feed URLs that the server and the SDK share (docs/reference/interface.md, "Subscriptions", "Guids"). The SDK's
+// The rules about feed URLs that the server and the SDK share (docs/reference/interface.md, "Subscriptions", "Derived guids"). The SDK's
 // package contains this file: it uses nothing of Node and no package.
 
 /** The namespace of podcast guids (podcast namespace, `podcast:guid`), `ead4c236-bf58-58c6-a2c6-a6b28d128cb6`. */

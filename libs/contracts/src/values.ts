@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { textLimits } from './limits.js';
 
-/** A UUID of any version in any case, printed in lower case (docs/reference/interface.md, "Times"). */
+/** A UUID of any version in any case, printed in lower case (docs/reference/interface.md, "Guids"). */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
 /**
@@ -73,7 +73,7 @@ export function countedTime(instant: string, arrivedMs: number): { at: string; c
 }
 
 /**
- * Whether what stands is newer than a change of `is_subscribed` (docs/reference/interface.md, "Subscribing is a register"). Of equal
+ * Whether what stands is newer than a change of `is_subscribed` (docs/reference/interface.md, "Subscription timestamps"). Of equal
  * times subscribed wins; a change without a time is of now, and newer than all that stands.
  *
  * @param standing whether it is subscribed and no DELETE says otherwise, and since when.

@@ -19,8 +19,8 @@ export interface StreamPace {
 const nothing = '';
 
 /**
- * One stream of `GET /changes` (docs/reference/interface.md, "Changes"). It tells stamps of the user's clock, each greater than the
- * one before, and that it is alive. It knows no timer: {@link turn} is to be called often.
+ * One stream of `GET /changes` (docs/reference/interface-opml-changes.md, "Changes"). It tells stamps of the user's
+ * clock, each greater than the one before, and that it is alive. It knows no timer: {@link turn} is to be called often.
  */
 export class ChangeStream {
   private response: ServerResponse | undefined;

@@ -17,7 +17,7 @@ const headers = {
   connection: 'close',
 };
 
-/** /changes (docs/reference/interface.md, "Changes"). */
+/** /changes (docs/reference/interface-opml-changes.md, "Changes"). */
 @ApiTags('Changes')
 @Controller('changes')
 export class ChangesController {

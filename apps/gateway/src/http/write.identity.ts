@@ -9,7 +9,7 @@ const keyForm = /^[\x21-\x7e]{1,255}$/;
 /** The namespace of request ids that are made of keys. Another one would make every write that is sent again a new one. */
 const namespace = 'fd5e0a8c-7a64-4c0e-9d1e-7f1d3c2ab651';
 
-/** What makes a write that comes again the same one (docs/reference/interface.md, "Sending again"). */
+/** What makes a write that comes again the same one (docs/reference/interface.md, "Idempotency"). */
 export interface WriteIdentity {
   readonly requestId: string;
   readonly fingerprint?: string;

@@ -17,7 +17,7 @@ export interface ListQuery {
 /** The parameters of both lists. */
 export const listParameters = ['since', 'page', 'per_page', 'cursor'] as const;
 
-/** Reads the query of a list (docs/reference/interface.md, "Nothing in a query is an error"). */
+/** Reads the query of a list (docs/reference/interface.md, "Invalid parameters"). */
 export function readListQuery(
   parameters: Pick<URLSearchParams, 'getAll'>,
   scope: { userId: string; list: string; maxPerPage: number },
