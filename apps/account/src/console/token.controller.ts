@@ -4,20 +4,20 @@ import { IssuerLimits } from '../issuer/issuer.limits.js';
 import { PageController, type Person, PersonOf } from '../pages/person.guard.js';
 import { ConsoleTokens } from './console.tokens.js';
 
-/** What `POST /console/token` answers. */
+/** The response of `POST /console/token`. */
 export interface TokenAnswer {
   readonly access_token: string;
   /** Seconds. */
   readonly expires_in: number;
-  /** The base URL of the API, which accepts the token. */
+  /** The base URL of the API. */
   readonly api: string;
-  /** Whose it is: another person may have signed in meanwhile, in another window. */
+  /** The user of the token. Another user can have signed in meanwhile, in another window. */
   readonly user: { readonly id: string; readonly name: string | null };
 }
 
 /**
- * Tokens for the console, by the cookie of who is signed in. Other sites are refused before anything is looked at, as with
- * every form (PersonGuard): `Sec-Fetch-Site`, and `Origin` where browsers do not send that.
+ * Issues tokens for the console by the session cookie. The guard of the pages rejects other sites
+ * first, by `Sec-Fetch-Site`, or by `Origin` if the browser does not send it.
  */
 @PageController()
 export class TokenController {
@@ -26,7 +26,10 @@ export class TokenController {
     private readonly limits: IssuerLimits,
   ) {}
 
-  /** 401 where nobody is signed in, and no redirect: somebody may be typing. 501 where no API is configured. */
+  /**
+   * Returns a token. 401 without a session, and no redirect, as it would lose typed input. 501 if
+   * no API is configured.
+   */
   @Post('console/token')
   @HttpCode(200)
   @Header('cache-control', 'no-store')

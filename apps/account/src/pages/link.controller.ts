@@ -22,7 +22,7 @@ function pageOf(visit: Visit, link: Link, action: string, of: { name?: string; p
   return registerPage(visit, { action, kind: link.kind, ...of });
 }
 
-/** What the links in mails, messages and terminals do. */
+/** Executes the actions of links in mails, messages and terminals. */
 @Injectable()
 export class LinkUse {
   constructor(
@@ -31,7 +31,10 @@ export class LinkUse {
     private readonly emails: Emails,
   ) {}
 
-  /** Uses a link. @returns who is signed in by that, if anybody; Not of a reset: a second step is asked for then. */
+  /**
+   * Uses a link. @returns the account to sign in; undefined for a confirmed address, and for a
+   * reset, which must not bypass the second step.
+   */
   async use(link: Link, secret: string, form: Form, address: string): Promise<string | undefined> {
     if (link.kind === 'verify') {
       await this.emails.verify(secret);
@@ -45,7 +48,10 @@ export class LinkUse {
   }
 }
 
-/** The pages of links. To open one changes nothing, as mail programs and messengers do that by themselves. */
+/**
+ * The pages of links. Opening one changes nothing, since mail programs and messengers open links
+ * automatically.
+ */
 @PageController()
 export class LinkController {
   constructor(

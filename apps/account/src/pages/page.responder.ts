@@ -4,7 +4,10 @@ import { CONFIG, type AccountConfig } from '../account.config.js';
 import { Cookies } from './cookies.js';
 import { documentOf, type Page, type Visit, visitOf } from './document.js';
 
-/** Sends a page. No cache stores it: it may contain data of one person or a secret that is shown once. */
+/**
+ * Sends a page. No cache stores it: it can contain data of one user, or a secret that is shown
+ * once.
+ */
 export function sendPage(reply: FastifyReply, visit: Visit, page: Page): FastifyReply {
   if (page.forwardTo !== undefined) void reply.header('refresh', `0; url=${page.forwardTo}`);
   return reply
@@ -15,12 +18,12 @@ export function sendPage(reply: FastifyReply, visit: Visit, page: Page): Fastify
     .send(documentOf(visit, page));
 }
 
-/** Returns the reader of an answer. */
+/** Returns the reader of a response. */
 export function visitFor({ request }: FastifyReply): Visit {
   return visitOf(request.headers['accept-language'], request.person !== undefined);
 }
 
-/** Answers requests of browsers for controllers. */
+/** Sends pages and redirects to browsers. */
 @Injectable()
 export class PageResponder {
   readonly cookies: Cookies;

@@ -1,7 +1,7 @@
 import { Refusal, type RefusalCode } from '../people/refusal.js';
 import type { Texts } from './texts/texts.js';
 
-/** The field of a form that a refusal is about, and what is said there. */
+/** A text about a rejected value, and the field of the form that shows it. */
 interface FieldProblem {
   readonly field: 'name' | 'password' | 'email' | 'label';
   readonly text: string;
@@ -27,9 +27,9 @@ function problems({
 }
 
 /**
- * What a form says about what was refused, by field.
+ * Returns the texts of a refusal by field.
  *
- * @throws what was thrown, where it is not about a field.
+ * @throws the given error, if it is not about a field.
  */
 export function problemsOf(texts: Texts, error: unknown): Partial<Record<FieldProblem['field'], string>> {
   const problem = error instanceof Refusal ? problems(texts)[error.code] : undefined;

@@ -8,11 +8,11 @@ export type { Language, Texts };
 /** The texts of the pages in each language. */
 export const textsOf: Readonly<Record<Language, Texts>> = { en, de };
 
-/** Characters of a header that are read. */
+/** Maximum number of characters that are read from a header. */
 const maxLength = 1_000;
 
 /**
- * Returns the language that a reader prefers (RFC 9110, 12.5.4; `de-AT` is `de`), English by default.
+ * Returns the language that a reader prefers (RFC 9110, 12.5.4; `de-AT` is `de`). Default: English.
  *
  * @param accepted the header Accept-Language.
  */

@@ -8,9 +8,9 @@ import { day, when } from './parts.js';
 
 /** Everything that the account page shows. */
 export interface AccountOverview {
-  /** People from a provider may not have chosen one yet. */
+  /** Null for users of a provider who have not chosen one. */
   name: string | null;
-  /** The request before this page changed something. */
+  /** The previous request changed something. */
   done?: boolean;
   apps: readonly { id: string; name: string; scopes: readonly string[]; since: Date; lastUsedAt: Date }[];
   appPasswords: readonly {
@@ -18,7 +18,7 @@ export interface AccountOverview {
     label: string;
     scopes: readonly string[];
     createdAt: Date;
-    /** A day. */
+    /** A day, such as 2026-11-22. */
     lastUsedOn: string | null;
     expiresAt: Date | null;
   }[];
@@ -32,7 +32,7 @@ export interface AccountOverview {
     address: string;
     userAgent: string;
   }[];
-  /** Absent if a provider signs people in. */
+  /** Absent for users of a provider. */
   password?: { totp: boolean; recoveryCodes: number; email: string | null; mail: boolean };
   provider?: string | undefined;
 }
@@ -136,7 +136,7 @@ function AppPasswords({ visit, of }: SectionProps) {
   );
 }
 
-/** Renders the devices. Most people have none, and no such section. */
+/** Renders the devices; nothing without devices. */
 function Devices({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   if (of.devices.length === 0) return null;
@@ -231,7 +231,7 @@ function Data({ home }: Visit['texts']) {
   );
 }
 
-/** Returns the account page: who and what has access, and how the account is protected. */
+/** Returns the account page: everything with access, and the protection of the account. */
 export function accountPage(visit: Visit, of: AccountOverview): Page {
   const { home, account } = visit.texts;
   const body = (
