@@ -2,27 +2,33 @@ import type { Api } from '#client';
 import { connect } from './session.js';
 
 /**
- * Brings in what has changed, of one kind of thing. One pull at a time: a hint that comes meanwhile is looked at afterwards.
- * What fails is left as it was, for the next hint or poll.
+ * Loads one kind of data, then its changes. Only one pull runs at a time; a notification in the
+ * meantime starts another one afterwards. A failed pull changes nothing, and the next notification
+ * or poll repeats it.
  */
 export class Pulls {
-  /** The stamp up to which everything was read; none before the first time. */
+  /** The sync timestamp up to which all data is loaded; undefined before the first pull. */
   since: string | undefined;
   private running: Promise<void> | undefined;
   private wanted: string | undefined;
 
   /**
-   * @param pull everything where `since` is not given, else what changed after it.
-   *   @returns the stamp up to which all is there.
+   * @param pull loads everything without `since`, otherwise the later changes. It returns the sync
+   * timestamp of its data.
    */
   constructor(private readonly pull: (since: string | undefined, api: Api) => Promise<string>) {}
 
-  /** Brings everything in for the first time, once. @throws ApiError where that failed; the next call tries again. */
+  /**
+   * Loads everything for the first time, once. @throws ApiError if that failed; the next call
+   * retries.
+   */
   begin(): Promise<void> {
     return this.since === undefined ? this.run() : Promise.resolve();
   }
 
-  /** Looks for what is new, where everything was brought in before. @param stamp up to which there may be something. */
+  /**
+   * Loads changes, after the first load. @param stamp the sync timestamp of the notified change.
+   */
   async hint(stamp = '9'): Promise<void> {
     if (this.since === undefined || stamp <= this.since) return;
     if (this.running) {

@@ -8,11 +8,14 @@ import { say } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;
 
-/** What can be done with one subscription. It closes with what is done; the row and a notice say how that goes. */
+/**
+ * Renders the dialog of one subscription. An action closes it; the row and a notice show the
+ * result.
+ */
 export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unknown; onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pending.value.some(({ guid }) => guid === row.guid);
-  // Before the close event of an earlier opening, which may be late.
+  // A layout effect runs before a late close event of an earlier opening.
   useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);
@@ -52,7 +55,7 @@ export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unk
   );
 }
 
-/** A field for the new address of a feed that moved. */
+/** Renders the form for a new feed URL. */
 function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) => void }) {
   const newUrl = useSignal('');
   const problem = useSignal<string | undefined>(undefined);
@@ -84,7 +87,7 @@ function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) =
   );
 }
 
-/** A button that removes a subscription, after it asked once more. */
+/** Renders a button that removes a subscription after a confirmation. */
 function RemoveButtons({ isBusy, onRemove }: { isBusy: boolean; onRemove: () => void }) {
   const isRemoving = useSignal(false);
   if (!isRemoving.value)
