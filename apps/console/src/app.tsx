@@ -42,12 +42,10 @@ export function App() {
   );
 }
 
-/** Renders the header for the current page and session. */
 function SiteHeader() {
   return <Header texts={texts} isSignedIn current={useLocation().path} />;
 }
 
-/** Renders a notice that concerns every page: offline, signed out, or no API. */
 function Banner() {
   return (
     <div class="banner" role="status">

@@ -31,8 +31,8 @@ void untilAnswered(connect).then(
 );
 
 /**
- * Requests the token and the first page of data, then renders. On a slow phone, the rendering takes
- * as long as both requests, so it starts while the second one runs.
+ * Requests the token and the first data, then renders. On a slow phone, rendering takes as long as
+ * both requests, so it starts while the second one runs.
  */
 async function begin(): Promise<void> {
   subscriptionPulls.begin().catch(() => {});

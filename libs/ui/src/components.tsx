@@ -15,7 +15,6 @@ interface HeaderProps {
   readonly texts: FrameTexts;
   /** Without a session, the header only shows the brand. */
   readonly isSignedIn: boolean;
-  /** The path of the current page. */
   readonly current?: string | undefined;
 }
 
@@ -57,7 +56,6 @@ type FieldProps = InputHTMLAttributes & {
   readonly id: string;
   readonly label: string;
   readonly hint?: string | undefined;
-  /** The reason why the server or the page rejects the value. */
   readonly error?: string | undefined;
 };
 
@@ -114,18 +112,13 @@ export function Card({ title, lead, heading, children }: CardProps) {
 
 interface RowProps {
   readonly name: string;
-  /** Short states next to the name. */
   readonly tag?: ComponentChildren;
   /** Paragraphs below the name. False values are left out. */
   readonly lines: readonly ComponentChildren[];
-  /** States or a button at the end of the row. */
   readonly children?: ComponentChildren;
 }
 
-/**
- * Renders one item of a list. Name and lines come from clients, so their text direction is isolated
- * (`bdi`).
- */
+/** Renders an item of a list. Clients choose name and lines, so `bdi` isolates their direction. */
 export function Row({ name, tag, lines, children }: RowProps) {
   return (
     <div class="row">

@@ -5,8 +5,8 @@ export const languages = ['en', 'de'] as const;
 export type Language = (typeof languages)[number];
 
 /**
- * Returns the number format of a language: `count` groups thousands, `plural` adds a noun (`1
- * podcast`, `1,200 podcasts`).
+ * Returns a language's number format: `count` groups thousands, `plural` adds a noun (`2
+ * podcasts`).
  */
 export function numbersOf(language: Language) {
   const count = (n: number) => n.toLocaleString(language);

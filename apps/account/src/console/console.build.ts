@@ -15,7 +15,6 @@ export interface SiteAssets {
   readonly icon: string;
 }
 
-/** Returns the shared files from the manifest of the build (Vite, "Backend Integration"). */
 function readAssets(folder: string): SiteAssets {
   const manifest = JSON.parse(readFileSync(`${folder}/manifest.json`, 'utf8')) as Record<
     string,

@@ -12,10 +12,7 @@ const hashed = /^\/console\/assets\/[^/]+$/;
 /** Entry pages of the console. The names of its client routes are one word each. */
 const page = /^\/console\/[a-z]{0,20}$/;
 
-/**
- * Returns the headers of the console, which replace those of other pages; undefined for other
- * paths. Only own script files run, no script text, and requests go only to this app and the API.
- */
+/** Returns headers of the console, which allow only own script files; undefined for other paths. */
 export function consoleHeaders({ url }: FastifyRequest, api: string | undefined): Record<string, string> | undefined {
   if (!url.startsWith(root)) return undefined;
   const connect = api === undefined ? "'self'" : `'self' ${new URL(api).origin}`;
@@ -29,10 +26,9 @@ export function consoleHeaders({ url }: FastifyRequest, api: string | undefined)
 }
 
 /**
- * Serves the built console at `/console/`. The build compresses the files and names them by
- * content. Only `index.html`, which all its pages share, keeps its name.
+ * Serves the built console at `/console/`. Only `index.html`, which all its pages share, has no
+ * content hash in its name.
  *
- * @param fastify without the routes of the pages.
  * @param folder of the build; without it, a response explains the missing build.
  */
 export async function serveConsole(fastify: FastifyInstance, folder = consoleFolder ?? ''): Promise<void> {

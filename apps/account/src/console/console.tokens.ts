@@ -11,13 +11,12 @@ export interface ConsoleToken {
   readonly accessToken: string;
   /** Lifetime in seconds. */
   readonly expiresIn: number;
-  /** The base URL of the API. */
   readonly api: string;
 }
 
 /**
- * Issues access tokens for the console (ADR 29). They have all scopes of the API, and belong to a
- * session instead of a grant. Their `gid` is the session's id, so that they end with the session.
+ * Issues access tokens for the console (ADR 29), which have all scopes of the API. Their `gid` is
+ * the id of the session instead of a grant, so that they end with the session.
  */
 @Injectable()
 export class ConsoleTokens {
@@ -26,7 +25,6 @@ export class ConsoleTokens {
     private readonly issuer: Issuer,
   ) {}
 
-  /** Returns true if a URL of the API is configured. */
   get isConfigured(): boolean {
     return this.config.API_URLS !== undefined;
   }

@@ -9,16 +9,12 @@ export interface TokenAnswer {
   readonly access_token: string;
   /** Seconds. */
   readonly expires_in: number;
-  /** The base URL of the API. */
   readonly api: string;
-  /** The user of the token. Another user can have signed in meanwhile, in another window. */
+  /** Another user can have signed in meanwhile, in another window. */
   readonly user: { readonly id: string; readonly name: string | null };
 }
 
-/**
- * Issues tokens for the console by the session cookie. The guard of the pages rejects other sites
- * first, by `Sec-Fetch-Site`, or by `Origin` if the browser does not send it.
- */
+/** Issues tokens for the console by the session cookie. The page guard rejects other sites. */
 @PageController()
 export class TokenController {
   constructor(
@@ -27,8 +23,7 @@ export class TokenController {
   ) {}
 
   /**
-   * Returns a token. 401 without a session, and no redirect, as it would lose typed input. 501 if
-   * no API is configured.
+   * Responds with 401 instead of a redirect, which would lose typed input; with 501 without an API.
    */
   @Post('console/token')
   @HttpCode(200)

@@ -6,26 +6,20 @@ import { consoleHeaders } from '../console/console.files.js';
 import { pageErrors } from '../pages/failure.filter.js';
 import type { AccountConfig } from '../account.config.js';
 
-/**
- * Headers of every response: only own stylesheets and images, own form targets, no frames, no
- * caching.
- */
+/** Headers of every response. They allow only own stylesheets, images and form targets. */
 const headers = {
   'content-security-policy':
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
   'cache-control': 'no-store',
-  // Other sites get no referrer. Without a referrer to this site, browsers send `Origin: null`, and
-  // without TLS only `Origin` proves that a form is ours.
+  // Without a referrer to this site, browsers send `Origin: null`. Without TLS, only `Origin`
+  // proves that a form is ours.
   'referrer-policy': 'same-origin',
 };
 
 /** Maximum number of concurrent requests with buffered bytes per network. */
 const requestsPerNetwork = 100;
 
-/**
- * Creates the options of the HTTP server: limits of unauthenticated clients, the issuer's routes,
- * and forms for the pages.
- */
+/** Creates the options of the HTTP server with limits, the issuer's routes, and form bodies. */
 export function serverOptions(
   config: AccountConfig,
   log: Log,

@@ -30,10 +30,7 @@ export class Approvals {
     private readonly clients: Clients,
   ) {}
 
-  /**
-   * Returns the client and the requested scopes for the consent page; undefined if the client is
-   * deleted.
-   */
+  /** Returns client and scopes for the consent page; undefined if the client is deleted. */
   async describe(params: RequestParams) {
     const client = await this.issuer.provider.Client.find(String(params['client_id']));
     if (!client) return undefined;
@@ -45,9 +42,7 @@ export class Approvals {
     };
   }
 
-  /**
-   * Creates a grant of exactly the requested scopes. @returns undefined if the client is deleted.
-   */
+  /** Creates a grant of exactly the requested scopes; undefined if the client is deleted. */
   async grant(params: RequestParams, { accountId }: Approver): Promise<Granted | undefined> {
     const clientId = String(params['client_id']);
     if (!(await this.clients.keep(clientId))) return undefined;

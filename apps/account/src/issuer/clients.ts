@@ -9,9 +9,7 @@ import { unavailable, whileAvailable } from './unavailable.js';
 /** Grant type of the device flow (RFC 8628, 3.4). */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/**
- * Client id of the console (../console). Its tokens come from the session; it has no grant type.
- */
+/** Client id of the console (../console), which has no grant type: its tokens need a session. */
 export const consoleClientId = 'podcast-sync-console';
 
 /** Own clients, which need no registration. */
@@ -53,12 +51,7 @@ export class Clients implements Adapter {
     return client?.payload as AdapterPayload | undefined;
   }
 
-  /**
-   * Registers a client.
-   *
-   * @throws {@link unavailable} if its network or all networks reached the limit of unused
-   * registrations.
-   */
+  /** Registers a client. @throws {@link unavailable} at a limit of unused registrations. */
   async upsert(id: string, payload: AdapterPayload): Promise<void> {
     const network = requestNetwork();
     const isAdded = await this.whileAvailable(() =>
@@ -79,9 +72,7 @@ export class Clients implements Adapter {
     if (!isAdded) throw unavailable('too many apps have registered and were not used since');
   }
 
-  /**
-   * Marks a client as used, so that `sweep.ts` keeps it. @returns false if the client is deleted.
-   */
+  /** Marks a client as used, so that `sweep.ts` keeps it. @returns false if it is deleted. */
   async keep(id: string): Promise<boolean> {
     if (firstParty.some((client) => client.client_id === id)) return true;
     // Within the hour, `used_at` stays unchanged, and the sweep deletes a client only after a day.
@@ -92,7 +83,6 @@ export class Clients implements Adapter {
     return this.clients.existsBy({ id });
   }
 
-  /** Returns the display names of clients by id. */
   async namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const known = await this.clients.findBy(ids.map((id) => ({ id })));
     const all = [...firstParty, ...known.map(({ payload }) => payload as unknown as ClientMetadata)];

@@ -9,7 +9,6 @@ import type { AppRequest } from './interactions.js';
 import { IssuerLimits } from './issuer.limits.js';
 import { hashOf } from '../people/secret.hash.js';
 
-/** The decision of a user, which oidc-provider stores with the code. */
 interface Decision {
   readonly accountId?: string;
   readonly authTime?: number;
@@ -32,10 +31,9 @@ export class Devices {
   ) {}
 
   /**
-   * Returns the pending request of a user code; undefined without one.
+   * Returns the pending request of a user code. A limit per address prevents guessing.
    *
    * @param userCode as typed.
-   * @param address of the browser. The limit per address prevents guessing of codes.
    * @throws RateLimited if the address tried too many codes.
    */
   async find(userCode: string, address: string): Promise<AppRequest | undefined> {
@@ -59,7 +57,7 @@ export class Devices {
     return isDecided;
   }
 
-  /** Denies the request of a code. @returns false if no request is pending. */
+  /** Denies the request, like {@link allow}. */
   deny(userCode: string): Promise<boolean> {
     return this.decide(userCode, { error: 'access_denied', errorDescription: 'the person said no' });
   }

@@ -26,15 +26,13 @@ interface Row {
   lastUsedAt: string;
 }
 
-/** Maximum number of apps in the list of a user. */
 const mostListed = 500;
 
 /**
  * Lists and ends the grants of apps. Invariants:
- * - A grant ends once for all replicas, with the commit that deletes its row. Later writes to it
- *   fail (oidc.adapter.ts).
- * - Its access tokens are rejected from then on. If Redis is unavailable or the process dies, they
- *   stay valid for the rest of their 10 minutes.
+ * - A grant ends for all replicas with the commit that deletes its row (oidc.adapter.ts).
+ * - Its access tokens are then rejected. If Redis is unavailable or the process dies, they stay
+ *   valid for the rest of their 10 minutes.
  */
 @Injectable()
 export class Grants {
@@ -45,7 +43,6 @@ export class Grants {
     @Inject(LOG) private readonly log: Log,
   ) {}
 
-  /** Lists the signed-in apps, the latest sign-in first. */
   async listApps(accountId: string): Promise<GrantedApp[]> {
     const rows = (await this.rows.query(
       `SELECT g.grant_id AS "grantId", g.payload ->> 'clientId' AS "clientId", g.created_at AS since,
@@ -67,7 +64,7 @@ export class Grants {
     }));
   }
 
-  /** Signs out an app of a user. A repetition has no effect. @returns true if it was signed in. */
+  /** Signs out an app. A repetition has no effect. @returns true if it was signed in. */
   async endGrant(accountId: string, grantId: string): Promise<boolean> {
     const isTheirs = await this.rows.existsBy({ model: 'Grant', accountId, grantId });
     if (isTheirs) await this.end(grantId);
@@ -76,8 +73,7 @@ export class Grants {
 
   /** Ends a grant of any user. */
   async end(grantId: string): Promise<void> {
-    // The row of the grant goes first: its deletion waits for writers of the grant, whose rows the
-    // last statement sees.
+    // This deletion waits for writers of the grant. The last statement sees their rows.
     await this.rows.delete({ model: 'Grant', grantId });
     await this.revocations.revoke([{ kind: 'grant', id: grantId }]).catch((error: unknown) => {
       this.log.warn({ err: error }, 'an app was signed out, and its access token lives on: Redis is away');

@@ -1,10 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { scopes } from '#contracts';
 
-/**
- * Lets pages of any origin read the response (Fetch, 3.2.3), which needs no credentials and is the
- * same for all clients.
- */
+/** Allows pages of any origin to read the response (Fetch, 3.2.3), which is the same for all. */
 export function allowAnyOrigin(response: ServerResponse): void {
   response.setHeader('access-control-allow-origin', '*');
   response.setHeader('access-control-allow-methods', 'GET, POST');
@@ -21,9 +18,7 @@ export function sendPage(response: ServerResponse, status: number, page: string)
   response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end(page);
 }
 
-/**
- * Reads a body of at most `limit` bytes as text; undefined if it is longer or its connection fails.
- */
+/** Reads a body as text; undefined if it exceeds `limit` bytes or the connection fails. */
 export async function readText(raw: IncomingMessage, limit: number): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -48,10 +43,7 @@ export function jsonOf(text: string | undefined): unknown {
   }
 }
 
-/**
- * Returns true if a name or text at any depth has a control character, which RFC 6749 (appendix A)
- * forbids.
- */
+/** Returns true for control characters at any depth, which RFC 6749 (appendix A) forbids. */
 export function hasControls(value: unknown): boolean {
   if (typeof value === 'string') return /\p{Cc}/u.test(value);
   if (typeof value !== 'object' || value === null) return false;

@@ -15,10 +15,7 @@ export interface AppRequest {
   /** The name is the client's own: at most 64 characters, all visible. */
   readonly client: { readonly id: string; readonly name: string };
   readonly scopes: readonly string[];
-  /**
-   * The target of the redirect: a host, or a private scheme such as `com.example.app:`. Absent for
-   * a device.
-   */
+  /** The redirect target: a host, or a scheme such as `com.example.app:`. Absent for a device. */
   readonly redirectHost?: string | undefined;
   readonly startedAt: Date;
   /** The address of the browser or device that started the request. */
@@ -29,8 +26,8 @@ export interface AppRequest {
 
 /**
  * Pending authorization requests of browsers, at `/interaction/:uid`. The pages sign the user in
- * with the account session, show the request, and report the decision here. The cookie of the
- * browser that started the request identifies it, so that no other browser can decide.
+ * and report the decision here. A cookie identifies the request, so that no other browser can
+ * decide.
  */
 @Injectable()
 export class Interactions {
@@ -67,7 +64,7 @@ export class Interactions {
     });
   }
 
-  /** Denies the request. @returns like {@link allow}. */
+  /** Denies the request, like {@link allow}. */
   deny(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
     return this.finish(request, response, { error: 'access_denied', error_description: 'the person said no' });
   }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-/** A list of values, separated by commas. */
 const list = z.string().transform((text) => text.split(',').map((value) => value.trim()));
 
 const integer = z.coerce.number().int().min(1).max(1_000_000);

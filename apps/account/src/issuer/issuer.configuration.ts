@@ -34,17 +34,13 @@ export interface IssuerParts {
   adapter(model: string): Adapter;
   /** Returns true if the account exists and is not disabled. */
   isActive(accountId: string): Promise<boolean>;
-  /** Renders the HTML page of an error. */
   readonly errorPage: (
     request: IncomingMessage,
     error: { error: string; error_description?: string | undefined },
   ) => string;
 }
 
-/**
- * Returns the names of the issuer's cookies. They differ from those of apps on other ports of the
- * host.
- */
+/** Returns the cookie names, which differ from those of apps on other ports of the host. */
 export function cookieNames({ PUBLIC_URL }: AccountConfig): Record<'session' | 'request' | 'resume', string> {
   const name = (what: string) => `${PUBLIC_URL.startsWith('https:') ? '__Secure-' : ''}podcast_sync_${what}`;
   return { session: name('issuer'), request: name('request'), resume: name('resume') };
@@ -78,8 +74,7 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
     adapter: (model: string) => adapter(model),
     clients: firstParty.map((client) => ({ ...client, grant_types: [...(client.grant_types ?? [])] })),
     jwks: { keys: [key] as never },
-    // The account session identifies the user. The issuer's session ends with the request, and each
-    // request starts unauthenticated.
+    // The issuer's session ends with the request, since the account session identifies the user.
     cookies: {
       names: { session: names.session, interaction: names.request, resume: names.resume },
       long: cookie,
@@ -127,9 +122,7 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
   };
 }
 
-/**
- * Returns the API of a resource indicator (RFC 8707). @throws InvalidTarget for any other resource.
- */
+/** Returns the API of a resource indicator (RFC 8707). @throws InvalidTarget for any other one. */
 export function apiResource({ API_URLS = [], API_AUDIENCE }: AccountConfig, resource: string) {
   const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);
   if (resource !== anyApi && !API_URLS.some(isSame)) throw new errors.InvalidTarget();

@@ -11,10 +11,7 @@ export type IssuerRequest = 'token' | 'authorize' | 'register' | 'user-code';
 /** Codes that a network can try in ten minutes. Of some 2.5 * 10^10 codes, few are valid. */
 const userCodes = { points: 20, duration: 600 };
 
-/**
- * Rate limits per network. Redis counts for all replicas; while it is unavailable, each replica
- * counts separately.
- */
+/** Limits requests per network, in Redis for all replicas; without Redis, per replica. */
 @Injectable()
 export class IssuerLimits {
   private readonly limiters: Readonly<Record<IssuerRequest, RateLimiterRedis>>;

@@ -19,12 +19,11 @@ export class IssuerStore {
     private readonly grants: Grants,
   ) {}
 
-  /** Returns false while Postgres is unavailable, from the last results and without a query. */
+  /** Returns false while Postgres is unavailable, without a query. */
   get isAvailable(): boolean {
     return this.database.availability.isAvailable;
   }
 
-  /** Returns the storage of a model of oidc-provider. */
   adapter(model: string): Adapter {
     if (model === 'Client') return this.clients;
     if (model === 'Session') return nothing;
@@ -32,7 +31,6 @@ export class IssuerStore {
     return new OidcAdapter(model, { source, grants, availability: this.database.availability });
   }
 
-  /** Returns true if the account exists and is not disabled. */
   isActive(id: string): Promise<boolean> {
     return whileAvailable(this.database.availability, () => this.accounts.existsBy({ id, disabledAt: IsNull() }));
   }

@@ -24,7 +24,6 @@ import { registrationOf } from './registration.rule.js';
 import { inRequestOf, requestAddress } from './request.origin.js';
 import { SigningKeys } from './signing.keys.js';
 
-/** A route that oidc-provider serves. */
 interface Route {
   readonly methods: readonly string[];
   /** The rate limit that counts its requests. */
@@ -34,9 +33,7 @@ interface Route {
 const discovery: Route = { methods: ['GET', 'HEAD', 'OPTIONS'] };
 const posted = (counts: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS'], counts });
 
-/**
- * All other routes of oidc-provider are unreachable: its pages, and features that are turned off.
- */
+/** All other routes of oidc-provider are unreachable: its pages, and disabled features. */
 const routes: Readonly<Record<string, Route>> = {
   '/.well-known/openid-configuration': discovery,
   '/.well-known/oauth-authorization-server': discovery,
@@ -51,7 +48,6 @@ const routes: Readonly<Record<string, Route>> = {
 const openToAll: ReadonlySet<string> = new Set(['/jwks', '/reg']);
 const resume: Route = { methods: ['GET'], counts: 'authorize' };
 
-/** The reason for a rejected request, as its response. */
 interface Refusal {
   readonly status: 400 | 429 | 503;
   readonly retryAfter?: number;
@@ -59,10 +55,7 @@ interface Refusal {
   readonly error_description: string;
 }
 
-/**
- * Metadata that replaces oidc-provider's: the API's scopes, and the response modes without
- * `form_post`.
- */
+/** Metadata that replaces oidc-provider's. `form_post` is not supported. */
 const announced = {
   scopes_supported: ['openid', 'offline_access', ...apiScopes],
   response_modes_supported: ['query', 'fragment'],
@@ -113,7 +106,6 @@ export class Issuer implements OnApplicationShutdown {
     this.keys.onChange(() => (this.current = this.create()));
   }
 
-  /** The current instance of oidc-provider. */
   get provider(): Provider {
     return this.current;
   }

@@ -13,8 +13,7 @@ const reuseWindow = '60 seconds';
 const usedLife = '30 days';
 
 /**
- * Maximum number of refresh tokens per grant, without those in {@link reuseWindow}. The oldest used
- * ones are deleted.
+ * Maximum number of refresh tokens per grant outside of {@link reuseWindow}. Old ones are deleted.
  */
 const keptPerGrant = 50;
 
@@ -27,10 +26,7 @@ const granted: ReadonlySet<string> = new Set(['RefreshToken', 'AuthorizationCode
 /** Models that unauthenticated clients create and that wait for a user. */
 const open: ReadonlySet<string> = new Set(['Interaction', 'DeviceCode']);
 
-/**
- * Limits of pending requests. Above the limit per network, its oldest are deleted; above the total,
- * new ones are rejected.
- */
+/** Limits of pending requests. A network replaces its oldest; the total rejects new ones. */
 const openPerNetwork = 10;
 const openInAll = 20_000;
 
@@ -98,8 +94,7 @@ export class OidcAdapter implements Adapter {
 
   /** Marks a value as used. @throws InvalidGrant if it was used before or the grant ended. */
   async consume(id: string): Promise<void> {
-    // SKIP LOCKED skips rows that another request is using. Neither waits for the other, so no
-    // deadlock occurs.
+    // SKIP LOCKED prevents deadlocks with requests that use the other tokens.
     const [used] = await this.query<{ id: Buffer }>(
       `WITH used AS (
          UPDATE account.oidc SET consumed_at = now(), expires_at = LEAST(expires_at, now() + $3::interval)
@@ -159,9 +154,7 @@ export class OidcAdapter implements Adapter {
   }
 
   /**
-   * Returns true if no row has this id. Concurrent requests can exceed the limit by their number.
-   *
-   * @throws {@link unavailable} if it is new and the total of pending requests is at its limit.
+   * @throws {@link unavailable} at the limit, which concurrent requests can exceed by their number.
    */
   private async isNew(id: string): Promise<boolean> {
     const [{ known = false, count = 0 } = {}] = await this.query<{ known: boolean; count: number }>(
@@ -176,9 +169,8 @@ export class OidcAdapter implements Adapter {
   }
 
   /**
-   * Deletes the oldest pending requests of a network above its limit, so that no network fills the
-   * table. It runs after the insert: of concurrent requests, the last one sees all rows. SKIP
-   * LOCKED prevents deadlocks between them.
+   * Deletes the oldest pending requests of a network. It runs after the insert, so that the last of
+   * concurrent requests sees all rows. SKIP LOCKED prevents deadlocks between them.
    */
   private async replaceOldest(): Promise<void> {
     await this.query(

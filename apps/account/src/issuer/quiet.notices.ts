@@ -1,7 +1,6 @@
 /**
- * Removes console notices of oidc-provider from the log, whose lines are JSON. The notices are
- * about Node 20, which the tests cover, and about parsed bodies, which issuer.ts passes on purpose.
- * Import this file before oidc-provider.
+ * Removes console notices of oidc-provider, since log lines are JSON. They concern Node 20, which
+ * the tests cover, and parsed bodies (issuer.ts). Import this file before oidc-provider.
  */
 const isNotice = (line: unknown) => typeof line === 'string' && line.includes('oidc-provider ');
 

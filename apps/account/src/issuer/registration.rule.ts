@@ -48,10 +48,7 @@ export interface RegistrationError {
   error_description: string;
 }
 
-/**
- * Validates a registration. The result is a public client without logo and home page, which could
- * deceive a user.
- */
+/** Validates a registration. A logo or home page could deceive users, so they are dropped. */
 export function registrationOf(body: unknown): Registration | RegistrationError {
   const { success, data, error } = metadata.safeParse(body);
   if (!success) {

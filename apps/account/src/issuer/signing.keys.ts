@@ -7,8 +7,8 @@ import type { JWK, JSONWebKeySet } from 'jose';
 const pollMs = 2_000;
 
 /**
- * Time between publication of a key and its first signature, in milliseconds. It is longer than the
- * period for which verifiers do not reload a key set for an unknown key.
+ * Milliseconds from a key's publication to its first use, longer than verifiers wait before they
+ * reload a set for an unknown key.
  */
 const publishedMs = 60_000;
 
@@ -30,8 +30,6 @@ export class SigningKeys {
   private readonly listeners: (() => void)[] = [];
 
   /**
-   * Reads the keys and starts to poll.
-   *
    * @param directory with `signing-key.json` and `jwks.json`.
    * @throws Error if the files are unreadable or the set does not contain the signing key.
    */
@@ -46,12 +44,10 @@ export class SigningKeys {
     this.timer = setInterval(() => this.look(), pollMs).unref();
   }
 
-  /** The key that signs tokens. */
   get signing(): SigningKey {
     return this.current;
   }
 
-  /** The public keys that verify tokens. */
   get keySet(): JSONWebKeySet {
     return this.set;
   }
@@ -94,7 +90,6 @@ function isIn(set: JSONWebKeySet, { kid }: SigningKey): boolean {
   return set.keys.some((key) => key.kid === kid);
 }
 
-/** Returns only the public members of a key. */
 function publicPart({ kty, crv, x, kid, alg, use }: JWK): JWK {
   return { kty, crv, x, kid, alg, use } as JWK;
 }

@@ -13,19 +13,14 @@ import { forwardPage } from './views/failure.view.js';
 
 type Asked = Omit<Approval, 'name' | 'ownAddress'>;
 
-/** Maximum length of a user code, as typed. */
 const maxUserCode = 64;
 
-/** Converts the target of the redirect to the page's terms. */
 function goesTo(redirectHost: string | undefined): Approval['goesTo'] {
   if (redirectHost === undefined) return undefined;
   return redirectHost.endsWith(':') ? 'device' : { host: redirectHost };
 }
 
-/**
- * Pages on which users allow or deny access of apps. Allowing requires a recent sign-in. Each page
- * shows the app, its scopes, and the time and address of the request.
- */
+/** Pages that ask to allow or deny an app. Allowing requires a recent sign-in. */
 @PageController()
 export class ApprovalController {
   constructor(
@@ -48,7 +43,7 @@ export class ApprovalController {
     this.ask(reply, person, this.asked(asked, request.url));
   }
 
-  /** Responds with a page that forwards the browser, since the target is another site or an app. */
+  /** Responds with a page, since a form must not redirect to another site or an app. */
   @Post('interaction/:uid')
   @ForPerson()
   async decide(

@@ -23,7 +23,6 @@ export class Cookies {
     this.attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   }
 
-  /** Reads the browser's address, user agent and cookies, as sign-in needs them. */
   read(request: FastifyRequest): Browser {
     return {
       address: request.ip,
@@ -49,7 +48,7 @@ export class Cookies {
     return request.cookies[this.provider];
   }
 
-  /** Clears the session cookie. The browser cookie remains. */
+  /** The browser cookie remains. */
   signOut(reply: FastifyReply): void {
     void reply.clearCookie(this.session, this.attributes);
   }

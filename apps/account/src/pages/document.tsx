@@ -7,7 +7,6 @@ import { type Language, languageOf, type Texts, textsOf } from './texts/texts.js
 /** One page, as a view makes it. */
 export interface Page {
   readonly title: string;
-  /** The heading, if it differs from the title. */
   readonly heading?: string | undefined;
   /** Paragraphs below the heading. Absent ones are left out. */
   readonly lead?: ComponentChildren | readonly ComponentChildren[];
@@ -16,9 +15,7 @@ export interface Page {
   readonly status?: number | undefined;
   /** The server rejected the form. The title starts with that, for screen readers. */
   readonly isRefused?: boolean | undefined;
-  /** The page is the account tab: wide, with several cards. */
   readonly isHome?: boolean;
-  /** The URL to which the browser continues. */
   readonly forwardTo?: string;
 }
 
@@ -36,9 +33,7 @@ export function visitOf(acceptLanguage: string | undefined, isSignedIn = false, 
   return { language, texts: textsOf[language], now, isSignedIn };
 }
 
-/**
- * Returns the HTML of a page. WCAG 2.2 AA requires landmarks, one h1, a language and a skip link.
- */
+/** Returns the HTML of a page with landmarks, one h1, a language and a skip link (WCAG 2.2 AA). */
 export function documentOf(visit: Visit, page: Page): string {
   return `<!doctype html>${renderToString(<Document visit={visit} page={page} />)}`;
 }

@@ -13,7 +13,6 @@ import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import { type FailureDetails, type FailureKind, failurePage, failures } from './views/failure.view.js';
 import { linkGonePage, registrationClosedPage } from './views/registration.view.js';
 
-/** A failure with the details that its page shows. */
 type PageFailure = FailureDetails & { kind: FailureKind };
 
 const ofRefusals: Partial<Record<Refusal['code'], FailureKind>> = {
@@ -36,7 +35,6 @@ const ofStatuses: Readonly<Record<number, FailureKind>> = {
   503: 'unavailable',
 };
 
-/** Classifies an error for the failure page. */
 function failureOf(error: unknown): PageFailure {
   if (error instanceof Refusal)
     return { kind: ofRefusals[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };

@@ -4,12 +4,7 @@ import type { FastifyRequest } from 'fastify';
 /** Fields of a form. All values are strings. */
 export type Form = Readonly<Record<string, string | undefined>>;
 
-/**
- * Returns the fields whose values are strings.
- *
- * @throws BadRequestException for control characters: no field accepts them, and Postgres rejects
- * NUL.
- */
+/** @throws BadRequestException for control characters. Postgres rejects NUL. */
 function textsOf(values: unknown): Form {
   if (typeof values !== 'object' || values === null) return {};
   const texts = Object.entries(values).filter(([, value]) => typeof value === 'string') as [string, string][];

@@ -76,9 +76,7 @@ export class HomeController {
     @Inject(CONFIG) private readonly config: AccountConfig,
   ) {}
 
-  /**
-   * Returns the account page to browsers, and a JSON description of the server to other clients.
-   */
+  /** Returns the account page to browsers, and links as JSON to other clients. */
   @Get()
   async home(
     @Req() { headers, person }: FastifyRequest,
@@ -91,7 +89,6 @@ export class HomeController {
     return this.pages.show(reply, (visit) => accountPage(visit, { ...overview, done: query['done'] !== undefined }));
   }
 
-  /** Excludes the site from search engines. */
   @Get('robots.txt')
   @Header('content-type', 'text/plain; charset=utf-8')
   robots(): string {

@@ -31,10 +31,7 @@ export class LinkUse {
     private readonly emails: Emails,
   ) {}
 
-  /**
-   * Uses a link. @returns the account to sign in; undefined for a confirmed address, and for a
-   * reset, which must not bypass the second step.
-   */
+  /** Uses a link. @returns the account to sign in, but not after a reset (second step). */
   async use(link: Link, secret: string, form: Form, address: string): Promise<string | undefined> {
     if (link.kind === 'verify') {
       await this.emails.verify(secret);
@@ -48,10 +45,7 @@ export class LinkUse {
   }
 }
 
-/**
- * The pages of links. Opening one changes nothing, since mail programs and messengers open links
- * automatically.
- */
+/** Pages of links. Opening one changes nothing, since mail programs open links automatically. */
 @PageController()
 export class LinkController {
   constructor(

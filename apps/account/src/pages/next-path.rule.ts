@@ -1,4 +1,3 @@
-/** Maximum length of a path in characters. */
 const maxLength = 2_000;
 
 /**

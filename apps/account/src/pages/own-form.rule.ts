@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Returns true if a page of this site sent the form, or a client that is no browser and has no
- * cookies. Browsers send `Sec-Fetch-Site`; without TLS they omit it, and `Origin` must match.
+ * Returns true if a page of this site sent the form, or a client without a browser's headers.
+ * Browsers send `Sec-Fetch-Site`; without TLS they omit it, and `Origin` must match.
  *
- * @param origin the public origin. The request's own host also matches: no other site can choose
- * it.
+ * @param origin the public origin. The request's own host also matches: no site can choose it.
  */
 export function isOwnForm(headers: IncomingHttpHeaders, origin: string): boolean {
   const site = headers['sec-fetch-site'];

@@ -73,7 +73,6 @@ export class PasswordController {
     this.pages.redirect(reply, '/?done');
   }
 
-  /** The page for users from a provider, whose accounts have no name yet. */
   @Get('name')
   @ForPerson()
   nameForm(@PersonOf() { account }: Person, @QueryOf() query: Form, @Res() reply: FastifyReply): void {

@@ -25,7 +25,6 @@ export interface Person {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The signed-in user, set by the guard of the pages. */
     person?: Person;
   }
 }
@@ -33,14 +32,12 @@ declare module 'fastify' {
 /** Maximum age of a recent sign-in in milliseconds. */
 const recentMs = 5 * 60_000;
 
-/** Returns true if the last authentication is recent, and not before `after`. */
 function isRecent({ session }: Person, after?: Date): boolean {
   const at = session.authenticatedAt.getTime();
   return Date.now() - at < recentMs && !(after !== undefined && at < after.getTime());
 }
 
 interface Need {
-  /** Requires a recent sign-in. */
   readonly recently?: boolean;
   /** The path that opens after the sign-in. Default: the requested path. */
   readonly next?: string;

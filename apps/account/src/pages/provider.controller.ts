@@ -17,7 +17,7 @@ export class ProviderController {
     private readonly signIn: SignIn,
   ) {}
 
-  /** Responds with a page that forwards the browser, since the provider is another site. */
+  /** Responds with a page, since a form must not redirect to another site. */
   @Post('sign-in/provider')
   async depart(@FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
     const { host } = this.party;
@@ -27,10 +27,7 @@ export class ProviderController {
     this.pages.show(reply, (visit) => forwardPage(visit, url.href, host));
   }
 
-  /**
-   * Completes the sign-in. Apps without a browser need a name, so an account without one gets the
-   * page that asks for it.
-   */
+  /** An account without a name gets the page that asks for one, which some apps need. */
   @Get('sign-in/provider/callback')
   async arrive(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (this.party.host === undefined) throw new NotFoundException();

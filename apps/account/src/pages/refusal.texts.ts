@@ -1,7 +1,6 @@
 import { Refusal, type RefusalCode } from '../people/refusal.js';
 import type { Texts } from './texts/texts.js';
 
-/** A text about a rejected value, and the field of the form that shows it. */
 interface FieldProblem {
   readonly field: 'name' | 'password' | 'email' | 'label';
   readonly text: string;
@@ -26,11 +25,7 @@ function problems({
   };
 }
 
-/**
- * Returns the texts of a refusal by field.
- *
- * @throws the given error, if it is not about a field.
- */
+/** Returns the texts of a refusal by field. @throws the given error, if it concerns no field. */
 export function problemsOf(texts: Texts, error: unknown): Partial<Record<FieldProblem['field'], string>> {
   const problem = error instanceof Refusal ? problems(texts)[error.code] : undefined;
   if (!problem) throw error;

@@ -23,10 +23,7 @@ const day = 86_400_000;
 /** Lifetimes of app passwords in days, by choice. Others do not expire. */
 const expiries: Readonly<Record<string, number | undefined>> = { month: 30, year: 365 };
 
-/**
- * Pages of the second step, recovery codes and app passwords. Each gives access to the account, so
- * all require a recent sign-in.
- */
+/** Pages of the second step, recovery codes and app passwords. All require a recent sign-in. */
 @PageController()
 export class SecurityController {
   constructor(

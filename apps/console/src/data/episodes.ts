@@ -78,7 +78,6 @@ function put(episode: Episode): void {
   const { sync_id: id } = episode;
   if (listed.has(id)) listed.set(id, episode);
   else {
-    // A changed episode moves to the end, as the latest one.
     fresh.delete(id);
     fresh.set(id, episode);
     if (total.value !== undefined && total.value < fresh.size + listed.size) total.value = fresh.size + listed.size;

@@ -20,7 +20,6 @@ export interface Import {
   readonly state: 'chosen' | 'running' | 'stopped' | 'finished';
 }
 
-/** Maximum number of feeds per request. */
 const batch = 250;
 
 /** The current import. */
@@ -30,9 +29,7 @@ let stopping: AbortController | undefined;
 // Leaving the page discards unsent feeds, so the browser asks for confirmation.
 addEventListener('beforeunload', (event) => present.value?.state === 'running' && event.preventDefault());
 
-/**
- * Subscribes to the feeds in batches, in sequence. Each batch waits for the network without limit.
- */
+/** Subscribes to the feeds in batches. Each batch waits for the network without limit. */
 export async function run(): Promise<void> {
   const chosen = present.peek();
   if (chosen?.state !== 'chosen') return;

@@ -3,9 +3,7 @@ import type { Pulls } from './pulls.js';
 
 /** Interval of polls in milliseconds, since notifications can be lost. */
 const pollMs = 5 * 60_000;
-/**
- * Range of the reconnect delay in milliseconds. A random part spreads the reconnects of clients.
- */
+/** Limits of the random reconnect delay in milliseconds, which spreads the reconnects. */
 const againMs = { first: 2_000, most: 60_000 };
 
 const followers: Pulls[] = [];
@@ -17,10 +15,8 @@ export function follow(pulls: Pulls): void {
 }
 
 /**
- * Subscribes to the changes of this user. All windows of a browser share one stream: the holder of
- * a lock reads it and notifies the others. Without locks (plain http) each window has a stream.
- *
- * Call it once, after the sign-in.
+ * Subscribes to the changes of this user. Call it once, after the sign-in. The windows of a browser
+ * share one stream; without locks (plain http) each has its own.
  */
 export function beginLive(): void {
   setInterval(hear, pollMs, undefined);

@@ -3,7 +3,6 @@ import { ApiError } from '#client';
 
 /** False if the browser reports no network. If true, the network can still be unavailable. */
 const hasNetwork = signal(navigator.onLine);
-/** True if the last request got a response. */
 const isAnswered = signal(true);
 
 /** True if the server is reachable, as far as the client can tell. */
@@ -20,22 +19,14 @@ addEventListener('online', () => {
   letGo();
 });
 
-/** Delays before retries in milliseconds. */
 const waitMs = [2_000, 4_000, 8_000, 15_000];
 
-/**
- * Returns true for a transient error: no connection, a fault of the server, or a response of
- * another server.
- */
+/** Returns true if a request can be retried: no connection, or no valid response of the server. */
 export function isPassing(error: unknown): boolean {
   return error instanceof ApiError && (error.isPassing || (error.code === 'unexpected' && error.status !== 501));
 }
 
-/**
- * Runs a request, and retries transient errors without limit.
- *
- * @throws any other error of `run`, or the reason of the signal.
- */
+/** Retries transient errors without limit. @throws other errors, or the reason of the signal. */
 export async function untilAnswered<T>(run: () => Promise<T>, stopped?: AbortSignal): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {

@@ -6,10 +6,7 @@ export type FileProblem = 'tooLarge' | 'invalidFile' | 'noFeeds' | 'failed';
 /** Yields to the browser, so that it can render. */
 const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
-/**
- * Returns the feeds of an OPML file without duplicates, in its order. Duplicates count as skipped.
- * The first file loads the reader.
- */
+/** Returns the feeds of an OPML file in its order. Duplicates count as skipped. */
 export async function readFeeds(file: File): Promise<Opml | FileProblem> {
   const reader = await import('#opml').catch(() => undefined);
   if (!reader) return 'failed';

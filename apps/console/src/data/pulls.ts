@@ -3,8 +3,7 @@ import { connect } from './session.js';
 
 /**
  * Loads one kind of data, then its changes. Only one pull runs at a time; a notification in the
- * meantime starts another one afterwards. A failed pull changes nothing, and the next notification
- * or poll repeats it.
+ * meantime starts another one afterwards. The next notification or poll repeats a failed pull.
  */
 export class Pulls {
   /** The sync timestamp up to which all data is loaded; undefined before the first pull. */
@@ -12,23 +11,17 @@ export class Pulls {
   private running: Promise<void> | undefined;
   private wanted: string | undefined;
 
-  /**
-   * @param pull loads everything without `since`, otherwise the later changes. It returns the sync
-   * timestamp of its data.
-   */
+  /** @param pull loads the changes after `since`, or everything. It returns its sync timestamp. */
   constructor(private readonly pull: (since: string | undefined, api: Api) => Promise<string>) {}
 
   /**
-   * Loads everything for the first time, once. @throws ApiError if that failed; the next call
-   * retries.
+   * Loads everything for the first time. @throws ApiError if that failed; the next call retries.
    */
   begin(): Promise<void> {
     return this.since === undefined ? this.run() : Promise.resolve();
   }
 
-  /**
-   * Loads changes, after the first load. @param stamp the sync timestamp of the notified change.
-   */
+  /** Loads changes after the first load. @param stamp the sync timestamp of the change. */
   async hint(stamp = '9'): Promise<void> {
     if (this.since === undefined || stamp <= this.since) return;
     if (this.running) {

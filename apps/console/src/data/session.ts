@@ -18,21 +18,14 @@ interface TokenAnswer {
 /** True if the server has no configured API, so that no data is available. */
 export const hasNoApi = signal(false);
 
-/**
- * Time before its expiry at which a token is renewed, in milliseconds, so that no request uses an
- * expired one.
- */
+/** Milliseconds before its expiry at which a token is renewed, so that no request uses it later. */
 const earlyMs = 30_000;
-/** Timeout of the account app in milliseconds. */
 const answerMs = 15_000;
 
 /** The signed-in user; undefined while the page starts. */
 export const user = signal<User>();
 
-/**
- * True after the session ended while the page was open. The page stays, since it can contain typed
- * input.
- */
+/** True after the session ended. The page stays open, since it can contain typed input. */
 export const isSignedOut = signal(false);
 
 // In memory only, so that other pages and later users of this browser find no token.
@@ -44,10 +37,7 @@ export function signInPath(): string {
   return `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 }
 
-/**
- * Returns the API for the signed-in user. @throws ApiError without a session, or if the account app
- * is unavailable.
- */
+/** Returns the API for the user. @throws ApiError if the account app returns no token. */
 export async function connect(): Promise<Api> {
   if (!api) {
     await token();
@@ -78,8 +68,7 @@ async function ask(): Promise<string> {
   if (!answer.ok) throw ApiError.of(answer);
   const { access_token, expires_in, api: baseUrl, user: whose } = (await answer.json()) as TokenAnswer;
   if (user.value && user.value.id !== whose.id) {
-    // Another user signed in, in another window. The reload discards the data of the previous user
-    // and sends none of it to the new account.
+    // Another user signed in, in another window. The reload discards the previous user's data.
     location.reload();
     throw new ApiError('aborted', 'Somebody else is signed in');
   }

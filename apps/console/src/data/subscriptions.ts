@@ -24,7 +24,6 @@ export type Outcome = 'done' | EntryFailureCode | 'failed';
 
 /** Page sizes. The first page is small for a fast first view. */
 const perPage = { first: 50, more: 250 };
-/** Poll interval of a deletion in milliseconds. */
 const deletionPollMs = 700;
 
 /** In the order of the server, by creation. */
@@ -33,10 +32,7 @@ const listed = new Map<string, Row>();
 const fresh = new Map<string, Row>();
 const version = signal(0);
 
-/**
- * All subscriptions except deleted ones: new ones since the page was opened, then the others by
- * creation.
- */
+/** Subscriptions that are not deleted: the new ones, then the others by creation. */
 export const rows = computed((): readonly Row[] => {
   void version.value;
   return [...[...fresh.values()].reverse(), ...listed.values()];
@@ -150,9 +146,7 @@ async function subscribed(api: Api, feedUrl: string, guid: string | undefined, t
   return 'done';
 }
 
-/**
- * Runs a change and lists it as pending until its response. @returns `failed` if it is rejected.
- */
+/** Lists a change as pending until its response. @returns `failed` if it is rejected. */
 async function during(
   what: Pending,
   run: (api: Api, timestamp: { timestamp: string }) => Promise<Outcome>,
@@ -163,8 +157,8 @@ async function during(
   try {
     const api = await untilAnswered(connect);
     return await untilAnswered(() => {
-      // The timestamp is that of the user's action, so that a late request does not undo later
-      // changes. It is later than the displayed state.
+      // A late request must not undo later changes, so the time is that of the user's action. It is
+      // later than the displayed state.
       const time = new Date(Math.max(now + api.clockOffset, seen + 1));
       return run(api, { timestamp: time.toISOString() });
     });

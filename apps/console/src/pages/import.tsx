@@ -94,7 +94,6 @@ function Running({ done, all }: { done: number; all: number }) {
   );
 }
 
-/** Renders the results, failed feeds first. */
 function Verdicts({ of }: { of: readonly Verdict[] }) {
   const isBad = ({ outcome }: Verdict) => outcome !== 'done';
   return (

@@ -111,7 +111,6 @@ function latestOf({
   return last === undefined ? undefined : new Date(last.length === 16 ? `${last}Z` : last);
 }
 
-/** Formats seconds, such as 1:02:03. */
 function clock(seconds: number): string {
   const whole = Math.floor(seconds);
   const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60];

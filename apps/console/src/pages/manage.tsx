@@ -8,10 +8,7 @@ import { say } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;
 
-/**
- * Renders the dialog of one subscription. An action closes it; the row and a notice show the
- * result.
- */
+/** Renders the dialog of a subscription. An action closes it; a notice shows the result. */
 export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unknown; onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pending.value.some(({ guid }) => guid === row.guid);
@@ -55,7 +52,6 @@ export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unk
   );
 }
 
-/** Renders the form for a new feed URL. */
 function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) => void }) {
   const newUrl = useSignal('');
   const problem = useSignal<string | undefined>(undefined);
@@ -87,7 +83,6 @@ function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) =
   );
 }
 
-/** Renders a button that removes a subscription after a confirmation. */
 function RemoveButtons({ isBusy, onRemove }: { isBusy: boolean; onRemove: () => void }) {
   const isRemoving = useSignal(false);
   if (!isRemoving.value)

@@ -78,13 +78,11 @@ export function Subscriptions() {
   );
 }
 
-/** Returns the number of shown podcasts, or the progress of loading. */
 function countOf(shown: number): string {
   if (isComplete.value) return t.count(shown);
   return total.value === undefined ? texts.loading : t.soFar(rows.value.length, total.value);
 }
 
-/** Renders the search and the filter of the list. */
 function Tools({ search, isOn }: { search: Signal<string>; isOn: Signal<boolean> }) {
   return (
     <div class="tools" role="search">
@@ -131,7 +129,6 @@ function stateOf(kind: keyof typeof t.pending): string {
   return isOnline.value ? t.pending[kind] : t.waiting;
 }
 
-/** Renders feeds whose addition is pending. */
 function Waiting() {
   const added = pending.value.filter(({ kind }) => kind === 'add');
   if (added.length === 0) return null;

@@ -5,10 +5,7 @@ import { texts } from '../texts/texts.js';
 /** True after the first page, which must not move the focus. */
 let wasShown = false;
 
-/**
- * Renders a page. After navigation its heading gets the focus, so that screen readers continue
- * there.
- */
+/** Renders a page. After navigation its heading gets the focus, for screen readers. */
 export function Page({ title, lead, children }: { title: string; lead?: string; children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -19,8 +19,8 @@ export interface WindowedListProps<Item> {
 }
 
 /**
- * Renders a list of any length. Only visible rows are in the document, all of the same height, so
- * that loaded rows do not move others. The focused row stays in the document.
+ * Renders a list whose document only contains the visible rows and the focused one. All rows have
+ * the same height, so that loaded rows do not move others.
  */
 export function WindowedList<Item>({ label, isTall, items, expected = 0, keyOf, row, onEnd }: WindowedListProps<Item>) {
   const list = useRef<HTMLUListElement>(null);

@@ -10,7 +10,6 @@ import { day, when } from './parts.js';
 export interface AccountOverview {
   /** Null for users of a provider who have not chosen one. */
   name: string | null;
-  /** The previous request changed something. */
   done?: boolean;
   apps: readonly { id: string; name: string; scopes: readonly string[]; since: Date; lastUsedAt: Date }[];
   appPasswords: readonly {
@@ -42,7 +41,6 @@ interface SectionProps {
   readonly of: AccountOverview;
 }
 
-/** Renders a list of rows, or a sentence if it is empty. */
 function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
   if (rows.length === 0) return <p class="quiet">{none}</p>;
   return (
@@ -54,7 +52,6 @@ function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: strin
   );
 }
 
-/** Renders a button that ends one item of a list. Its accessible name says which. */
 function EndButton({ action, id, label, text }: { action: string; id: string; label: string; text: string }) {
   return (
     <form method="post" action={action}>
@@ -136,7 +133,6 @@ function AppPasswords({ visit, of }: SectionProps) {
   );
 }
 
-/** Renders the devices; nothing without devices. */
 function Devices({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   if (of.devices.length === 0) return null;

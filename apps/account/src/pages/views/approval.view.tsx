@@ -9,25 +9,16 @@ export const appName = (claimed: string | undefined) => labelOf(claimed ?? '') |
 
 /** A request of an app for access. */
 export interface Approval {
-  /** The target of the form. */
   action: string;
   app: string;
   scopes: readonly string[];
   name: string;
-  /** The time and client address of the request. */
   startedAt: Date;
   address: string;
-  /** The address of the reader. */
   ownAddress: string;
-  /**
-   * The next place of the browser: a host, an app on this device, or none if the app waits
-   * elsewhere.
-   */
+  /** The redirect target; absent if the app waits on another device. */
   goesTo?: { host: string } | 'device' | undefined;
-  /**
-   * The code that the device shows. An attacker who sends a link has no device to compare (RFC
-   * 8628, 5.4).
-   */
+  /** The user compares it with the device, which an attacker's link can't show (RFC 8628, 5.4). */
   userCode?: string | undefined;
 }
 

@@ -20,7 +20,6 @@ export type FailureKind = keyof typeof failures;
 
 /** Optional details of a failure page. */
 export interface FailureDetails {
-  /** The server that is unavailable. */
   unavailable?: 'database' | undefined;
   retryAfterSeconds?: number | undefined;
   requestId?: string | undefined;
@@ -59,9 +58,8 @@ export function failurePage({ texts: { failure } }: Visit, kind: FailureKind, of
 }
 
 /**
- * Returns a page that forwards to another site or an app. Browsers apply the `form-action` policy
- * to every redirect after a form and block other origins (CSP 3, 6.4.1). From this page they
- * continue automatically, or by the link.
+ * Returns a page that forwards to another site or an app. Browsers apply `form-action` to redirects
+ * after a form and block other origins (CSP 3, 6.4.1).
  */
 export function forwardPage({ texts: { forward } }: Visit, to: string, where = forward.app): Page {
   const body = <LinkButton href={to}>{forward.link}</LinkButton>;

@@ -4,7 +4,6 @@ import { Refusal } from './sign-in.view.js';
 
 /** The content of a registration page. */
 export interface Registration {
-  /** The target of the form: the path of the link, or of open registration. */
   action: string;
   kind: 'first' | 'invite' | 'open';
   name?: string;
@@ -51,10 +50,7 @@ export function linkGonePage({ texts: { link, signIn } }: Visit): Page {
   return messagePage(link.goneTitle, link.goneText, { href: '/sign-in', text: signIn.title }, 410);
 }
 
-/**
- * Returns the page for a forgotten password: by mail if this server sends mail, otherwise by a
- * recovery code.
- */
+/** Returns the page for a forgotten password: by mail, or by a recovery code without mail. */
 export function forgotPage({ texts }: Visit, of: { mail: boolean }): Page {
   const { forgot } = texts;
   const body = (
@@ -74,9 +70,7 @@ export function forgotPage({ texts }: Visit, of: { mail: boolean }): Page {
   return { title: forgot.title, lead: of.mail ? forgot.lead : forgot.withoutMail, body };
 }
 
-/**
- * Returns the page after a request for a new password. It does not reveal if the account exists.
- */
+/** Returns the page after a reset request. It does not reveal if the account exists. */
 export function forgotSentPage({ texts: { forgot } }: Visit): Page {
   return messagePage(forgot.sentTitle, forgot.sentText);
 }
@@ -116,10 +110,7 @@ export function resetPage({ texts }: Visit, of: { action: string; name: string; 
   return { title: forgot.title, lead: forgot.resetLead(of.name), isRefused: of.problem !== undefined, body };
 }
 
-/**
- * Returns the page that confirms an e-mail address by a button. Mail programs open links
- * automatically.
- */
+/** Returns the page whose button confirms an address, since mail programs open links. */
 export function verifyPage({ texts: { verify } }: Visit, of: { action: string; email: string }): Page {
   const body = (
     <form method="post" action={of.action}>

@@ -14,7 +14,6 @@ export interface SignIn {
   again?: boolean;
   isRefused?: boolean;
   notice?: SignInNotice | undefined;
-  /** Registration is open. */
   canRegister?: boolean;
   /** The host of the OpenID Connect provider. */
   provider?: string | undefined;
@@ -77,7 +76,6 @@ export interface SecondStep {
   /** Proves that name and password were correct. */
   ticket: string;
   next?: string | undefined;
-  /** The kind of the wrong code. */
   refused?: 'code' | 'recovery';
 }
 
