@@ -4,10 +4,7 @@ export const languages = ['en', 'de'] as const;
 /** A language of the site. */
 export type Language = (typeof languages)[number];
 
-/**
- * Returns a language's number format: `count` groups thousands, `plural` adds a noun (`2
- * podcasts`).
- */
+/** Returns number formats: `count` groups thousands, `plural` adds a noun (`1,200 podcasts`). */
 export function numbersOf(language: Language) {
   const count = (n: number) => n.toLocaleString(language);
   return { count, plural: (n: number, one: string, many: string) => `${count(n)} ${n === 1 ? one : many}` };

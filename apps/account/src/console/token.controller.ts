@@ -22,9 +22,7 @@ export class TokenController {
     private readonly limits: IssuerLimits,
   ) {}
 
-  /**
-   * Responds with 401 instead of a redirect, which would lose typed input; with 501 without an API.
-   */
+  /** Returns a token; 401 instead of a redirect, which loses typed input; 501 without an API. */
   @Post('console/token')
   @HttpCode(200)
   @Header('cache-control', 'no-store')

@@ -12,9 +12,7 @@ const reuseWindow = '60 seconds';
 /** Retention of a used refresh token. Within it, later use ends the grant. */
 const usedLife = '30 days';
 
-/**
- * Maximum number of refresh tokens per grant outside of {@link reuseWindow}. Old ones are deleted.
- */
+/** Maximum refresh tokens per grant outside of {@link reuseWindow}. Old ones are deleted. */
 const keptPerGrant = 50;
 
 /** Models that can be reused within {@link reuseWindow}: their holder has no other credential. */
@@ -154,7 +152,7 @@ export class OidcAdapter implements Adapter {
   }
 
   /**
-   * @throws {@link unavailable} at the limit, which concurrent requests can exceed by their number.
+   * @throws {@link unavailable} at the limit. Concurrent requests can exceed it by their number.
    */
   private async isNew(id: string): Promise<boolean> {
     const [{ known = false, count = 0 } = {}] = await this.query<{ known: boolean; count: number }>(

@@ -16,8 +16,8 @@ const publishedMs = 60_000;
 export type SigningKey = JWK & { readonly kid: string };
 
 /**
- * The issuer's keys: the signing key and the set of public keys. `npm run keys` and `secrets
- * --rotate` write their files. Invariants:
+ * The signing key and the set of public keys, which `npm run keys` and `secrets --rotate` write to
+ * files. Invariants:
  * - A key set is served as soon as its file has it. A new key signs {@link publishedMs} later, or
  *   immediately if the set no longer contains the old one, as after a leak.
  * - Unreadable or inconsistent files change nothing.

@@ -20,8 +20,7 @@ it.each(['en-GB', 'de-DE'])(
   { timeout: walkMs },
   async (locale) => {
     const problems: unknown[] = [];
-    // Scripts are on because axe is a script. Pages have none, and all other tests turn scripts
-    // off.
+    // Scripts are on because axe is a script. Pages have none, and other tests turn scripts off.
     for await (const { name, page } of everyPage(world, {
       javaScriptEnabled: true,
       locale,

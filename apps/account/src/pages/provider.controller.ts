@@ -27,7 +27,7 @@ export class ProviderController {
     this.pages.show(reply, (visit) => forwardPage(visit, url.href, host));
   }
 
-  /** An account without a name gets the page that asks for one, which some apps need. */
+  /** Completes the sign-in. An account without a name gets the page that asks for one. */
   @Get('sign-in/provider/callback')
   async arrive(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (this.party.host === undefined) throw new NotFoundException();

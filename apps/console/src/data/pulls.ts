@@ -14,9 +14,7 @@ export class Pulls {
   /** @param pull loads the changes after `since`, or everything. It returns its sync timestamp. */
   constructor(private readonly pull: (since: string | undefined, api: Api) => Promise<string>) {}
 
-  /**
-   * Loads everything for the first time. @throws ApiError if that failed; the next call retries.
-   */
+  /** Loads everything for the first time. @throws ApiError on failure; the next call retries. */
   begin(): Promise<void> {
     return this.since === undefined ? this.run() : Promise.resolve();
   }
