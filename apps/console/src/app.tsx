@@ -8,19 +8,19 @@ import { texts } from './texts/texts.js';
 import { Notice } from './ui/notice.js';
 import { Failure, Page } from './ui/page.js';
 
-// What is not needed for the first row comes when it is opened.
+// The first view does not need these pages, so they are loaded when opened.
 const Listened = lazy(() => import('./pages/listened.js').then(({ Listened: page }) => page));
 const Data = lazy(() => import('./pages/data.js').then(({ Data: page }) => page));
 
-/** A page that could not be loaded: the server was away, or has a newer console by now. */
+/** A page could not be loaded: the server was unavailable, or has a newer build of the console. */
 const isBroken = signal(false);
 
-/** Loads the other pages, so that they are there when the network is not. */
+/** Loads the other pages, so that they work offline. */
 export function preload(): void {
   for (const page of [Listened, Data]) void page.preload().catch(() => {});
 }
 
-/** The whole console: what is around its pages, and the pages. */
+/** Renders the console: header, banner and the current page. */
 export function App() {
   return (
     <LocationProvider scope="/console">
@@ -42,12 +42,10 @@ export function App() {
   );
 }
 
-/** The header, which follows the page and the session. */
 function SiteHeader() {
   return <Header texts={texts} isSignedIn current={useLocation().path} />;
 }
 
-/** What concerns every page: no network, or nobody signed in any more. */
 function Banner() {
   return (
     <div class="banner" role="status">

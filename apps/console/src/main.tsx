@@ -9,30 +9,30 @@ import { language } from './texts/texts.js';
 import '#ui/style.css';
 import './style.css';
 
-/** When the other pages are loaded, in milliseconds after somebody is known to be signed in. */
+/** Delay between sign-in and the loading of other pages, in milliseconds. */
 const preloadMs = 1_500;
 
-/** How long a token is waited for before anything is drawn, in milliseconds. */
+/** Maximum time that the first rendering waits for a token, in milliseconds. */
 const aloneMs = 150;
 
 document.documentElement.lang = language;
 follow(subscriptionPulls);
 follow(episodePulls);
-// What is still to be sent goes with the page: the browser asks whether to leave.
+// Leaving the page discards unsent changes, so the browser asks for confirmation.
 addEventListener('beforeunload', (event) => pending.value.length > 0 && event.preventDefault());
 void begin();
 void untilAnswered(connect).then(
   () => {
     beginLive();
-    // After what is on the screen.
+    // The delay leaves network and processor to the first page.
     setTimeout(preload, preloadMs);
   },
   () => {},
 );
 
 /**
- * What takes the longest comes first: the token, then the first page. Drawing what is around it costs a slow phone as much
- * as both, and so begins when the second one is on its way.
+ * Requests the token and the first data, then renders. On a slow phone, rendering takes as long as
+ * both requests, so it starts while the second one runs.
  */
 async function begin(): Promise<void> {
   subscriptionPulls.begin().catch(() => {});

@@ -13,13 +13,12 @@ const isSame = (path: string | undefined, other: string) => path?.replace(/\/$/,
 
 interface HeaderProps {
   readonly texts: FrameTexts;
-  /** Visitors without a session see the brand alone. */
+  /** Without a session, the header only shows the brand. */
   readonly isSignedIn: boolean;
-  /** The path of the page. */
   readonly current?: string | undefined;
 }
 
-/** Renders the top of each page: a link to the content, the brand, the tabs and the way out. */
+/** Renders the top of each page: a skip link, the brand, the tabs and the sign-out button. */
 export function Header({ texts, isSignedIn, current }: HeaderProps) {
   return (
     <>
@@ -57,11 +56,10 @@ type FieldProps = InputHTMLAttributes & {
   readonly id: string;
   readonly label: string;
   readonly hint?: string | undefined;
-  /** Why the server or the page rejects the value. */
   readonly error?: string | undefined;
 };
 
-/** Renders an input with its label. Screen readers read the hint and the error with it. */
+/** Renders an input with its label. Screen readers read hint and error with it. */
 export function Field({ id, label, hint, error, ...input }: FieldProps) {
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (
@@ -114,15 +112,13 @@ export function Card({ title, lead, heading, children }: CardProps) {
 
 interface RowProps {
   readonly name: string;
-  /** Short states next to the name. */
   readonly tag?: ComponentChildren;
-  /** Paragraphs below the name. False ones are left out. */
+  /** Paragraphs below the name. False values are left out. */
   readonly lines: readonly ComponentChildren[];
-  /** At the end of the row: states or a button. */
   readonly children?: ComponentChildren;
 }
 
-/** Renders one item of a list. Names and lines come from clients, so their direction is isolated (`bdi`). */
+/** Renders an item of a list. Clients choose name and lines, so `bdi` isolates their direction. */
 export function Row({ name, tag, lines, children }: RowProps) {
   return (
     <div class="row">

@@ -1,12 +1,10 @@
-/** The languages of the site, English first: it is the default. */
+/** The languages of the site. The first one is the default. */
 export const languages = ['en', 'de'] as const;
 
 /** A language of the site. */
 export type Language = (typeof languages)[number];
 
-/**
- * Returns how a language writes numbers: `count` groups thousands, `plural` adds a noun (`1 podcast`, `1,200 podcasts`).
- */
+/** Returns number formats: `count` groups thousands, `plural` adds a noun (`1,200 podcasts`). */
 export function numbersOf(language: Language) {
   const count = (n: number) => n.toLocaleString(language);
   return { count, plural: (n: number, one: string, many: string) => `${count(n)} ${n === 1 ? one : many}` };

@@ -1,21 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Relative to the built program, and to this file when tests run the sources. */
+/** Paths relative to the built program, and to this file when tests run the sources. */
 const folders = ['../console/', '../../../../dist/console/'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 
-/** Returns the folder with what `npm run build` makes of the console, `undefined` if nothing is built. */
+/** The folder of the built console; undefined if `npm run build` did not run. */
 export const consoleFolder = folders.find((folder) => existsSync(`${folder}/manifest.json`));
 
-/** Files that account pages share with the console, under the names of their content. */
+/** Paths of files that account pages share with the console. Each path contains a content hash. */
 export interface SiteAssets {
   readonly style: string;
   readonly icon: string;
 }
 
-/** Returns the shared files from the manifest of the build (Vite, "Backend Integration"). */
 function readAssets(folder: string): SiteAssets {
   const manifest = JSON.parse(readFileSync(`${folder}/manifest.json`, 'utf8')) as Record<
     string,
@@ -25,5 +24,5 @@ function readAssets(folder: string): SiteAssets {
   return { style: `/console/${style}`, icon: `/console/${manifest['src/icon.svg']?.file ?? ''}` };
 }
 
-/** The shared files, absent if the console is not built. Pages work without. */
+/** The shared files; undefined if the console is not built. Pages work without them. */
 export const siteAssets = consoleFolder === undefined ? undefined : readAssets(consoleFolder);

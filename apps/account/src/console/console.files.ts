@@ -4,19 +4,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendFailure } from '../pages/failure.filter.js';
 import { consoleFolder } from './console.build.js';
 
-/** Where the console is, as browsers see it. */
 const root = '/console/';
 
-/** As the build names what never changes under its name: by its content. */
+/** Files whose name contains a content hash, so that their content never changes. */
 const hashed = /^\/console\/assets\/[^/]+$/;
 
-/** Pages of the console that one may begin at: a word each, as they are routes of its own. */
+/** Entry pages of the console. The names of its client routes are one word each. */
 const page = /^\/console\/[a-z]{0,20}$/;
 
-/**
- * The headers of the console in the place of those of other pages: scripts of ours alone, none of them made of text, and
- * requests to ourselves and the API.
- */
+/** Returns headers of the console, which allow only own script files; undefined for other paths. */
 export function consoleHeaders({ url }: FastifyRequest, api: string | undefined): Record<string, string> | undefined {
   if (!url.startsWith(root)) return undefined;
   const connect = api === undefined ? "'self'" : `'self' ${new URL(api).origin}`;
@@ -30,11 +26,10 @@ export function consoleHeaders({ url }: FastifyRequest, api: string | undefined)
 }
 
 /**
- * Serves the built console at `/console/`. Its files are compressed when it is built, and named by their content but for
- * its one document, which every page of it begins with.
+ * Serves the built console at `/console/`. Only `index.html`, which all its pages share, has no
+ * content hash in its name.
  *
- * @param fastify without the routes of the pages yet.
- * @param folder with what was built; where there is none, a page says so.
+ * @param folder of the build; without it, a response explains the missing build.
  */
 export async function serveConsole(fastify: FastifyInstance, folder = consoleFolder ?? ''): Promise<void> {
   fastify.get('/console', (_request, reply) => reply.redirect(root, 308));

@@ -12,7 +12,7 @@ const most = 40;
 let stack: AppStack;
 let database: pg.Client;
 let origin: string;
-/** The same for people of another provider. */
+/** The account app that signs in users of a provider. */
 let party: string;
 let gateway: string;
 beforeAll(async () => {
@@ -40,7 +40,7 @@ async function freeOrigin(): Promise<string> {
   return `http://127.0.0.1:${await freePort()}`;
 }
 
-/** Somebody who is signed in. @param issuer by which provider; left out: here. */
+/** Creates a signed-in user. @param issuer of the provider; null for an account with a password. */
 async function somebody(issuer: string | null = null) {
   const [id, session, cookie] = [randomUUID(), randomUUID(), randomBytes(32).toString('base64url')];
   const subject = issuer && id;

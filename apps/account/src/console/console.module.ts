@@ -4,7 +4,7 @@ import { PeopleModule } from '../people/people.module.js';
 import { ConsoleTokens } from './console.tokens.js';
 import { TokenController } from './token.controller.js';
 
-/** The console's part of this app: its tokens. Its files are served by console.files.ts, its program is apps/console. */
+/** Provides the tokens of the console. console.files.ts serves the program of apps/console. */
 @Module({
   imports: [PeopleModule, IssuerModule],
   controllers: [TokenController],

@@ -6,18 +6,17 @@ import { apiResource } from '../issuer/issuer.configuration.js';
 import { Issuer } from '../issuer/issuer.js';
 import type { Session } from '../people/sessions.js';
 
-/** A token for the console, in one browser. */
+/** An access token for the console in one browser. */
 export interface ConsoleToken {
   readonly accessToken: string;
-  /** Seconds for which it is good. */
+  /** Lifetime in seconds. */
   readonly expiresIn: number;
-  /** The base URL of the API that it is for. */
   readonly api: string;
 }
 
 /**
- * Access tokens for the console (ADR 29): those of any app that may read and write, made by the issuer, but for a session in the
- * place of a grant. Its id is their `gid`, so that they end when the session does, whichever way.
+ * Issues access tokens for the console (ADR 29), which have all scopes of the API. Their `gid` is
+ * the id of the session instead of a grant, so that they end with the session.
  */
 @Injectable()
 export class ConsoleTokens {
@@ -26,12 +25,11 @@ export class ConsoleTokens {
     private readonly issuer: Issuer,
   ) {}
 
-  /** Whether it is known where the API is. */
   get isConfigured(): boolean {
     return this.config.API_URLS !== undefined;
   }
 
-  /** @throws Error where no API is configured. */
+  /** Issues a token for a session. @throws Error if no API is configured. */
   async issue({ id, accountId }: Session): Promise<ConsoleToken> {
     const [api] = this.config.API_URLS ?? [];
     if (api === undefined) throw new Error('API_URLS is not set');

@@ -4,21 +4,17 @@ import { IssuerLimits } from '../issuer/issuer.limits.js';
 import { PageController, type Person, PersonOf } from '../pages/person.guard.js';
 import { ConsoleTokens } from './console.tokens.js';
 
-/** What `POST /console/token` answers. */
+/** The response of `POST /console/token`. */
 export interface TokenAnswer {
   readonly access_token: string;
   /** Seconds. */
   readonly expires_in: number;
-  /** The base URL of the API, which accepts the token. */
   readonly api: string;
-  /** Whose it is: another person may have signed in meanwhile, in another window. */
+  /** Another user can have signed in meanwhile, in another window. */
   readonly user: { readonly id: string; readonly name: string | null };
 }
 
-/**
- * Tokens for the console, by the cookie of who is signed in. Other sites are refused before anything is looked at, as with
- * every form (PersonGuard): `Sec-Fetch-Site`, and `Origin` where browsers do not send that.
- */
+/** Issues tokens for the console by the session cookie. The page guard rejects other sites. */
 @PageController()
 export class TokenController {
   constructor(
@@ -26,7 +22,7 @@ export class TokenController {
     private readonly limits: IssuerLimits,
   ) {}
 
-  /** 401 where nobody is signed in, and no redirect: somebody may be typing. 501 where no API is configured. */
+  /** Returns a token; 401 instead of a redirect, which loses typed input; 501 without an API. */
   @Post('console/token')
   @HttpCode(200)
   @Header('cache-control', 'no-store')

@@ -6,20 +6,20 @@ import { consoleHeaders } from '../console/console.files.js';
 import { pageErrors } from '../pages/failure.filter.js';
 import type { AccountConfig } from '../account.config.js';
 
-/** On every answer: nothing but our own stylesheet and images, forms that go nowhere else, no frames, no caching. */
+/** Headers of every response. They allow only own stylesheets, images and form targets. */
 const headers = {
   'content-security-policy':
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
   'cache-control': 'no-store',
-  // Nothing to other sites. To pages of this one it may be told where a form was: without it browsers send `Origin: null`,
-  // and where there is no TLS, that alone says that a form is ours.
+  // Without a referrer to this site, browsers send `Origin: null`. Without TLS, only `Origin`
+  // proves that a form is ours.
   'referrer-policy': 'same-origin',
 };
 
-/** Requests that one network may hold bytes for at the same time. */
+/** Maximum number of concurrent requests with buffered bytes per network. */
 const requestsPerNetwork = 100;
 
-/** The HTTP server of the account app: bounds for strangers, the issuer's own routes, and forms for the pages. */
+/** Creates the options of the HTTP server with limits, the issuer's routes, and form bodies. */
 export function serverOptions(
   config: AccountConfig,
   log: Log,
@@ -35,7 +35,7 @@ export function serverOptions(
     // Pages and the issuer check sessions and tokens themselves.
     authenticate: async () => undefined,
     headers: (request) => ({ ...headers, ...consoleHeaders(request, config.API_URLS?.[0]) }),
-    // JSON for the poll of a login flow alone.
+    // Only the poll of a login flow sends JSON.
     bodies: ['form', 'json'],
     cookies: true,
     handOver: issuer,

@@ -3,16 +3,16 @@ import { scopes as apiScopes } from '#contracts';
 import { Clients } from './clients.js';
 import { Issuer } from './issuer.js';
 
-/** Who allows it: the person whose session it is, and when that person last proved to be that. */
+/** The user who allows or denies a request, and the time of the last authentication. */
 export interface Approver {
   readonly accountId: string;
   readonly authenticatedAt: Date;
 }
 
-/** The parameters of an authorization request, as oidc-provider has checked them. */
+/** Parameters of an authorization request, validated by oidc-provider. */
 export type RequestParams = Readonly<Record<string, unknown>>;
 
-/** A grant that was made, and what it is for. */
+/** A saved grant with its scope and resources. */
 export interface Granted {
   readonly grantId: string;
   readonly scope: string;
@@ -22,7 +22,7 @@ export interface Granted {
 const issuerScopes: ReadonlySet<string> = new Set(['openid', 'offline_access']);
 const ofApi: ReadonlySet<string> = new Set(apiScopes);
 
-/** What an app asks for, and the grant of just that. */
+/** Describes authorization requests, and creates grants of exactly the requested scopes. */
 @Injectable()
 export class Approvals {
   constructor(
@@ -30,7 +30,7 @@ export class Approvals {
     private readonly clients: Clients,
   ) {}
 
-  /** What is asked for, as pages show it; undefined where the app is gone. */
+  /** Returns client and scopes for the consent page; undefined if the client is deleted. */
   async describe(params: RequestParams) {
     const client = await this.issuer.provider.Client.find(String(params['client_id']));
     if (!client) return undefined;
@@ -42,7 +42,7 @@ export class Approvals {
     };
   }
 
-  /** Grants what is asked for, and no more. @returns undefined where the app is gone. */
+  /** Creates a grant of exactly the requested scopes; undefined if the client is deleted. */
   async grant(params: RequestParams, { accountId }: Approver): Promise<Granted | undefined> {
     const clientId = String(params['client_id']);
     if (!(await this.clients.keep(clientId))) return undefined;

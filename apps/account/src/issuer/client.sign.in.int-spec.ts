@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apiUrl, IssuerWorld } from '../../testing/issuer.world.js';
 import { Grants } from './grants.js';
 
-// The SDK's sign-in (libs/client) against the issuer.
+// Tests of the SDK's sign-in (libs/client) against the issuer.
 
 let world: IssuerWorld;
 let server: Server;
@@ -20,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), 'podcast-sync-sign-in-'));
 
 beforeAll(async () => {
   world = await IssuerWorld.open();
-  // What the gateway says of itself.
+  // The protected resource metadata of the gateway.
   const metadata = () => JSON.stringify({ resource: apiUrl, authorization_servers: [world.url] });
   server = createServer((_request, response) => response.end(metadata())).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -36,7 +36,7 @@ const app = (options: Partial<SignInOptions> = {}) =>
   new SignIn({ api, store: memoryStore(), clientName: 'My Player', ...options });
 const redirectUri = 'org.example.player:/signed-in';
 
-/** A person who allows what the app asks for. */
+/** Signs in a user who allows the app. */
 async function allow(signIn: SignIn, accountId: string): Promise<void> {
   const url = await signIn.begin(redirectUri);
   await signIn.finish((await world.browser(accountId).allow(new URL(url))).href);
@@ -86,7 +86,7 @@ describe('a browser', () => {
 });
 
 it('a device signs in by the code that it shows', async () => {
-  // The issuer lets a device ask every five seconds; here the person has allowed it before it asks.
+  // Devices poll every five seconds. Here the user allows the app before the first poll.
   const atOnce: typeof fetch = async (...args) => {
     const answer = await fetch(...args);
     return new Response((await answer.text()).replace('"device_code"', '"interval":0.1,"device_code"'), answer);
@@ -113,7 +113,7 @@ describe('a token', () => {
   it('that expires is renewed, once for all who ask at a time, in other processes too', async () => {
     const path = join(folder, 'tokens.json');
     let now = Date.now();
-    // Each as a process of its own: they share the file alone.
+    // Separate clients stand for processes: they only share the file.
     const processes = Array.from({ length: 3 }, () => app({ store: fileStore(path), clock: () => now }));
     const [first] = processes as [SignIn];
     await allow(first, await world.account());

@@ -6,13 +6,13 @@ import { DataSource, Repository } from 'typeorm';
 import { requestNetwork } from './request.origin.js';
 import { unavailable, whileAvailable } from './unavailable.js';
 
-/** The device grant (RFC 8628, 3.4). */
+/** Grant type of the device flow (RFC 8628, 3.4). */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** The page for people (../console): it gets its tokens for a session, and can ask the issuer for none. */
+/** Client id of the console (../console), which has no grant type: its tokens need a session. */
 export const consoleClientId = 'podcast-sync-console';
 
-/** Apps of ours, which need no registration. */
+/** Own clients, which need no registration. */
 export const firstParty: readonly ClientMetadata[] = [
   {
     client_id: 'podcast-sync-cli',
@@ -33,11 +33,11 @@ export const firstParty: readonly ClientMetadata[] = [
   },
 ];
 
-/** Registrations that nobody has used: of one network, and in all. `sweep.ts` removes them after a day. */
+/** Limits of unused registrations per network and in total. `sweep.ts` deletes them after a day. */
 const unusedPerNetwork = 10;
 const unusedInAll = 10_000;
 
-/** Apps: ours, and those that registered by themselves (RFC 7591). */
+/** Stores OAuth clients: the own ones, and those of dynamic registration (RFC 7591). */
 @Injectable()
 export class Clients implements Adapter {
   constructor(
@@ -51,12 +51,13 @@ export class Clients implements Adapter {
     return client?.payload as AdapterPayload | undefined;
   }
 
-  /** Registers an app. @throws unavailable where its network, or all together, have too many that nobody uses. */
+  /** Registers a client. @throws {@link unavailable} at a limit of unused registrations. */
   async upsert(id: string, payload: AdapterPayload): Promise<void> {
     const network = requestNetwork();
     const isAdded = await this.whileAvailable(() =>
       this.source.transaction(async (manager) => {
-        // One at a time, so that the limits hold; a statement of its own, as the next one is to see what was added.
+        // The lock serializes registrations, so that the limits hold. It is a separate statement
+        // because the snapshot of the next one must include earlier registrations.
         await manager.query(`SELECT pg_advisory_xact_lock(hashtext('account.clients'))`);
         const added = (await manager.query(
           `INSERT INTO account.clients (id, payload, network) SELECT $1, $2, $3
@@ -71,10 +72,10 @@ export class Clients implements Adapter {
     if (!isAdded) throw unavailable('too many apps have registered and were not used since');
   }
 
-  /** Keeps an app that somebody allows something. @returns false where it is gone. */
+  /** Marks a client as used, so that `sweep.ts` keeps it. @returns false if it is deleted. */
   async keep(id: string): Promise<boolean> {
     if (firstParty.some((client) => client.client_id === id)) return true;
-    // Also of one that was used before: it is swept only a day after, so not now.
+    // Within the hour, `used_at` stays unchanged, and the sweep deletes a client only after a day.
     await this.source.query(
       `UPDATE account.clients SET used_at = now() WHERE id = $1 AND used_at > now() - interval '1 hour' IS NOT TRUE`,
       [id],
@@ -82,16 +83,15 @@ export class Clients implements Adapter {
     return this.clients.existsBy({ id });
   }
 
-  /** What apps call themselves. */
   async namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const known = await this.clients.findBy(ids.map((id) => ({ id })));
     const all = [...firstParty, ...known.map(({ payload }) => payload as unknown as ClientMetadata)];
     return new Map(all.map((client) => [client.client_id, client.client_name ?? client.client_id]));
   }
 
-  /** Nothing: apps can't remove their registration, and unused ones go by themselves. */
+  /** Does nothing: clients can't delete their registration, and `sweep.ts` deletes unused ones. */
   async destroy(): Promise<void> {}
-  /** Nothing: a registration is never used up. */
+  /** Does nothing: a registration can be used any number of times. */
   async consume(): Promise<void> {}
   async revokeByGrantId(): Promise<void> {}
   async findByUid(): Promise<undefined> {}

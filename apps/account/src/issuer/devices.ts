@@ -9,7 +9,6 @@ import type { AppRequest } from './interactions.js';
 import { IssuerLimits } from './issuer.limits.js';
 import { hashOf } from '../people/secret.hash.js';
 
-/** What a person decided, as oidc-provider keeps it with the code. */
 interface Decision {
   readonly accountId?: string;
   readonly authTime?: number;
@@ -19,8 +18,8 @@ interface Decision {
 }
 
 /**
- * Requests of devices, at `/device`: the person types the code that the device shows (RFC 8628, 3.3), or opens a link that
- * has it. A code is decided about once.
+ * Authorization requests of devices, at `/device`. The user types the code that the device shows
+ * (RFC 8628, 3.3), or opens a link that contains it. The first decision about a code is final.
  */
 @Injectable()
 export class Devices {
@@ -32,11 +31,10 @@ export class Devices {
   ) {}
 
   /**
-   * What waits under a code.
+   * Returns the pending request of a user code. A limit per address prevents guessing.
    *
    * @param userCode as typed.
-   * @param address of the person's browser: so that nobody tries codes.
-   * @throws RateLimited when this address has tried too many.
+   * @throws RateLimited if the address tried too many codes.
    */
   async find(userCode: string, address: string): Promise<AppRequest | undefined> {
     await this.limits.consume('user-code', address);
@@ -47,7 +45,7 @@ export class Devices {
     return shown && { ...shown, id: plain(userCode), startedAt: row.createdAt, address: row.address ?? '' };
   }
 
-  /** @returns false where there is nothing to allow any more. */
+  /** Allows the request of a code. @returns false if no request is pending. */
   async allow(userCode: string, by: Approver): Promise<boolean> {
     const waiting = await this.waiting(userCode);
     const granted = waiting && (await this.approvals.grant(waiting.params, by));
@@ -59,7 +57,7 @@ export class Devices {
     return isDecided;
   }
 
-  /** @returns like {@link allow}. */
+  /** Denies the request, like {@link allow}. */
   deny(userCode: string): Promise<boolean> {
     return this.decide(userCode, { error: 'access_denied', errorDescription: 'the person said no' });
   }
@@ -87,7 +85,7 @@ export class Devices {
   }
 }
 
-/** A code without what people write between and around its letters. */
+/** Returns the letters of a code in upper case, without separators. */
 function plain(userCode: string): string {
   return userCode
     .slice(0, 64)

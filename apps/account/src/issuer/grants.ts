@@ -7,14 +7,14 @@ import { Repository } from 'typeorm';
 import { LOG } from '../account.config.js';
 import { Clients } from './clients.js';
 
-/** An app that may act for a person, on one of its devices. */
+/** An app with a grant of a user, on one device. */
 export interface GrantedApp {
-  /** Of the grant; the `gid` of its tokens. */
+  /** The id of the grant; `gid` in its tokens. */
   readonly grantId: string;
   readonly client: { readonly id: string; readonly name: string };
   readonly scopes: readonly string[];
   readonly since: Date;
-  /** When it last got a token. */
+  /** The time of the last refresh token. */
   readonly lastUsedAt: Date;
 }
 
@@ -26,15 +26,13 @@ interface Row {
   lastUsedAt: string;
 }
 
-/** Apps of one person that are listed at most. */
 const mostListed = 500;
 
 /**
- * What people have allowed to apps. Invariants:
- * - A grant ends once, for all replicas, with the commit that removes its row: nothing is added to it afterwards
- *   (oidc.adapter.ts).
- * - Its access tokens are refused from then on. Where Redis is away, or the process dies just then, they live for the rest
- *   of their 10 minutes.
+ * Lists and ends the grants of apps. Invariants:
+ * - A grant ends for all replicas with the commit that deletes its row (oidc.adapter.ts).
+ * - Its access tokens are then rejected. If Redis is unavailable or the process dies, they stay
+ *   valid for the rest of their 10 minutes.
  */
 @Injectable()
 export class Grants {
@@ -45,7 +43,6 @@ export class Grants {
     @Inject(LOG) private readonly log: Log,
   ) {}
 
-  /** The apps that are signed in, the last one that signed in first. */
   async listApps(accountId: string): Promise<GrantedApp[]> {
     const rows = (await this.rows.query(
       `SELECT g.grant_id AS "grantId", g.payload ->> 'clientId' AS "clientId", g.created_at AS since,
@@ -67,21 +64,21 @@ export class Grants {
     }));
   }
 
-  /** Signs an app of a person out. @returns whether it was signed in. Twice is once. */
+  /** Signs out an app. A repetition has no effect. @returns true if it was signed in. */
   async endGrant(accountId: string, grantId: string): Promise<boolean> {
     const isTheirs = await this.rows.existsBy({ model: 'Grant', accountId, grantId });
     if (isTheirs) await this.end(grantId);
     return isTheirs;
   }
 
-  /** Ends a grant, whosever it is. */
+  /** Ends a grant of any user. */
   async end(grantId: string): Promise<void> {
-    // By itself first: it waits for whatever is being added to the grant, and the last statement sees that.
+    // This deletion waits for writers of the grant. The last statement sees their rows.
     await this.rows.delete({ model: 'Grant', grantId });
     await this.revocations.revoke([{ kind: 'grant', id: grantId }]).catch((error: unknown) => {
       this.log.warn({ err: error }, 'an app was signed out, and its access token lives on: Redis is away');
     });
-    // Useless by now, and swept where this does not come to pass.
+    // These rows are useless without their grant. If this statement fails, the sweep deletes them.
     await this.rows.delete({ grantId });
   }
 }

@@ -14,7 +14,10 @@ import {
 import { IssuerWorld } from '../../testing/issuer.world.js';
 import { Devices } from './devices.js';
 
-/** What strangers try at each route of the issuer: each try gets the standard's own error, and nothing is revealed. */
+/**
+ * Attacks of unauthenticated clients on each route of the issuer. Each request gets a standard
+ * error that reveals nothing.
+ */
 let world: IssuerWorld;
 let app: client.Configuration;
 let clientId: string;
@@ -27,14 +30,13 @@ afterAll(() => world.close());
 
 const deviceGrant = { grant_types: ['urn:ietf:params:oauth:grant-type:device_code'], redirect_uris: [] };
 
-/** An authorization request that was changed before the browser opened it. */
+/** Sends an authorization request with changed parameters. */
 async function tampered(change: (parameters: URLSearchParams) => void): Promise<Response> {
   const { url } = await authorization(app);
   change(url.searchParams);
   return world.browser().go(url);
 }
 
-/** An answer to a form. */
 function post(path: string, form: Record<string, string> | [string, string][], headers: Record<string, string> = {}) {
   return fetch(`${world.url}${path}`, { method: 'POST', body: new URLSearchParams(form), headers, redirect: 'manual' });
 }
@@ -270,7 +272,7 @@ describe('POST /reg', () => {
 });
 
 describe('POST /device/auth refuses', () => {
-  // Unused ones of one address are bounded, so there are few.
+  // All tests share one registration, since each network has a limit of unused ones.
   let device: client.Configuration;
   let deviceId: string;
   beforeAll(async () => {
@@ -336,7 +338,7 @@ describe('POST /token/revocation', () => {
 });
 
 describe('GET /auth/:uid, where a browser goes on', () => {
-  /** Of a request that waits for a person: where a browser goes on, and with which cookies. */
+  /** Starts a request that waits for a user. Returns its browser and the URL that resumes it. */
   const begun = async () => {
     const browser = world.browser(await world.account());
     const { url } = await authorization(app);
@@ -444,7 +446,7 @@ it('answers 503 that says so while Postgres is away, and goes on afterwards', as
 });
 
 it('issues and ends while Redis is away: what it revokes then ends by itself', async () => {
-  // Each replica has to have seen that Postgres is back.
+  // The sign-in fails until each replica is connected to Postgres again.
   const { app: other, refreshToken } = await eventually(() => signIn(world));
   await world.redis.stop();
   const { refresh_token: next = '' } = await client.refreshTokenGrant(other, refreshToken);

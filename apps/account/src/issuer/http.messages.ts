@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { scopes } from '#contracts';
 
-/** Lets pages of any origin read the answer (Fetch, 3.2.3): it needs no credential and says nothing of who asks. */
+/** Allows pages of any origin to read the response (Fetch, 3.2.3), which is the same for all. */
 export function allowAnyOrigin(response: ServerResponse): void {
   response.setHeader('access-control-allow-origin', '*');
   response.setHeader('access-control-allow-methods', 'GET, POST');
@@ -18,7 +18,7 @@ export function sendPage(response: ServerResponse, status: number, page: string)
   response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end(page);
 }
 
-/** The text of a body; undefined where it does not come, or is longer than `limit` bytes. Reads no more than that. */
+/** Reads a body as text; undefined if it exceeds `limit` bytes or the connection fails. */
 export async function readText(raw: IncomingMessage, limit: number): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -34,7 +34,7 @@ export async function readText(raw: IncomingMessage, limit: number): Promise<str
   }
 }
 
-/** The JSON of a text; undefined where it is none. */
+/** Parses JSON; undefined for an invalid text. */
 export function jsonOf(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '');
@@ -43,19 +43,19 @@ export function jsonOf(text: string | undefined): unknown {
   }
 }
 
-/** Whether a name or a text in it, at any depth, has a control character: no parameter may (RFC 6749, appendix A). */
+/** Returns true for control characters at any depth, which RFC 6749 (appendix A) forbids. */
 export function hasControls(value: unknown): boolean {
   if (typeof value === 'string') return /\p{Cc}/u.test(value);
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([name, inner]) => hasControls(name) || hasControls(inner));
 }
 
-/** The same of a query or a form. */
+/** Returns true if a query or form has a control character. */
 export function hasControlsInForm(text: string): boolean {
   return [...new URLSearchParams(text)].some(hasControls);
 }
 
-/** An authorization request that names no scope is for all that an app may ask for (RFC 6749, 3.3). */
+/** Adds all scopes of the API to an authorization request without a scope (RFC 6749, 3.3). */
 export function withDefaultScope(raw: IncomingMessage): void {
   const [path = '', query = ''] = (raw.url ?? '').split(/\?(.*)/s, 2);
   if (new URLSearchParams(query).has('scope')) return;

@@ -8,26 +8,26 @@ import { type Approver, Approvals } from './approvals.js';
 import { Issuer } from './issuer.js';
 import { hashOf } from '../people/secret.hash.js';
 
-/** An app that asks to be let in, as the page of consent shows it. */
+/** An authorization request, as the consent page shows it. */
 export interface AppRequest {
-  /** In a browser: of the interaction. From a device: the code that the device shows. */
+  /** The id of the interaction in a browser, or the user code of a device. */
   readonly id: string;
-  /** The name is what the app calls itself: at most 64 characters, none of them invisible. */
+  /** The name is the client's own: at most 64 characters, all visible. */
   readonly client: { readonly id: string; readonly name: string };
   readonly scopes: readonly string[];
-  /** Where the answer goes: a host, or an app's own scheme such as `com.example.app:`. Absent for a device. */
+  /** The redirect target: a host, or a scheme such as `com.example.app:`. Absent for a device. */
   readonly redirectHost?: string | undefined;
   readonly startedAt: Date;
-  /** Of whom the request began with: the browser, or the device. */
+  /** The address of the browser or device that started the request. */
   readonly address: string;
-  /** The person has to have signed in at or after this, as the app asked for. */
+  /** The user must have signed in at or after this time (`prompt=login`, `max_age`). */
   readonly signInAfter?: Date | undefined;
 }
 
 /**
- * Requests of apps that wait for a person in a browser, at `/interaction/:uid`. The pages sign the person in with a
- * session of ours, show what is asked for, and say here what was decided. The cookie of the browser that began it names
- * the request; nobody else can decide about it.
+ * Pending authorization requests of browsers, at `/interaction/:uid`. The pages sign the user in
+ * and report the decision here. A cookie identifies the request, so that no other browser can
+ * decide.
  */
 @Injectable()
 export class Interactions {
@@ -37,7 +37,7 @@ export class Interactions {
     @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
   ) {}
 
-  /** What waits in this browser; undefined where nothing does, or no longer. */
+  /** Returns the pending request of this browser; undefined without one. */
   async find(request: IncomingMessage, response: ServerResponse): Promise<AppRequest | undefined> {
     const interaction = await this.interaction(request, response);
     if (!interaction) return undefined;
@@ -52,7 +52,7 @@ export class Interactions {
     return { ...shown, id: uid, startedAt, address: row.address ?? '', signInAfter };
   }
 
-  /** @returns the URL to forward the browser to; undefined where nothing waits any more. */
+  /** Allows the request. @returns the redirect URL; undefined if no request is pending. */
   async allow(request: IncomingMessage, response: ServerResponse, by: Approver): Promise<string | undefined> {
     const interaction = await this.interaction(request, response);
     const granted = interaction && (await this.approvals.grant(interaction.params, by));
@@ -64,7 +64,7 @@ export class Interactions {
     });
   }
 
-  /** @returns like {@link allow}. */
+  /** Denies the request, like {@link allow}. */
   deny(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
     return this.finish(request, response, { error: 'access_denied', error_description: 'the person said no' });
   }
@@ -82,7 +82,7 @@ export class Interactions {
   }
 }
 
-/** The time after which an app wants the person to have signed in (OpenID Connect Core, 3.1.2.1). */
+/** Returns the earliest sign-in that the client accepts (OpenID Connect Core, 3.1.2.1). */
 function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date | undefined {
   if (
     String(params['prompt'] ?? '')
@@ -94,7 +94,7 @@ function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date |
   return maxAge === undefined ? undefined : new Date(startedAt.getTime() - Number(maxAge) * 1_000);
 }
 
-/** What oidc-provider answers; undefined where the request that waited has expired or was answered. */
+/** Returns the result of oidc-provider; undefined if the request expired or has a response. */
 async function unlessGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await run();

@@ -22,7 +22,7 @@ describe('requests of one address beyond the limit', () => {
   });
   afterAll(() => limited.close());
 
-  // Two replicas answer in turn: they count together.
+  // Requests alternate between two replicas, which share their counts.
   const kinds: [string, number, string[]][] = [
     ['for tokens and to revoke them', 60, ['POST /token', 'POST /token/revocation', 'POST /token', 'POST /token']],
     ['to be let in, by browser or device', 60, ['GET /auth', 'POST /device/auth', 'GET /auth', 'POST /device/auth']],

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 
-/** Values separated by commas. */
 const list = z.string().transform((text) => text.split(',').map((value) => value.trim()));
 
 const integer = z.coerce.number().int().min(1).max(1_000_000);
 
-/** The configuration of the issuer. */
+/** The schema of the issuer's configuration. */
 export const issuerConfig = z.object({
   KEYS_DIRECTORY: z
     .string()

@@ -9,45 +9,43 @@ import type { SigningKey } from './signing.keys.js';
 const minute = 60;
 const day = 86_400;
 
-/** How long things live, in seconds. */
+/** Lifetimes in seconds. */
 const lifetimes = {
   accessToken: 10 * minute,
   code: minute,
-  /** What waits for a person. */
+  /** A request that waits for the user's decision. */
   request: 15 * minute,
-  /** From its making; each use makes a new one. */
+  /** Counted from its creation; each use creates a new token. */
   refreshToken: 90 * day,
-  /** A grant without a token: refresh tokens prolong it (oidc.adapter.ts). */
+  /** A grant without a token. Refresh tokens extend it (oidc.adapter.ts). */
   grant: day,
 } as const;
 
-/** Where the API is for those who do not say which one they mean. */
+/** The resource of requests without a `resource`, if `API_URLS` is not set. */
 const anyApi = 'urn:podcast-sync:api';
 
-/** Provides what makes {@link IssuerParts.errorPage}, which is a part of the pages. */
+/** Injection token of {@link IssuerParts.errorPage}, which the pages provide. */
 export const ERROR_PAGE = Symbol('page of an error');
 
-/** What the issuer needs from the rest of the app. */
+/** The dependencies of the configuration. */
 export interface IssuerParts {
   readonly config: AccountConfig;
   readonly key: SigningKey;
   adapter(model: string): Adapter;
-  /** Whether there is such an account, and it may sign in. */
+  /** Returns true if the account exists and is not disabled. */
   isActive(accountId: string): Promise<boolean>;
-  /** The page that tells a person of an error. */
   readonly errorPage: (
     request: IncomingMessage,
     error: { error: string; error_description?: string | undefined },
   ) => string;
 }
 
-/** The cookies of the issuer; those of apps on other ports of one host have other names. */
+/** Returns the cookie names, which differ from those of apps on other ports of the host. */
 export function cookieNames({ PUBLIC_URL }: AccountConfig): Record<'session' | 'request' | 'resume', string> {
   const name = (what: string) => `${PUBLIC_URL.startsWith('https:') ? '__Secure-' : ''}podcast_sync_${what}`;
   return { session: name('issuer'), request: name('request'), resume: name('resume') };
 }
 
-/** Returns the features of OAuth that the issuer has, and the APIs that it issues tokens for. */
 function features(config: AccountConfig): Configuration['features'] {
   return {
     devInteractions: { enabled: false },
@@ -67,7 +65,7 @@ function features(config: AccountConfig): Configuration['features'] {
   };
 }
 
-/** How oidc-provider is to behave; the traps that this answers are in docs/design/adr/0021. */
+/** Creates the configuration of oidc-provider. docs/design/adr/0021 explains the settings. */
 export function issuerConfiguration({ config, key, adapter, isActive, errorPage }: IssuerParts): Configuration {
   const isSecure = config.PUBLIC_URL.startsWith('https:');
   const cookie = { httpOnly: true, sameSite: 'lax', secure: isSecure, overwrite: true } as const;
@@ -76,14 +74,14 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
     adapter: (model: string) => adapter(model),
     clients: firstParty.map((client) => ({ ...client, grant_types: [...(client.grant_types ?? [])] })),
     jwks: { keys: [key] as never },
-    // Our own sessions decide who is signed in: the issuer forgets its own with the request, and each begins anew.
+    // The issuer's session ends with the request, since the account session identifies the user.
     cookies: {
       names: { session: names.session, interaction: names.request, resume: names.resume },
       long: cookie,
       short: cookie,
     },
     features: features(config),
-    // Those of the issuer itself; the API's are its own (getResourceServerInfo).
+    // Scopes of the issuer itself; `getResourceServerInfo` returns those of the API.
     scopes: ['openid', 'offline_access'],
     claims: { openid: ['sub'], auth_time: null, iss: null },
     responseTypes: ['code'],
@@ -111,7 +109,7 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
     expiresWithSession: () => false,
     revokeGrantPolicy: () => true,
     extraTokenClaims: (_ctx, token) => ('grantId' in token && token.grantId ? { gid: token.grantId } : undefined),
-    // A token without this claim would be one that may do everything.
+    // A token without this claim would allow everything.
     formats: { customizers: { jwt: (_ctx, _token, parts) => void (parts.payload.scope ??= '') } },
     findAccount: async (_ctx, sub) => {
       if (!(await isActive(sub))) return undefined;
@@ -124,7 +122,7 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
   };
 }
 
-/** The API behind a resource indicator (RFC 8707). @throws InvalidTarget for any other one. */
+/** Returns the API of a resource indicator (RFC 8707). @throws InvalidTarget for any other one. */
 export function apiResource({ API_URLS = [], API_AUDIENCE }: AccountConfig, resource: string) {
   const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);
   if (resource !== anyApi && !API_URLS.some(isSame)) throw new errors.InvalidTarget();

@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const grantOf = (accessToken: string): unknown => decodeJwt(accessToken)['gid'];
 
-/** Runs something while nothing can be added to a grant: who tries waits until it is done. */
+/** Runs a function while writes to a grant are blocked. Writers wait until it ends. */
 async function whileHeld(
   { tokens }: SignedIn,
   run: (waiting: (count: number) => Promise<void>) => Promise<void>,
@@ -52,7 +52,7 @@ async function whileHeld(
   }
 }
 
-/** A refresh at one process. */
+/** Sends a token refresh to one process. */
 async function refresh(process: AppProcess, { app }: SignedIn, refreshToken: string) {
   const answer = await fetch(`http://127.0.0.1:${String(process.facts['port'])}/token`, {
     method: 'POST',
@@ -85,7 +85,7 @@ it('a process that is killed in the midst of a refresh signs nobody out: the oth
   expect(await world.revoked()).toEqual([]);
 });
 
-/** Ends all of an account's grants, in one of the ways there are. */
+/** Actions that end all grants of an account. */
 const ends: [string, (accountId: string) => Promise<unknown>][] = [
   ['signing out everywhere', (accountId) => world.get(SignOut).everywhere(accountId)],
   [
@@ -110,7 +110,7 @@ it.each(ends)('%s leaves nothing behind of a refresh that is under way', async (
     await waiting(1);
     ended = end(accountId);
     ended.catch(() => {});
-    // Both wait now: for this one, or the second for the first.
+    // Both wait now, for the test's lock or for each other.
     await eventually(async () => {
       const { rows } = await world.owner.query(
         `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'`,

@@ -5,7 +5,7 @@ import { authorization, errorOf, insecure, registeredApp, signIn, wholeScope } f
 import { apiUrl, IssuerWorld } from '../../testing/issuer.world.js';
 import { Grants } from './grants.js';
 
-/** Two replicas, to which requests go in turn: no flow may count on meeting the same one again. */
+/** Requests alternate between two replicas, so that no flow can depend on state of a process. */
 let world: IssuerWorld;
 beforeAll(async () => {
   world = await IssuerWorld.open();
@@ -29,7 +29,6 @@ describe('an app that registered, by code and PKCE', () => {
       jti: expect.any(String) as string,
     });
     expect(Number(payload.exp) - Number(payload.iat)).toBe(600);
-    // The id token names the account, too.
     expect(tokens.claims()?.sub).toBe(accountId);
   });
 

@@ -5,16 +5,13 @@ import type { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';
 
-/** What strangers may ask the issuer for. */
+/** Requests of unauthenticated clients that have a rate limit. */
 export type IssuerRequest = 'token' | 'authorize' | 'register' | 'user-code';
 
-/** Codes of devices that an address may try in ten minutes: there are some 2.5 * 10^10, of which few are good. */
+/** Codes that a network can try in ten minutes. Of some 2.5 * 10^10 codes, few are valid. */
 const userCodes = { points: 20, duration: 600 };
 
-/**
- * How often one network may ask for something, counted in Redis for all replicas together; while Redis is away each
- * replica counts by itself.
- */
+/** Limits requests per network, in Redis for all replicas; without Redis, per replica. */
 @Injectable()
 export class IssuerLimits {
   private readonly limiters: Readonly<Record<IssuerRequest, RateLimiterRedis>>;
@@ -38,7 +35,7 @@ export class IssuerLimits {
     };
   }
 
-  /** Counts a request. @throws RateLimited where there were too many. */
+  /** Counts a request. @throws RateLimited above the limit. */
   async consume(kind: IssuerRequest, address: string): Promise<void> {
     try {
       await this.limiters[kind].consume(networkOf(address));

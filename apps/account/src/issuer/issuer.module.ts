@@ -11,7 +11,7 @@ import { IssuerLimits } from './issuer.limits.js';
 import { IssuerStore } from './issuer.store.js';
 import { Issuer } from './issuer.js';
 
-/** OpenID Connect and OAuth: discovery, sign-in of apps, tokens. */
+/** Provides OpenID Connect and OAuth: discovery, authorization of apps, tokens. */
 @Module({
   imports: [PeopleModule, TypeOrmModule.forFeature([AccountEntity, ClientEntity, OidcEntity])],
   providers: [Approvals, Clients, Devices, Grants, Interactions, Issuer, IssuerLimits, IssuerStore],

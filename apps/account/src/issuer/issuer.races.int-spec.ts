@@ -13,7 +13,7 @@ afterAll(() => world.close());
 
 const many = Array.from({ length: 100 });
 
-/** The refresh tokens of a grant that would still work, rows of used ones aside. */
+/** Returns the number of valid refresh tokens of a grant, without used ones. */
 async function livingTokens({ tokens }: SignedIn): Promise<number> {
   const { rows } = await world.owner.query<{ count: string }>(
     `SELECT count(*) FROM account.oidc WHERE model = 'RefreshToken' AND grant_id = $1 AND consumed_at IS NULL`,
@@ -22,7 +22,7 @@ async function livingTokens({ tokens }: SignedIn): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-/** Lets time go by for all that was used. */
+/** Moves the time of all uses into the past. */
 async function ago(seconds: number): Promise<void> {
   await world.owner.query('UPDATE account.oidc SET consumed_at = consumed_at - make_interval(secs => $1)', [seconds]);
 }

@@ -8,7 +8,7 @@ import { Grants } from './grants.js';
 import { OidcAdapter } from './oidc.adapter.js';
 import { whileAvailable } from './unavailable.js';
 
-/** Where the issuer keeps its state, so that all replicas are one issuer. */
+/** Stores the issuer's state in Postgres, which all replicas share. */
 @Injectable()
 export class IssuerStore {
   constructor(
@@ -19,12 +19,11 @@ export class IssuerStore {
     private readonly grants: Grants,
   ) {}
 
-  /** Whether Postgres is there, as far as is known without asking it. */
+  /** Returns false while Postgres is unavailable, without a query. */
   get isAvailable(): boolean {
     return this.database.availability.isAvailable;
   }
 
-  /** Keeps one of oidc-provider's models. */
   adapter(model: string): Adapter {
     if (model === 'Client') return this.clients;
     if (model === 'Session') return nothing;
@@ -32,13 +31,12 @@ export class IssuerStore {
     return new OidcAdapter(model, { source, grants, availability: this.database.availability });
   }
 
-  /** Whether there is such an account, and it may sign in. */
   isActive(id: string): Promise<boolean> {
     return whileAvailable(this.database.availability, () => this.accounts.existsBy({ id, disabledAt: IsNull() }));
   }
 }
 
-/** For what is never asked for again: the issuer has no sessions that outlive a request. */
+/** Stores nothing: sessions of the issuer end with the request. */
 const nothing: Adapter = {
   upsert: async () => {},
   find: async () => undefined,

@@ -24,17 +24,16 @@ import { registrationOf } from './registration.rule.js';
 import { inRequestOf, requestAddress } from './request.origin.js';
 import { SigningKeys } from './signing.keys.js';
 
-/** A route that oidc-provider answers. */
 interface Route {
   readonly methods: readonly string[];
-  /** As what its requests count for the limits. */
+  /** The rate limit that counts its requests. */
   readonly counts?: IssuerRequest;
 }
 
 const discovery: Route = { methods: ['GET', 'HEAD', 'OPTIONS'] };
 const posted = (counts: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS'], counts });
 
-/** Everything else of oidc-provider can't be reached: the pages, and what is turned off. */
+/** All other routes of oidc-provider are unreachable: its pages, and disabled features. */
 const routes: Readonly<Record<string, Route>> = {
   '/.well-known/openid-configuration': discovery,
   '/.well-known/oauth-authorization-server': discovery,
@@ -45,11 +44,10 @@ const routes: Readonly<Record<string, Route>> = {
   '/token/revocation': posted('token'),
   '/reg': posted('register'),
 };
-/** What the pages of any origin may read: nothing there depends on who asks. */
+/** Routes with CORS for any origin: their responses are the same for all clients. */
 const openToAll: ReadonlySet<string> = new Set(['/jwks', '/reg']);
 const resume: Route = { methods: ['GET'], counts: 'authorize' };
 
-/** Why a request can't be answered now. */
 interface Refusal {
   readonly status: 400 | 429 | 503;
   readonly retryAfter?: number;
@@ -57,16 +55,16 @@ interface Refusal {
   readonly error_description: string;
 }
 
-/** What its metadata say otherwise than oidc-provider does: scopes of the API, and ways of answering that no page of ours has. */
+/** Metadata that replaces oidc-provider's. `form_post` is not supported. */
 const announced = {
   scopes_supported: ['openid', 'offline_access', ...apiScopes],
   response_modes_supported: ['query', 'fragment'],
 };
 
-/** What the issuer has to know of a request before it answers it. */
+/** The properties of a request that select and limit its route. */
 export type IssuerCall = Pick<FastifyRequest, 'url' | 'method' | 'ip' | 'id'>;
 
-/** Bytes of a registration at most, and of a form. */
+/** Maximum sizes of a registration and a form in bytes. */
 const registrationBytes = 16_384;
 const formBytes = 57_344;
 
@@ -77,10 +75,11 @@ const malformed: Refusal = {
 };
 
 /**
- * The issuer: OpenID Connect and OAuth by oidc-provider, in front of which stands what it leaves open. Invariants:
- * - It has no state of its own: any replica goes on with what another one began.
- * - It has no browser session of its own either: each request is anonymous until a page says who allowed it.
- * - What the outer world sees (scheme, host) is what is configured, whatever headers say.
+ * Serves OpenID Connect and OAuth by oidc-provider, behind rate limits and input checks.
+ * Invariants:
+ * - It has no state of its own: any replica continues a flow that another one started.
+ * - It has no browser session: each request is unauthenticated until a page names the user.
+ * - Scheme and host come from the configuration, whatever the headers contain.
  */
 @Injectable()
 export class Issuer implements OnApplicationShutdown {
@@ -103,11 +102,10 @@ export class Issuer implements OnApplicationShutdown {
     this.cookies = [request, resumed];
     this.keys = new SigningKeys(config.KEYS_DIRECTORY, log);
     this.current = this.create();
-    // Its keys are read once.
+    // oidc-provider reads its keys only once.
     this.keys.onChange(() => (this.current = this.create()));
   }
 
-  /** The present instance of oidc-provider. */
   get provider(): Provider {
     return this.current;
   }
@@ -116,7 +114,7 @@ export class Issuer implements OnApplicationShutdown {
     this.keys.close();
   }
 
-  /** What answers a request, where it is for the issuer. */
+  /** Returns the handler of a request to the issuer; undefined for other paths and methods. */
   listener(request: IssuerCall): RequestListener | undefined {
     const path = request.url.split('?', 1)[0] as string;
     const route = Object.hasOwn(routes, path) ? routes[path] : /^\/auth\/[\w-]{1,64}$/.test(path) ? resume : undefined;
@@ -147,7 +145,7 @@ export class Issuer implements OnApplicationShutdown {
       if (hasControls(sent)) return this.refuse(path, raw, response, malformed);
       const registration = registrationOf(sent);
       if ('error' in registration) return sendJson(response, 400, registration);
-      // In the place of what was sent: oidc-provider takes a body that was read before.
+      // Replaces the sent body: oidc-provider accepts a parsed body.
       Object.assign(raw, { body: registration });
     } else if (raw.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
       const body = await readText(raw, formBytes);
@@ -157,7 +155,7 @@ export class Issuer implements OnApplicationShutdown {
     await this.current.callback()(raw, response);
   }
 
-  /** Why a request can't be answered now. */
+  /** Returns the reason to reject a request: Postgres unavailable, or the rate limit reached. */
   private async refusalOf(counts: IssuerRequest): Promise<Refusal | undefined> {
     const error = 'temporarily_unavailable';
     if (!this.store.isAvailable)
@@ -179,7 +177,7 @@ export class Issuer implements OnApplicationShutdown {
     sendJson(response, status, error);
   }
 
-  /** Leaves of a request's headers only what the issuer may go by. */
+  /** Removes headers that the issuer must not use, and sets scheme and host. */
   private cleanse(raw: IncomingMessage): void {
     delete raw.headers.authorization;
     Object.assign(raw.headers, this.forwarded);
@@ -203,10 +201,10 @@ export class Issuer implements OnApplicationShutdown {
     );
     provider.use(async (ctx, next) => {
       await next();
-      // A preflight is answered without a body.
+      // The response to a preflight has no body.
       if (ctx.path.startsWith('/.well-known/') && ctx.body) Object.assign(ctx.body as object, announced);
     });
-    // What it then trusts is set by cleanse().
+    // `cleanse` sets the headers that this setting trusts.
     provider.proxy = true;
     const count = (ctx: KoaContextWithOIDC, outcome: string) => this.countTokens(grantTypeOf(ctx), outcome);
     provider.on('grant.success', (ctx) => count(ctx, 'issued'));
@@ -222,7 +220,7 @@ const grantTypes: Readonly<Record<string, string>> = {
   'urn:ietf:params:oauth:grant-type:device_code': 'device_code',
 };
 
-/** The kind of grant that a request for a token names; what is none is not repeated. */
+/** Returns the grant type of a token request as a metric label; `other` for an invalid one. */
 function grantTypeOf({ oidc }: KoaContextWithOIDC): string {
   const named = oidc?.params?.['grant_type'];
   return (typeof named === 'string' && Object.hasOwn(grantTypes, named) && grantTypes[named]) || 'other';

@@ -7,28 +7,28 @@ import { rowsOf } from '../people/statement.rows.js';
 import { requestAddress, requestNetwork } from './request.origin.js';
 import { unavailable, whileAvailable } from './unavailable.js';
 
-/** How long after its first use a value may be used again, for two processes of one app and for lost answers. */
+/** Period of reuse after the first use, for two processes of one app and for lost responses. */
 const reuseWindow = '60 seconds';
-/** How long a used refresh token is remembered, to end its grant where it comes again. */
+/** Retention of a used refresh token. Within it, later use ends the grant. */
 const usedLife = '30 days';
 
-/** Refresh tokens that a grant keeps, in the window aside: of more, the oldest that were used go. */
+/** Maximum refresh tokens per grant outside of {@link reuseWindow}. Old ones are deleted. */
 const keptPerGrant = 50;
 
-/** What may be used again within {@link reuseWindow}: its holder has nothing else to ask with. */
+/** Models that can be reused within {@link reuseWindow}: their holder has no other credential. */
 const reusable: ReadonlySet<string> = new Set(['RefreshToken', 'DeviceCode']);
-/** How many refresh tokens came one after the other before one. */
+/** Returns SQL for the number of rotations before a refresh token. */
 const rotationsOf = (payload: string) => `coalesce((${payload} ->> 'rotations')::integer, 0)`;
-/** What belongs to a grant, and is not made without one. */
+/** Models that belong to a grant and require one. */
 const granted: ReadonlySet<string> = new Set(['RefreshToken', 'AuthorizationCode']);
-/** What anybody can begin, and waits for a person. */
+/** Models that unauthenticated clients create and that wait for a user. */
 const open: ReadonlySet<string> = new Set(['Interaction', 'DeviceCode']);
 
-/** Requests that wait for a person: of one network, of which the oldest go, and in all, beyond which new ones are refused. */
+/** Limits of pending requests. A network replaces its oldest; the total rejects new ones. */
 const openPerNetwork = 10;
 const openInAll = 20_000;
 
-/** What an adapter works with. */
+/** The dependencies of an adapter. */
 export interface AdapterContext {
   readonly source: DataSource;
   readonly availability: Availability;
@@ -43,14 +43,16 @@ interface Row {
 }
 
 /**
- * Keeps one model of the issuer in Postgres. Invariants:
- * - A row is found by the SHA-256 of the value that a client has; the value itself is nowhere in it.
- * - A code is used once. A refresh token and a device code may be used again within 60 s of the first use, by two processes
- *   at once or after a lost answer; later use ends the grant. No use extends that time.
- * - Of the refresh tokens that came of one, one goes on: its first use counts as use of all that are not younger.
+ * Stores one model of oidc-provider in Postgres. Invariants:
+ * - The row id is the SHA-256 of the client's secret; no column contains the secret.
+ * - A code is used once. A refresh token and a device code can be reused for 60 s after the first
+ *   use, by two processes or after a lost response. Later use ends the grant. Reuse does not extend
+ *   the period.
+ * - Of several refresh tokens from one rotation, one continues: its first use also uses all that
+ *   are not younger.
  * - A grant has a bounded number of rows.
- * - Nothing of a grant is written once the grant has ended: each write takes the lock of the grant's row.
- * - A grant lives as long as the last of its refresh tokens.
+ * - After a grant ends, nothing writes to it: each write locks the row of the grant.
+ * - A grant lives as long as its last refresh token.
  */
 export class OidcAdapter implements Adapter {
   constructor(
@@ -62,7 +64,7 @@ export class OidcAdapter implements Adapter {
     if (granted.has(this.model)) return this.addToGrant(id, payload, expiresIn);
     const isOpen = open.has(this.model);
     const isNew = isOpen && (await this.isNew(id));
-    // Written again with what was decided: it waits no more.
+    // On conflict, the payload contains the decision, and the request is no longer pending.
     await this.query(
       `INSERT INTO account.oidc (model, id, payload, account_id, grant_id, user_code, address, network, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
@@ -81,16 +83,16 @@ export class OidcAdapter implements Adapter {
     );
     if (!row) return undefined;
     const found: AdapterPayload = { ...row.payload, jti: id };
-    // Prolonged by its refresh tokens.
+    // Refresh tokens extended the grant.
     if (this.model === 'Grant' && row.expiresAt) found.exp = Math.floor(Date.parse(row.expiresAt) / 1_000);
     if (row.used && !(row.recent && reusable.has(this.model)))
       found.consumed = Math.floor(Date.parse(row.used) / 1_000);
     return found;
   }
 
-  /** @throws InvalidGrant where another request has used it before, or the grant has ended. */
+  /** Marks a value as used. @throws InvalidGrant if it was used before or the grant ended. */
   async consume(id: string): Promise<void> {
-    // What is being used at this moment is skipped: it waits for nobody, and so nobody waits for each other.
+    // SKIP LOCKED prevents deadlocks with requests that use the other tokens.
     const [used] = await this.query<{ id: Buffer }>(
       `WITH used AS (
          UPDATE account.oidc SET consumed_at = now(), expires_at = LEAST(expires_at, now() + $3::interval)
@@ -120,13 +122,13 @@ export class OidcAdapter implements Adapter {
     await this.query('DELETE FROM account.oidc WHERE model = $1 AND id = $2', [this.model, hashOf(id)]);
   }
 
-  /** Nothing: the issuer always destroys the grant itself as well, and with it goes all that belongs to it. */
+  /** Does nothing: oidc-provider also destroys the grant, which deletes all its rows. */
   async revokeByGrantId(): Promise<void> {}
 
-  /** Nobody: the issuer has no sessions that last. */
+  /** Returns undefined: the issuer's sessions end with the request. */
   async findByUid(): Promise<undefined> {}
 
-  /** Nobody: pages look a device up by themselves. */
+  /** Returns undefined: the device pages look codes up themselves (devices.ts). */
   async findByUserCode(): Promise<undefined> {}
 
   private async addToGrant(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
@@ -149,7 +151,9 @@ export class OidcAdapter implements Adapter {
     if (!added) throw new errors.InvalidGrant('the grant has ended');
   }
 
-  /** @throws {@link unavailable} where it is new, and as many wait as may wait in all, but for those that come with it. */
+  /**
+   * @throws {@link unavailable} at the limit. Concurrent requests can exceed it by their number.
+   */
   private async isNew(id: string): Promise<boolean> {
     const [{ known = false, count = 0 } = {}] = await this.query<{ known: boolean; count: number }>(
       `SELECT EXISTS (SELECT FROM account.oidc WHERE model = $1 AND id = $2) AS known, (
@@ -163,9 +167,8 @@ export class OidcAdapter implements Adapter {
   }
 
   /**
-   * So that nobody can fill the table: a network replaces its own oldest requests. Done when the new one is there, so that
-   * of many that come at the same time the last one to do this sees all of them. What another one removes is skipped:
-   * nobody waits for each other.
+   * Deletes the oldest pending requests of a network. It runs after the insert, so that the last of
+   * concurrent requests sees all rows. SKIP LOCKED prevents deadlocks between them.
    */
   private async replaceOldest(): Promise<void> {
     await this.query(

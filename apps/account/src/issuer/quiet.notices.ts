@@ -1,7 +1,6 @@
 /**
- * Keeps what oidc-provider says on the console out of the log, whose lines are JSON. It says that Node 20 is not supported,
- * where the tests here say that it works, and that somebody else has read a body, which is meant so (issuer.ts).
- * To be imported before it.
+ * Removes console notices of oidc-provider, since log lines are JSON. They concern Node 20, which
+ * the tests cover, and parsed bodies (issuer.ts). Import this file before oidc-provider.
  */
 const isNotice = (line: unknown) => typeof line === 'string' && line.includes('oidc-provider ');
 

@@ -5,10 +5,10 @@ import { labelOf } from '../people/label.rule.js';
 const mostRedirects = 5;
 const longestUri = 2_000;
 
-/** `http` for the app's own machine alone, whatever its port (RFC 8252, 7.3). */
+/** Hosts for which `http` is allowed: the app's own machine with any port (RFC 8252, 7.3). */
 const loopbacks: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Where a code may be sent. A private scheme has a dot, as a domain of the app's (RFC 8252, 7.1). */
+/** A redirect URI. A private scheme contains a dot, as a domain of the app (RFC 8252, 7.1). */
 const redirectUri = z
   .string()
   .max(longestUri)
@@ -22,7 +22,7 @@ const redirectUri = z
 
 const grants = ['authorization_code', 'refresh_token', deviceGrant] as const;
 
-/** What an app says of itself, as far as it counts: anything else is left out, as RFC 7591 (2) allows. */
+/** The accepted metadata of a client. Other members are ignored, as RFC 7591 (2) allows. */
 const metadata = z.object({
   client_name: z.string().max(1_000).default('').transform(labelOf),
   redirect_uris: z.array(redirectUri).max(mostRedirects).default([]),
@@ -31,7 +31,7 @@ const metadata = z.object({
   scope: z.string().max(longestUri).optional(),
 });
 
-/** What the issuer keeps of a registration. */
+/** The stored metadata of a client. */
 export interface Registration {
   client_name: string;
   redirect_uris: string[];
@@ -42,13 +42,13 @@ export interface Registration {
   response_modes: string[];
 }
 
-/** The error of a registration (RFC 7591, 3.2.2). */
+/** The error response of a registration (RFC 7591, 3.2.2). */
 export interface RegistrationError {
   error: 'invalid_redirect_uri' | 'invalid_client_metadata';
   error_description: string;
 }
 
-/** What counts of a registration: a public client, without a logo or a home page that could deceive a person. */
+/** Validates a registration. A logo or home page could deceive users, so they are dropped. */
 export function registrationOf(body: unknown): Registration | RegistrationError {
   const { success, data, error } = metadata.safeParse(body);
   if (!success) {
@@ -69,7 +69,7 @@ export function registrationOf(body: unknown): Registration | RegistrationError 
     response_types: hasCodes ? ['code'] : [],
     application_type: isWeb ? 'web' : 'native',
     token_endpoint_auth_method: 'none',
-    // The others send a form or a script to the app, which no page of ours may.
+    // Other modes send a form or a script to the app, and the pages' policy forbids both.
     response_modes: ['query', 'fragment'],
   };
 }

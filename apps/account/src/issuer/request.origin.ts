@@ -1,24 +1,24 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { networkOf } from '#identity';
 
-/** Who sent the request that the issuer works on. It has no place for that in what it hands to its adapter. */
+/** The origin of the current request. oidc-provider does not pass it to its adapter. */
 export interface RequestOrigin {
   readonly address: string;
 }
 
 const origins = new AsyncLocalStorage<RequestOrigin>();
 
-/** Runs what answers a request. */
+/** Runs a function within the context of a request. */
 export function inRequestOf<Result>(origin: RequestOrigin, run: () => Result): Result {
   return origins.run(origin, run);
 }
 
-/** The address that the present request came from; empty outside of one. */
+/** Returns the client address of the current request; an empty string outside of a request. */
 export function requestAddress(): string {
   return origins.getStore()?.address ?? '';
 }
 
-/** What that address counts as for limits. */
+/** Returns the network of that address, which limits count by. */
 export function requestNetwork(): string {
   return networkOf(requestAddress());
 }

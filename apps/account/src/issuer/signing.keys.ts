@@ -3,24 +3,24 @@ import { join } from 'node:path';
 import type { Log } from '#runtime';
 import type { JWK, JSONWebKeySet } from 'jose';
 
-/** How often the files are looked at, in milliseconds. */
+/** Poll interval of the files in milliseconds. */
 const pollMs = 2_000;
 
 /**
- * How long a new key is published before tokens are signed with it, in milliseconds: longer than whoever checks them
- * keeps a key set without asking again for an unknown key.
+ * Milliseconds from a key's publication to its first use, longer than verifiers wait before they
+ * reload a set for an unknown key.
  */
 const publishedMs = 60_000;
 
-/** A key that signs. */
+/** A private key with its id. */
 export type SigningKey = JWK & { readonly kid: string };
 
 /**
- * The keys of the issuer, from the files that `npm run keys` and `secrets --rotate` write: the one that signs, and the set
- * of public ones that prove tokens. Invariants:
- * - A key set is served as soon as it is in the file. A new key signs once it has been served for {@link publishedMs}, or at
- *   once where the old one is no longer in the set, as after a leak.
- * - Files that can't be read, or do not fit each other, change nothing.
+ * The signing key and the set of public keys, which `npm run keys` and `secrets --rotate` write to
+ * files. Invariants:
+ * - A key set is served as soon as its file has it. A new key signs {@link publishedMs} later, or
+ *   immediately if the set no longer contains the old one, as after a leak.
+ * - Unreadable or inconsistent files change nothing.
  */
 export class SigningKeys {
   private current: SigningKey;
@@ -31,7 +31,7 @@ export class SigningKeys {
 
   /**
    * @param directory with `signing-key.json` and `jwks.json`.
-   * @throws Error where there are no keys that fit.
+   * @throws Error if the files are unreadable or the set does not contain the signing key.
    */
   constructor(
     private readonly directory: string,
@@ -44,17 +44,15 @@ export class SigningKeys {
     this.timer = setInterval(() => this.look(), pollMs).unref();
   }
 
-  /** What tokens are signed with. */
   get signing(): SigningKey {
     return this.current;
   }
 
-  /** What proves tokens: public keys only. */
   get keySet(): JSONWebKeySet {
     return this.set;
   }
 
-  /** Calls a listener whenever another key signs. */
+  /** Calls a listener after each change of the signing key. */
   onChange(listener: () => void): void {
     this.listeners.push(listener);
   }
@@ -92,7 +90,6 @@ function isIn(set: JSONWebKeySet, { kid }: SigningKey): boolean {
   return set.keys.some((key) => key.kid === kid);
 }
 
-/** The members of a public key of the kinds that sign here, whatever else the file has. */
 function publicPart({ kty, crv, x, kid, alg, use }: JWK): JWK {
   return { kty, crv, x, kid, alg, use } as JWK;
 }

@@ -1,13 +1,13 @@
 import { type Availability, faultKind } from '#database';
 import { errors } from 'oidc-provider';
 
-/** The error of OAuth for something that is away or too busy, with the status that says so. */
+/** Creates the OAuth error `temporarily_unavailable` with status 503. */
 export function unavailable(description: string): Error {
   const error = new errors.TemporarilyUnavailable(description);
   return Object.assign(error, { status: 503, statusCode: 503 });
 }
 
-/** Runs statements. @throws {@link unavailable} where Postgres can't answer now. */
+/** Runs statements. @throws {@link unavailable} if Postgres is unavailable or overloaded. */
 export async function whileAvailable<Result>(availability: Availability, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run();

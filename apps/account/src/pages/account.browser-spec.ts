@@ -16,7 +16,7 @@ it('makes an app password that is shown once, and revokes it', async () => {
   expect(secret).toMatch(/^pst_[\w-]{28}$/);
 
   await page.getByRole('link', { name: 'Done' }).click();
-  // In 29 days, or next month where no second has passed.
+  // In 29 days; "next month" if less than a second has passed.
   await page.getByText(/can read · Expires (in|next) /).waitFor();
   expect(await page.content()).not.toContain(secret);
   await page.getByRole('button', { name: 'Revoke A script <b>of mine</b>' }).click();

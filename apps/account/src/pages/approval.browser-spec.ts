@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AccountBrowser, password } from '../../testing/account.browser.js';
 
-/** RFC 8628, 3.4. */
+/** Grant type of the device flow (RFC 8628, 3.4). */
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
 let world: AccountBrowser;
 beforeAll(async () => void (world = await AccountBrowser.open()));
 afterAll(() => world.close());
 
-/** An app on this machine: where its person's browser comes back to. */
+/** Starts an app on this machine that receives the redirect. */
 async function appOnThisMachine() {
   const server = createServer((_request, response) => response.end('back in the app'));
   await once(server.listen(0, '127.0.0.1'), 'listening');

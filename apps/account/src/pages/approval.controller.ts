@@ -13,19 +13,14 @@ import { forwardPage } from './views/failure.view.js';
 
 type Asked = Omit<Approval, 'name' | 'ownAddress'>;
 
-/** The code of a device at most, as typed. */
 const maxUserCode = 64;
 
-/** Where an answer goes, as people call it. */
 function goesTo(redirectHost: string | undefined): Approval['goesTo'] {
   if (redirectHost === undefined) return undefined;
   return redirectHost.endsWith(':') ? 'device' : { host: redirectHost };
 }
 
-/**
- * Lets apps in, or not. Whoever allows anything has signed in within the last minutes; each page says who asks, what for,
- * since when and from where.
- */
+/** Pages that ask to allow or deny an app. Allowing requires a recent sign-in. */
 @PageController()
 export class ApprovalController {
   constructor(
@@ -48,7 +43,7 @@ export class ApprovalController {
     this.ask(reply, person, this.asked(asked, request.url));
   }
 
-  /** Answers with a page that forwards: what comes then may be on another site, or an app. */
+  /** Responds with a page, since a form must not redirect to another site or an app. */
   @Post('interaction/:uid')
   @ForPerson()
   async decide(
@@ -75,7 +70,7 @@ export class ApprovalController {
     this.pages.show(reply, (visit) => deviceCodePage(visit, { code: query['user_code'] }));
   }
 
-  /** First with the code alone, then with the decision as well. */
+  /** The first form contains the code; the second one also contains the decision. */
   @Post('device')
   @ForPerson({ next: '/device' })
   async enter(
@@ -152,7 +147,7 @@ export class ApprovalController {
   }
 }
 
-/** A code of a device in two halves, as devices show it. */
+/** Formats a user code in two halves, as devices show it. */
 function shownCode(code: string): string {
   const half = Math.ceil(code.length / 2);
   return `${code.slice(0, half)}-${code.slice(half)}`;

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Browser, SignedIn } from '../people/sign-in.js';
 
-/** How long a browser is remembered as one that signed in, in seconds: as long as browsers keep any cookie. */
+/** Lifetime of the browser cookie in seconds: the maximum that browsers allow. */
 const rememberedSeconds = 400 * 86_400;
 
 /**
- * The cookies of pages. Ports share the cookies of one host, so the names say whose they are; with TLS their prefix keeps
- * others on the domain from setting them (RFC 6265bis, 4.1.3.2).
+ * The cookies of the pages. All ports of a host share cookies, so each name contains the app. With
+ * TLS, the prefix keeps other hosts of the domain from setting them (RFC 6265bis, 4.1.3.2).
  */
 export class Cookies {
   private readonly session: string;
@@ -23,7 +23,6 @@ export class Cookies {
     this.attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   }
 
-  /** The browser that asks, as sign-in knows it. */
   read(request: FastifyRequest): Browser {
     return {
       address: request.ip,
@@ -38,18 +37,18 @@ export class Cookies {
     void reply.setCookie(this.browser, device, { ...this.attributes, maxAge: rememberedSeconds });
   }
 
-  /** Remembers that this browser is on its way to a provider, for so many seconds. */
+  /** Sets the cookie that binds a login at the provider to this browser, for some seconds. */
   depart(reply: FastifyReply, ticket: string, seconds: number): void {
     void reply.setCookie(this.provider, ticket, { ...this.attributes, maxAge: seconds });
   }
 
-  /** What {@link depart} set; the way back is over with it. */
+  /** Clears the cookie of {@link depart}, and returns its value. */
   arrive(request: FastifyRequest, reply: FastifyReply): string | undefined {
     void reply.clearCookie(this.provider, this.attributes);
     return request.cookies[this.provider];
   }
 
-  /** The browser stays known. */
+  /** The browser cookie remains. */
   signOut(reply: FastifyReply): void {
     void reply.clearCookie(this.session, this.attributes);
   }

@@ -7,18 +7,15 @@ import { type Language, languageOf, type Texts, textsOf } from './texts/texts.js
 /** One page, as a view makes it. */
 export interface Page {
   readonly title: string;
-  /** The heading, where it differs from the title. */
   readonly heading?: string | undefined;
   /** Paragraphs below the heading. Absent ones are left out. */
   readonly lead?: ComponentChildren | readonly ComponentChildren[];
   readonly body?: ComponentChildren;
-  /** 200 by default, 400 for a refused form. */
+  /** 200 by default, 400 for a rejected form. */
   readonly status?: number | undefined;
-  /** The server refused the form. The title says so first, for screen readers. */
+  /** The server rejected the form. The title starts with that, for screen readers. */
   readonly isRefused?: boolean | undefined;
-  /** The page is the account tab: wide, with several cards. */
   readonly isHome?: boolean;
-  /** Where the browser continues after it has shown this page. */
   readonly forwardTo?: string;
 }
 
@@ -30,13 +27,13 @@ export interface Visit {
   readonly isSignedIn: boolean;
 }
 
-/** Returns the reader who sent a header `Accept-Language`. */
+/** Returns the reader with the language of an `Accept-Language` header. */
 export function visitOf(acceptLanguage: string | undefined, isSignedIn = false, now = new Date()): Visit {
   const language = languageOf(acceptLanguage);
   return { language, texts: textsOf[language], now, isSignedIn };
 }
 
-/** Returns the HTML of a page (WCAG 2.2 AA: landmarks, one h1, a language, a way past the header). */
+/** Returns the HTML of a page with landmarks, one h1, a language and a skip link (WCAG 2.2 AA). */
 export function documentOf(visit: Visit, page: Page): string {
   return `<!doctype html>${renderToString(<Document visit={visit} page={page} />)}`;
 }

@@ -7,7 +7,7 @@ import { ForPerson, PageController, type Person, PersonOf } from './person.guard
 import { messagePage } from './views/registration.view.js';
 import { erasePage } from './views/security.view.js';
 
-/** Erases an account, where its name is typed after a recent sign-in. */
+/** Pages that erase an account. They require a recent sign-in and the typed account name. */
 @PageController()
 export class ErasureController {
   constructor(
@@ -36,7 +36,7 @@ export class ErasureController {
   }
 }
 
-/** What has to be typed: of who has no name here, the number of the account. */
+/** Returns the text to type: the name, or the id of an account without a name. */
 function nameOf({ account }: Person): string {
   return account.name ?? account.id;
 }

@@ -13,7 +13,6 @@ import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import { type FailureDetails, type FailureKind, failurePage, failures } from './views/failure.view.js';
 import { linkGonePage, registrationClosedPage } from './views/registration.view.js';
 
-/** A failure as its page explains it. */
 type PageFailure = FailureDetails & { kind: FailureKind };
 
 const ofRefusals: Partial<Record<Refusal['code'], FailureKind>> = {
@@ -36,7 +35,6 @@ const ofStatuses: Readonly<Record<number, FailureKind>> = {
   503: 'unavailable',
 };
 
-/** Returns what a page says about an error. */
 function failureOf(error: unknown): PageFailure {
   if (error instanceof Refusal)
     return { kind: ofRefusals[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
@@ -63,7 +61,7 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
   return sendPage(reply, visit, failurePage(visit, failure.kind, { ...failure, requestId: request.id }));
 }
 
-/** The form of errors that answer a request before any page does. */
+/** Formats errors of requests that no page handles. */
 export const pageErrors: ErrorFormat = {
   answerTo(error) {
     const { kind, retryAfterSeconds: seconds } = failureOf(error);
@@ -71,7 +69,7 @@ export const pageErrors: ErrorFormat = {
   },
   send(reply, answer) {
     const { status, headers = {} } = answer;
-    // A foreign host name that points here gets no page of this site.
+    // The host name belongs to another site, so the response is not a page.
     if (status === 421) return send(reply, answer);
     const kind = ofStatuses[status] ?? (status < 500 ? 'badRequest' : 'internal');
     const seconds = headers['retry-after'];
@@ -81,7 +79,7 @@ export const pageErrors: ErrorFormat = {
   badPath: httpAnswers[404],
 };
 
-/** Answers errors of pages. */
+/** Converts errors of pages to responses. */
 @Catch()
 export class PageFailureFilter implements ExceptionFilter {
   constructor(private readonly log: Log) {}
@@ -108,7 +106,7 @@ export class PageFailureFilter implements ExceptionFilter {
   }
 }
 
-/** Returns the page that says why the issuer can't answer an app (OpenID Connect Core, 3.1.2.6). */
+/** Returns the page of an error of the issuer (OpenID Connect Core, 3.1.2.6). */
 export function issuerErrorPage(
   request: IncomingMessage,
   { error, error_description = '' }: { error: string; error_description?: string | undefined },

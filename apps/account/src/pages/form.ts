@@ -1,14 +1,10 @@
 import { BadRequestException, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 
-/** What a form says; every value is a text, whatever was sent. */
+/** Fields of a form. All values are strings. */
 export type Form = Readonly<Record<string, string | undefined>>;
 
-/**
- * The texts among the fields.
- *
- * @throws BadRequestException where one has control characters: no field of ours takes any, and Postgres takes no NUL.
- */
+/** @throws BadRequestException for control characters. Postgres rejects NUL. */
 function textsOf(values: unknown): Form {
   if (typeof values !== 'object' || values === null) return {};
   const texts = Object.entries(values).filter(([, value]) => typeof value === 'string') as [string, string][];
@@ -16,12 +12,12 @@ function textsOf(values: unknown): Form {
   return Object.fromEntries(texts);
 }
 
-/** The fields of the form that was sent. */
+/** Injects the fields of the form in the body. */
 export const FormOf = createParamDecorator((_: unknown, context: ExecutionContext) =>
   textsOf(context.switchToHttp().getRequest<FastifyRequest>().body),
 );
 
-/** The fields of the query: of one that repeats, the last. */
+/** Injects the fields of the query. Of a repeated field, the last value counts. */
 export const QueryOf = createParamDecorator((_: unknown, context: ExecutionContext): Form => {
   const { url } = context.switchToHttp().getRequest<FastifyRequest>();
   const at = url.indexOf('?');

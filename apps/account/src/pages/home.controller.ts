@@ -12,7 +12,7 @@ import { PageResponder } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf, SignInNeeded } from './person.guard.js';
 import { type AccountOverview, accountPage } from './views/account.view.js';
 
-/** What somebody or an app has access by. */
+/** Groups the providers of everything that has access to an account. */
 @Injectable()
 export class Access {
   constructor(
@@ -23,7 +23,7 @@ export class Access {
   ) {}
 }
 
-/** Brings together what the home of an account shows. */
+/** Collects the data of the account page. */
 @Injectable()
 export class Overview {
   constructor(
@@ -54,7 +54,7 @@ export class Overview {
   }
 }
 
-/** What this server is, for a client that knows its address alone. */
+/** Returns the description of this server, for a client that only has its address. */
 function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountConfig) {
   return {
     name: 'Podcast Sync',
@@ -66,7 +66,7 @@ function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountC
   };
 }
 
-/** The home of an account, and what ends there with one button. Twice is once. */
+/** The account page, and its buttons that end an access. A repetition has no effect. */
 @PageController()
 export class HomeController {
   constructor(
@@ -76,7 +76,7 @@ export class HomeController {
     @Inject(CONFIG) private readonly config: AccountConfig,
   ) {}
 
-  /** The account page for browsers; for anything else what this server is, with the links that a client needs. */
+  /** Returns the account page to browsers, and links as JSON to other clients. */
   @Get()
   async home(
     @Req() { headers, person }: FastifyRequest,
@@ -89,7 +89,6 @@ export class HomeController {
     return this.pages.show(reply, (visit) => accountPage(visit, { ...overview, done: query['done'] !== undefined }));
   }
 
-  /** Search engines find nothing here. */
   @Get('robots.txt')
   @Header('content-type', 'text/plain; charset=utf-8')
   robots(): string {

@@ -22,7 +22,7 @@ function pageOf(visit: Visit, link: Link, action: string, of: { name?: string; p
   return registerPage(visit, { action, kind: link.kind, ...of });
 }
 
-/** What the links in mails, messages and terminals do. */
+/** Executes the actions of links in mails, messages and terminals. */
 @Injectable()
 export class LinkUse {
   constructor(
@@ -31,7 +31,7 @@ export class LinkUse {
     private readonly emails: Emails,
   ) {}
 
-  /** Uses a link. @returns who is signed in by that, if anybody; Not of a reset: a second step is asked for then. */
+  /** Uses a link. @returns the account to sign in, but not after a reset (second step). */
   async use(link: Link, secret: string, form: Form, address: string): Promise<string | undefined> {
     if (link.kind === 'verify') {
       await this.emails.verify(secret);
@@ -45,7 +45,7 @@ export class LinkUse {
   }
 }
 
-/** The pages of links. To open one changes nothing, as mail programs and messengers do that by themselves. */
+/** Pages of links. Opening one changes nothing, since mail programs open links automatically. */
 @PageController()
 export class LinkController {
   constructor(

@@ -1,9 +1,8 @@
-/** Where sign-in leads on to at most. */
 const maxLength = 2_000;
 
 /**
- * The path of ours that somebody is led on to, from what a link or a form says: `undefined` for everything that a browser
- * could take for another site.
+ * Returns the path of this site that follows a sign-in, from a link or form. It is undefined for
+ * any value that a browser could interpret as another site.
  */
 export function nextPath(claimed: string | undefined): string | undefined {
   if (claimed === undefined || claimed.length > maxLength || !/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(claimed))

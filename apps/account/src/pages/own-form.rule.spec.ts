@@ -6,9 +6,9 @@ const origin = 'https://accounts.example';
 
 it.each([
   [{ 'sec-fetch-site': 'same-origin' }],
-  // The person sent it again by the browser's own means.
+  // The user reloaded or opened the page in the browser itself.
   [{ 'sec-fetch-site': 'none' }],
-  // Without TLS browsers say only this; a script says nothing.
+  // Without TLS, browsers only send `Origin`, and scripts send nothing.
   [{ origin }],
   [{ origin: 'http://192.168.1.5:3002' }],
   [{}],
@@ -22,7 +22,7 @@ it.each([
   [{ 'sec-fetch-site': 'cross-site', origin: 'null' }],
   [{ origin: 'https://evil.example' }],
   [{ origin: 'null' }],
-  // Another port of this host is another program.
+  // Another port of this host belongs to another program.
   [{ origin: 'http://192.168.1.5:3000' }],
 ])('a form with %j is not', (headers) => {
   expect(isOwnForm({ host, ...headers }, origin)).toBe(false);

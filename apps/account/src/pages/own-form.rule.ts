@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Whether a form was sent by a page of ours, or by no browser at all (which sends no cookies of anybody, either). Browsers
- * say so in `Sec-Fetch-Site`; where the server is reached without TLS they leave it out, and `Origin` has to be ours.
+ * Returns true if a page of this site sent the form, or a client without a browser's headers.
+ * Browsers send `Sec-Fetch-Site`; without TLS they omit it, and `Origin` must match.
  *
- * @param origin the public origin. The host by which the browser reaches us counts, too: no other site can choose that.
+ * @param origin the public origin. The request's own host also matches: no site can choose it.
  */
 export function isOwnForm(headers: IncomingHttpHeaders, origin: string): boolean {
   const site = headers['sec-fetch-site'];

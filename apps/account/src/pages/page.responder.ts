@@ -4,7 +4,7 @@ import { CONFIG, type AccountConfig } from '../account.config.js';
 import { Cookies } from './cookies.js';
 import { documentOf, type Page, type Visit, visitOf } from './document.js';
 
-/** Sends a page. No cache stores it: it may contain data of one person or a secret that is shown once. */
+/** Sends a page. No cache stores it, since it can contain personal data or a secret. */
 export function sendPage(reply: FastifyReply, visit: Visit, page: Page): FastifyReply {
   if (page.forwardTo !== undefined) void reply.header('refresh', `0; url=${page.forwardTo}`);
   return reply
@@ -15,12 +15,12 @@ export function sendPage(reply: FastifyReply, visit: Visit, page: Page): Fastify
     .send(documentOf(visit, page));
 }
 
-/** Returns the reader of an answer. */
+/** Returns the reader of a response. */
 export function visitFor({ request }: FastifyReply): Visit {
   return visitOf(request.headers['accept-language'], request.person !== undefined);
 }
 
-/** Answers requests of browsers for controllers. */
+/** Sends pages and redirects to browsers. */
 @Injectable()
 export class PageResponder {
   readonly cookies: Cookies;
@@ -29,7 +29,6 @@ export class PageResponder {
     this.cookies = new Cookies(config.PUBLIC_URL);
   }
 
-  /** Sends the page that a view makes for the reader. */
   show(reply: FastifyReply, view: (visit: Visit) => Page): void {
     const visit = visitFor(reply);
     void sendPage(reply, visit, view(visit));

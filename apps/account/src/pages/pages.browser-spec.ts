@@ -2,15 +2,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AccountBrowser, type Finding, findings, fits } from '../../testing/account.browser.js';
 import { everyPage } from '../../testing/page.walk.js';
 
-/** A phone of the smallest size that is sold (WCAG 2.2, 1.4.10). */
+/** The smallest viewport of WCAG 2.2 (1.4.10). */
 const phone = { width: 320, height: 640 };
 
-/** Some forty pages, each a second or two, on machines with other things to do. */
+/** Some forty pages take a second or two each on a busy machine. */
 const walkMs = 900_000;
 
 let world: AccountBrowser;
 beforeAll(async () => {
-  // Nobody reads what is sent.
+  // No mail server: the test reads no mail.
   world = await AccountBrowser.open({ REGISTRATION: 'open', SMTP_URL: 'smtp://127.0.0.1:9' });
 });
 afterAll(() => world.close());
@@ -20,13 +20,13 @@ it.each(['en-GB', 'de-DE'])(
   { timeout: walkMs },
   async (locale) => {
     const problems: unknown[] = [];
-    // With scripts, as axe is one; pages have none, and are used without in all other tests.
+    // Scripts are on because axe is a script. Pages have none, and other tests turn scripts off.
     for await (const { name, page } of everyPage(world, {
       javaScriptEnabled: true,
       locale,
       viewport: { width: 1_000, height: 800 },
     })) {
-      // What is on the page does not depend on its colours: in dark only they are looked at.
+      // Content does not depend on colours, so the dark scheme is only checked for contrast.
       const found = { light: await findings(page), dark: [] as Finding[] };
       await page.emulateMedia({ colorScheme: 'dark' });
       found.dark = await findings(page, 'color-contrast');

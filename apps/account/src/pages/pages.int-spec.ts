@@ -102,7 +102,7 @@ describe('an error', () => {
   it('of a form that is too large is a page, too', async () => {
     const body = new URLSearchParams({ name: 'a'.repeat(3_000_000) });
     const answer = await post('/sign-in', {}, body).catch(() => undefined);
-    // The server may close the connection before all of it was sent.
+    // The server can close the connection before the client has sent the whole body.
     expect([413, undefined]).toContain(answer?.status);
   });
 

@@ -16,7 +16,7 @@ import { RegistrationController } from './registration.controller.js';
 import { SecurityController } from './security.controller.js';
 import { SignInController } from './sign-in.controller.js';
 
-/** What people see. */
+/** Provides the HTML pages of accounts. */
 @Module({
   imports: [PeopleModule, CredentialsModule, GpodderModule, IssuerModule, RelyingPartyModule],
   controllers: [

@@ -12,7 +12,7 @@ import { messagePage } from './views/registration.view.js';
 import { changeEmailPage, changePasswordPage } from './views/security.view.js';
 import { chooseNamePage } from './views/sign-in.view.js';
 
-/** What an account is known and entered by: its name, password and mail address. */
+/** Pages that change the name, password and e-mail address of an account. */
 @PageController()
 export class PasswordController {
   constructor(
@@ -73,7 +73,6 @@ export class PasswordController {
     this.pages.redirect(reply, '/?done');
   }
 
-  /** Of who comes from a provider, and has no name here yet. */
   @Get('name')
   @ForPerson()
   nameForm(@PersonOf() { account }: Person, @QueryOf() query: Form, @Res() reply: FastifyReply): void {

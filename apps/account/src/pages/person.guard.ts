@@ -17,7 +17,7 @@ import { type Session, Sessions } from '../people/sessions.js';
 import { Cookies } from './cookies.js';
 import { isOwnForm } from './own-form.rule.js';
 
-/** Who is signed in, in this browser. */
+/** The signed-in user and the session of this browser. */
 export interface Person {
   readonly account: Account;
   readonly session: Session;
@@ -25,53 +25,50 @@ export interface Person {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who is signed in, where a route asked for that. */
     person?: Person;
   }
 }
 
-/** How long a sign-in counts as recent, in milliseconds. */
+/** Maximum age of a recent sign-in in milliseconds. */
 const recentMs = 5 * 60_000;
 
-/** Whether somebody has shown lately enough that it is them. */
 function isRecent({ session }: Person, after?: Date): boolean {
   const at = session.authenticatedAt.getTime();
   return Date.now() - at < recentMs && !(after !== undefined && at < after.getTime());
 }
 
 interface Need {
-  /** Within the last minutes. */
   readonly recently?: boolean;
-  /** Where sign-in leads on to; left out: to the path that was asked for. */
+  /** The path that opens after the sign-in. Default: the requested path. */
   readonly next?: string;
 }
 
 const needKey = 'person needed';
 
-/** The route is for somebody who is signed in; others sign in first. */
+/** Requires a signed-in user for a route. Other clients are redirected to the sign-in. */
 export const ForPerson = (need: Need = {}) => SetMetadata(needKey, need);
 
-/** Who approves something has shown lately that it is them. @throws SignInNeeded */
+/** Requires a recent sign-in. @throws SignInNeeded */
 export function demandRecent(person: Person, next: string, after?: Date): void {
   if (!isRecent(person, after)) throw new SignInNeeded(next);
 }
 
-/** Who is signed in, on a route {@link ForPerson}. */
+/** Injects the signed-in user; always set on a route {@link ForPerson}. */
 export const PersonOf = createParamDecorator(
   (_: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<FastifyRequest>().person,
 );
 
-/** Somebody has to sign in first, and is led on then. */
+/** Reports that a sign-in is required. `next` is the path that opens afterwards. */
 export class SignInNeeded extends Error {
   constructor(readonly next: string) {
     super('sign-in needed');
   }
 }
 
-/** A form that was not sent by a page of ours. */
+/** Reports a form that another site sent. */
 export class CrossSiteForm extends Error {}
 
-/** What each page asks for before it is made: that a form is ours, and who is signed in. */
+/** Rejects forms of other sites, sets the signed-in user, and enforces {@link ForPerson}. */
 @Injectable()
 class PersonGuard implements CanActivate {
   private readonly cookies: Cookies;
@@ -104,5 +101,5 @@ class PersonGuard implements CanActivate {
   }
 }
 
-/** Marks a controller whose routes answer browsers: with pages, or with JSON for the scripts of the console. */
+/** Marks a controller whose routes serve browsers: pages, or JSON for the console. */
 export const PageController = () => applyDecorators(Controller(), UseGuards(PersonGuard));

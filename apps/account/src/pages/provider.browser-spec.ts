@@ -2,12 +2,12 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AccountBrowser, password } from '../../testing/account.browser.js';
 
-/** The provider is another account app, with people of its own. */
+/** The provider is another account app with its own users. */
 let provider: AccountBrowser;
 let world: AccountBrowser;
 beforeAll(async () => {
   provider = await AccountBrowser.open();
-  // On the loopback interface any port is that of the app (RFC 8252, 7.3).
+  // On the loopback interface, any port matches the redirect URI (RFC 8252, 7.3).
   const client = await provider.app('Podcasts', 'http://127.0.0.1/sign-in/provider/callback');
   world = await AccountBrowser.open({ SIGN_IN_ISSUER: provider.origin, SIGN_IN_CLIENT_ID: client });
 });
@@ -16,7 +16,7 @@ afterAll(async () => {
   await provider.close();
 });
 
-/** A person of the provider who is signed in nowhere. */
+/** Creates a user of the provider without a session. */
 async function person(): Promise<{ page: Page; name: string }> {
   const { page, name } = await provider.person({ baseURL: provider.origin });
   await page.context().clearCookies();

@@ -8,7 +8,7 @@ import { PageController } from './person.guard.js';
 import { PageResponder } from './page.responder.js';
 import { forwardPage } from './views/failure.view.js';
 
-/** Sign-in by a provider of the operator's: there, and back. */
+/** Starts and completes sign-in at the operator's OpenID Connect provider. */
 @PageController()
 export class ProviderController {
   constructor(
@@ -17,7 +17,7 @@ export class ProviderController {
     private readonly signIn: SignIn,
   ) {}
 
-  /** Answers with a page that forwards: the provider is another site. */
+  /** Responds with a page, since a form must not redirect to another site. */
   @Post('sign-in/provider')
   async depart(@FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
     const { host } = this.party;
@@ -27,7 +27,7 @@ export class ProviderController {
     this.pages.show(reply, (visit) => forwardPage(visit, url.href, host));
   }
 
-  /** Who has no name yet is asked for one, as apps without a browser need it, and goes on then. */
+  /** Completes the sign-in. An account without a name gets the page that asks for one. */
   @Get('sign-in/provider/callback')
   async arrive(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (this.party.host === undefined) throw new NotFoundException();

@@ -9,7 +9,7 @@ import { PageResponder, visitFor } from './page.responder.js';
 import { problemsOf } from './refusal.texts.js';
 import { forgotPage, forgotSentPage, recoverPage } from './views/registration.view.js';
 
-/** For those who lost their password: a link by mail, or a recovery code. */
+/** Pages for a lost password: a link by mail, or a recovery code. */
 @PageController()
 export class RecoveryController {
   constructor(

@@ -1,7 +1,6 @@
 import { Refusal, type RefusalCode } from '../people/refusal.js';
 import type { Texts } from './texts/texts.js';
 
-/** The field of a form that a refusal is about, and what is said there. */
 interface FieldProblem {
   readonly field: 'name' | 'password' | 'email' | 'label';
   readonly text: string;
@@ -26,11 +25,7 @@ function problems({
   };
 }
 
-/**
- * What a form says about what was refused, by field.
- *
- * @throws what was thrown, where it is not about a field.
- */
+/** Returns the texts of a refusal by field. @throws the given error, if it concerns no field. */
 export function problemsOf(texts: Texts, error: unknown): Partial<Record<FieldProblem['field'], string>> {
   const problem = error instanceof Refusal ? problems(texts)[error.code] : undefined;
   if (!problem) throw error;

@@ -11,12 +11,12 @@ import { PageResponder, visitFor } from './page.responder.js';
 import { problemsOf } from './refusal.texts.js';
 import { type Registration as RegistrationForm, registerPage } from './views/registration.view.js';
 
-/** What a form of a new account has. */
+/** Returns the fields of a registration form. */
 export function enteredIn(form: Form): { name: string; password: string } {
   return { name: (form['name'] ?? '').trim(), password: form['password'] ?? '' };
 }
 
-/** New accounts of whoever comes, where the operator wants that. */
+/** Pages of open registration, if the operator allows it. */
 @PageController()
 export class RegistrationController {
   constructor(

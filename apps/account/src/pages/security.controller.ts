@@ -20,10 +20,10 @@ import {
 } from './views/security.view.js';
 
 const day = 86_400_000;
-/** After how many days an app password ends. */
+/** Lifetimes of app passwords in days, by choice. Others do not expire. */
 const expiries: Readonly<Record<string, number | undefined>> = { month: 30, year: 365 };
 
-/** The second step of sign-in, recovery codes and app passwords. Each needs a recent sign-in: whoever has them gets in. */
+/** Pages of the second step, recovery codes and app passwords. All require a recent sign-in. */
 @PageController()
 export class SecurityController {
   constructor(
@@ -34,7 +34,7 @@ export class SecurityController {
     @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
   ) {}
 
-  /** The key that waits is shown again, so that a reload does not change it. */
+  /** Shows the pending key again, so that a reload does not change it. */
   @Get('totp')
   @ForPerson({ recently: true })
   async setUp(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
@@ -54,7 +54,7 @@ export class SecurityController {
       const key = await this.key(account.id);
       return this.pages.show(reply, (visit) => totpPage(visit, { key, isRefused: true }));
     }
-    // Without them, a lost phone locks the person out.
+    // Without recovery codes, a lost phone locks the user out.
     const hasCodes = (await this.recoveryCodes.left(account.id)) > 0;
     this.pages.redirect(reply, hasCodes ? '/?done' : '/recovery-codes');
   }

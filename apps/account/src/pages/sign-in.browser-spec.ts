@@ -119,7 +119,7 @@ it('ends another browser from the list of sessions', async () => {
   expect(new URL(other.url()).pathname).toBe('/sign-in');
 });
 
-/** Another site, with a form that sends itself to ours. */
+/** Starts another site, whose page submits a form to this one. */
 async function strangersSite(action: string): Promise<{ server: Server; url: string }> {
   const text = `<form method="post" action="${action}"><input name="name" value="x"></form><script>document.forms[0].submit()</script>`;
   const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(text));

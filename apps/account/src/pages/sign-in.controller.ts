@@ -13,7 +13,7 @@ import { codePage, type SignInNotice, signInPage } from './views/sign-in.view.js
 
 const notices: Readonly<Record<string, SignInNotice | undefined>> = { out: 'signedOut', password: 'newPassword' };
 
-/** Sign-in in one or two steps, and out. */
+/** Pages for sign-in in one or two steps, and for sign-out. */
 @PageController()
 export class SignInController {
   constructor(

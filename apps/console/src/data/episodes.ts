@@ -8,26 +8,26 @@ export type { Episode };
 
 const perPage = 100;
 
-/** From the newest to the oldest, as far as they were asked for. */
+/** Loaded episodes, the newest first. */
 const listed = new Map<string, Episode>();
-/** What changed while the page was open, the latest last. */
+/** Episodes that changed while the page was open, the latest last. */
 const fresh = new Map<string, Episode>();
 const version = signal(0);
-/** The link to the page of those before; `null` where there is none. */
+/** The link to the page of older episodes; `null` without one. */
 let older: string | null | undefined;
 
-/** What was listened to: what changed while the page was open first, then the newest first. */
+/** Episodes for the list: changes since the page was opened, then the loaded ones, newest first. */
 export const episodes = computed((): readonly Episode[] => {
   void version.value;
   return [...[...fresh.values()].reverse(), ...listed.values()];
 });
-/** How many there are on the server; not known at first. */
+/** The total on the server; undefined before the first response. */
 export const total = signal<number>();
-/** Whether all of them are there. */
+/** True after all episodes are loaded. */
 export const isComplete = signal(false);
 const isLoading = signal(false);
 
-/** Brings the last ones in, then whatever changes. */
+/** Loads the newest episodes, then the changes. */
 export const episodePulls = new Pulls(async (since, api) => {
   if (since !== undefined) {
     let now = since;
@@ -44,16 +44,16 @@ export const episodePulls = new Pulls(async (since, api) => {
   return page.syncTimestamp;
 });
 
-/** The list begins with the oldest, so it is walked from its end. */
+/** Returns the last page of the list, which starts with the oldest episode. */
 async function lastPage(api: Api) {
   const first = await api.listEpisodes({ perPage });
   if (first.next === undefined) return first;
   const last = await api.listEpisodes({ page: Math.ceil(first.total / perPage), perPage });
-  // Of the time of the first: what changed between the two comes again.
+  // The timestamp of the first request: changes between the two requests are returned again.
   return { ...last, syncTimestamp: first.syncTimestamp };
 }
 
-/** Brings in the next older ones, where there are more. */
+/** Loads the next page of older episodes. */
 export async function loadOlder(): Promise<void> {
   const link = older;
   if (!link || isLoading.value) return;
@@ -78,7 +78,6 @@ function put(episode: Episode): void {
   const { sync_id: id } = episode;
   if (listed.has(id)) listed.set(id, episode);
   else {
-    // As the latest one.
     fresh.delete(id);
     fresh.set(id, episode);
     if (total.value !== undefined && total.value < fresh.size + listed.size) total.value = fresh.size + listed.size;

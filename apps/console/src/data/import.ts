@@ -6,31 +6,30 @@ import { untilAnswered } from './network.js';
 import { connect } from './session.js';
 import { subscriptionPulls } from './subscriptions.js';
 
-/** What became of a feed of the list. */
+/** A feed with the result of its import. */
 export interface Verdict extends OpmlFeed {
   readonly outcome: 'done' | EntryFailureCode | 'failed';
 }
 
-/** An import, from the choice of a file on. It goes on while other pages are looked at. */
+/** An import, from the selection of the file. It continues while the user visits other pages. */
 export interface Import {
   readonly feeds: readonly OpmlFeed[];
-  /** Entries of the file that are left out, as they name no feed or a feed for the second time. */
+  /** Number of omitted entries: without a feed, or repeated. */
   readonly skipped: number;
   readonly verdicts: readonly Verdict[];
   readonly state: 'chosen' | 'running' | 'stopped' | 'finished';
 }
 
-/** Feeds that are sent at once. */
 const batch = 250;
 
-/** The present import, if there is one. */
+/** The current import. */
 export const present = signal<Import | undefined>();
 let stopping: AbortController | undefined;
 
-// What is still to be sent goes with the page: the browser asks whether to leave.
+// Leaving the page discards unsent feeds, so the browser asks for confirmation.
 addEventListener('beforeunload', (event) => present.value?.state === 'running' && event.preventDefault());
 
-/** Subscribes to the feeds of the list, a batch after the other; each waits for the network for as long as it takes. */
+/** Subscribes to the feeds in batches. Each batch waits for the network without limit. */
 export async function run(): Promise<void> {
   const chosen = present.peek();
   if (chosen?.state !== 'chosen') return;
@@ -50,12 +49,12 @@ export async function run(): Promise<void> {
   void subscriptionPulls.hint();
 }
 
-/** Ends an import after what is under way. */
+/** Stops an import after the current request. */
 export function stop(): void {
   stopping?.abort();
 }
 
-/** @returns undefined where it was stopped before there was an answer. */
+/** Sends a batch. @returns undefined if the import stopped before the response. */
 async function send(part: readonly OpmlFeed[], stopped: AbortSignal): Promise<Verdict[] | undefined> {
   const entries = part.map(({ feedUrl }) => ({ feed_url: feedUrl }));
   const idempotencyKey = newKey();

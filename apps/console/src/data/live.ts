@@ -1,24 +1,22 @@
 import { connect, user } from './session.js';
 import type { Pulls } from './pulls.js';
 
-/** How often is looked for news besides, in milliseconds: a hint may get lost. */
+/** Interval of polls in milliseconds, since notifications can be lost. */
 const pollMs = 5 * 60_000;
-/** The longest wait before a stream is opened again, in milliseconds: any part of it, so that not all come at once. */
+/** Limits of the random reconnect delay in milliseconds, which spreads the reconnects. */
 const againMs = { first: 2_000, most: 60_000 };
 
 const followers: Pulls[] = [];
 const hear = (stamp?: string) => followers.forEach((each) => void each.hint(stamp));
 
-/** Keeps something up to date from now on. */
+/** Keeps data up to date by notifications and polls. */
 export function follow(pulls: Pulls): void {
   if (!followers.includes(pulls)) followers.push(pulls);
 }
 
 /**
- * Hears of every change of this person within a moment: by one stream for all windows of this browser, of which one has it
- * and tells the others. Where browsers have no locks (plain http) each window has its own.
- *
- * To be called once, when it is known who is signed in.
+ * Subscribes to the changes of this user. Call it once, after the sign-in. The windows of a browser
+ * share one stream; without locks (plain http) each has its own.
  */
 export function beginLive(): void {
   setInterval(hear, pollMs, undefined);
@@ -36,7 +34,7 @@ export function beginLive(): void {
   else void lead();
 }
 
-/** Reads streams one after another for as long as the page is there. */
+/** Reads change streams and reconnects, until the page closes. */
 async function stream(onStamp: (stamp: string) => void): Promise<never> {
   for (let failures = 0; ; failures++) {
     try {
@@ -45,7 +43,7 @@ async function stream(onStamp: (stamp: string) => void): Promise<never> {
         onStamp(stamp);
       }
     } catch {
-      // A server without streams, or none at all: what polls find has to do.
+      // Without streams or a server, polls find the changes.
     }
     const ceiling = Math.min(againMs.first * 2 ** failures, againMs.most);
     await new Promise((resolve) => setTimeout(resolve, Math.random() * ceiling));

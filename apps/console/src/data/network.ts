@@ -1,12 +1,11 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError } from '#client';
 
-/** Whether the browser says that there is a network; where it says so there may still be none. */
+/** False if the browser reports no network. If true, the network can still be unavailable. */
 const hasNetwork = signal(navigator.onLine);
-/** Whether the last request was answered. */
 const isAnswered = signal(true);
 
-/** Whether the server can be reached, as far as is known. */
+/** True if the server is reachable, as far as the client can tell. */
 export const isOnline = computed(() => hasNetwork.value && isAnswered.value);
 
 const waiting = new Set<() => void>();
@@ -20,19 +19,14 @@ addEventListener('online', () => {
   letGo();
 });
 
-/** How long to wait before the server is tried again, in milliseconds, the more often it was tried. */
 const waitMs = [2_000, 4_000, 8_000, 15_000];
 
-/** Whether a request failed because the server is out of reach, has a fault, or something else answered in its place. */
+/** Returns true if a request can be retried: no connection, or no valid response of the server. */
 export function isPassing(error: unknown): boolean {
   return error instanceof ApiError && (error.isPassing || (error.code === 'unexpected' && error.status !== 501));
 }
 
-/**
- * Runs something until the server has answered it, however long that takes. What is refused is not tried again.
- *
- * @throws what `run` throws, but for what passes.
- */
+/** Retries transient errors without limit. @throws other errors, or the reason of the signal. */
 export async function untilAnswered<T>(run: () => Promise<T>, stopped?: AbortSignal): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
@@ -50,7 +44,7 @@ export async function untilAnswered<T>(run: () => Promise<T>, stopped?: AbortSig
   }
 }
 
-/** Waits so many milliseconds, or until the network comes back. @throws DOMException where the signal ends it. */
+/** Waits some milliseconds, or until the network returns. @throws the reason of the signal. */
 function pause(milliseconds: number, stopped?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     stopped?.throwIfAborted();

@@ -1,18 +1,14 @@
 import type { Opml } from '#opml';
 
-/** Why a file has no feeds to import. */
+/** The reason why a file has no feeds to import. */
 export type FileProblem = 'tooLarge' | 'invalidFile' | 'noFeeds' | 'failed';
 
-/** Ends the present task of the browser, so that it can draw. */
+/** Yields to the browser, so that it can render. */
 const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
-/**
- * The feeds of an OPML file, each once, in its order; repeated feeds count as skipped. The reader is
- * loaded with the first file.
- */
+/** Returns the feeds of an OPML file in its order. Duplicates count as skipped. */
 export async function readFeeds(file: File): Promise<Opml | FileProblem> {
   const reader = await import('#opml').catch(() => undefined);
-  // The reader can't be loaded.
   if (!reader) return 'failed';
   const { maxOpmlBytes, OpmlError, OpmlLimitError, readOpml } = reader;
   if (file.size > maxOpmlBytes) return 'tooLarge';

@@ -2,27 +2,24 @@ import type { Api } from '#client';
 import { connect } from './session.js';
 
 /**
- * Brings in what has changed, of one kind of thing. One pull at a time: a hint that comes meanwhile is looked at afterwards.
- * What fails is left as it was, for the next hint or poll.
+ * Loads one kind of data, then its changes. Only one pull runs at a time; a notification in the
+ * meantime starts another one afterwards. The next notification or poll repeats a failed pull.
  */
 export class Pulls {
-  /** The stamp up to which everything was read; none before the first time. */
+  /** The sync timestamp up to which all data is loaded; undefined before the first pull. */
   since: string | undefined;
   private running: Promise<void> | undefined;
   private wanted: string | undefined;
 
-  /**
-   * @param pull everything where `since` is not given, else what changed after it.
-   *   @returns the stamp up to which all is there.
-   */
+  /** @param pull loads the changes after `since`, or everything. It returns its sync timestamp. */
   constructor(private readonly pull: (since: string | undefined, api: Api) => Promise<string>) {}
 
-  /** Brings everything in for the first time, once. @throws ApiError where that failed; the next call tries again. */
+  /** Loads everything for the first time. @throws ApiError on failure; the next call retries. */
   begin(): Promise<void> {
     return this.since === undefined ? this.run() : Promise.resolve();
   }
 
-  /** Looks for what is new, where everything was brought in before. @param stamp up to which there may be something. */
+  /** Loads changes after the first load. @param stamp the sync timestamp of the change. */
   async hint(stamp = '9'): Promise<void> {
     if (this.since === undefined || stamp <= this.since) return;
     if (this.running) {

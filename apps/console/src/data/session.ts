@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 import { type Api, ApiError, createApi } from '#client';
 
-/** Who is signed in. */
+/** The signed-in user. */
 export interface User {
   readonly id: string;
-  /** Who comes from a provider may have none. */
+  /** Null for users of a provider who have not chosen a name. */
   readonly name: string | null;
 }
 
@@ -15,30 +15,29 @@ interface TokenAnswer {
   readonly user: User;
 }
 
-/** That the server is not told where its API is, so that nothing can be shown. */
+/** True if the server has no configured API, so that no data is available. */
 export const hasNoApi = signal(false);
 
-/** A token is renewed so long before its end, in milliseconds: no request is to come late with it. */
+/** Milliseconds before its expiry at which a token is renewed, so that no request uses it later. */
 const earlyMs = 30_000;
-/** How long the account app may take to answer, in milliseconds. */
 const answerMs = 15_000;
 
-/** Who is signed in; nobody yet while the page starts. */
+/** The signed-in user; undefined while the page starts. */
 export const user = signal<User>();
 
-/** That the session ended while the page was open. Nobody is led away: something may be half typed. */
+/** True after the session ended. The page stays open, since it can contain typed input. */
 export const isSignedOut = signal(false);
 
-// In memory only: no other page, and nobody who uses this browser later, finds a token.
+// In memory only, so that other pages and later users of this browser find no token.
 let current: { token: string; until: number; baseUrl: string } | undefined;
 let asked: Promise<string> | undefined;
 
-/** Where somebody signs in, and comes back to the present page. */
+/** Returns the path of the sign-in, which leads back to the current page. */
 export function signInPath(): string {
   return `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 }
 
-/** The API, for who is signed in. @throws ApiError where it is not known, as nobody is or the account app is away. */
+/** Returns the API for the user. @throws ApiError if the account app returns no token. */
 export async function connect(): Promise<Api> {
   if (!api) {
     await token();
@@ -48,7 +47,7 @@ export async function connect(): Promise<Api> {
 }
 let api: Api | undefined;
 
-/** A token that is good now; one ask at a time, whoever needs it. */
+/** Returns a valid token. Concurrent callers share one request. */
 function token({ refused }: { refused?: string } = {}): string | Promise<string> {
   if (current && current.token !== refused && performance.now() < current.until) return current.token;
   asked ??= ask().finally(() => (asked = undefined));
@@ -69,7 +68,7 @@ async function ask(): Promise<string> {
   if (!answer.ok) throw ApiError.of(answer);
   const { access_token, expires_in, api: baseUrl, user: whose } = (await answer.json()) as TokenAnswer;
   if (user.value && user.value.id !== whose.id) {
-    // Somebody else has signed in, in another window: nothing of the one before stays here, or goes to that account.
+    // Another user signed in, in another window. The reload discards the previous user's data.
     location.reload();
     throw new ApiError('aborted', 'Somebody else is signed in');
   }

@@ -4,54 +4,53 @@ import { untilAnswered } from './network.js';
 import { Pulls } from './pulls.js';
 import { connect } from './session.js';
 
-/** A subscription as the console shows it: under its current guid. */
+/** A subscription as the console shows it, with its current guid. */
 export interface Row {
   readonly guid: string;
   readonly feedUrl: string;
   readonly isSubscribed: boolean;
 }
 
-/** What was asked for and is not answered yet. */
+/** A change that waits for its response. */
 export interface Pending {
   readonly kind: 'add' | 'subscribe' | 'unsubscribe' | 'move' | 'delete';
-  /** Of what it is about; absent for what is added. */
+  /** Absent for a new subscription. */
   readonly guid?: string;
   readonly feedUrl: string;
 }
 
-/** How something ended that was asked for. */
+/** The result of a change. */
 export type Outcome = 'done' | EntryFailureCode | 'failed';
 
-/** The first page is small, so that it is there soon. */
+/** Page sizes. The first page is small for a fast first view. */
 const perPage = { first: 50, more: 250 };
-/** How often it is asked how a deletion goes, in milliseconds. */
 const deletionPollMs = 700;
 
-/** In the order of the server: when they were first made. */
+/** In the order of the server, by creation. */
 const listed = new Map<string, Row>();
-/** What came while the page was open, the newest last. */
+/** Subscriptions that appeared while the page was open, the newest last. */
 const fresh = new Map<string, Row>();
 const version = signal(0);
 
-/** All but deleted ones: what came while the page was open first, then in the order in which they were made. */
+/** Subscriptions that are not deleted: the new ones, then the others by creation. */
 export const rows = computed((): readonly Row[] => {
   void version.value;
   return [...[...fresh.values()].reverse(), ...listed.values()];
 });
-/** How many there are by the server's count, deleted ones among them; not known at first. */
+/** The total on the server, including deleted ones; undefined before the first response. */
 export const total = signal<number>();
-/** Whether all of them are there. */
+/** True after all subscriptions are loaded. */
 export const isComplete = signal(false);
-/** What is asked for, the newest first. */
+/** Pending changes, the newest first. */
 export const pending = signal<readonly Pending[]>([]);
 
-/** The feed of a subscription, by its current guid. */
+/** Returns the feed URL of a subscription by its current guid. */
 export function feedOf(guid: string): string | undefined {
   void version.value;
   return (fresh.get(guid) ?? listed.get(guid))?.feedUrl;
 }
 
-/** Brings in what has changed since the last time; at first everything, page by page. */
+/** Loads all subscriptions page by page, then the changes. */
 export const subscriptionPulls = new Pulls(async (since, api) => {
   if (since !== undefined) {
     let now = since;
@@ -68,7 +67,7 @@ export const subscriptionPulls = new Pulls(async (since, api) => {
     apply(page.subscriptions, listed);
     const { next } = page;
     if (next === undefined) break;
-    // Only the query of a link counts, and its pages may be larger than the first one.
+    // Only the query of a link counts, and later pages can be larger than the first one.
     const link = next.replace(/\bper_page=\d+/, `per_page=${perPage.more}`);
     page = await untilAnswered(() => api.listSubscriptions({ link }));
   }
@@ -76,7 +75,7 @@ export const subscriptionPulls = new Pulls(async (since, api) => {
   return syncTimestamp;
 });
 
-/** What a list says stands, in whichever order it comes: each row has what its subscription is now. */
+/** Applies rows of the API. Their order does not matter, as each contains the current state. */
 function apply(subscriptions: readonly Subscription[], into: Map<string, Row>): void {
   for (const { guid, new_guid, feed_url: feedUrl, is_subscribed: isSubscribed, deleted } of subscriptions) {
     const key = new_guid ?? guid;
@@ -97,24 +96,24 @@ function drop(guid: string): void {
   fresh.delete(guid);
 }
 
-/** Subscribes to a feed. @param feedUrl as it was typed. */
+/** Subscribes to a feed. @param feedUrl as typed. */
 export function add(feedUrl: string): Promise<Outcome> {
   return during({ kind: 'add', feedUrl }, async (api, timestamp) => subscribed(api, feedUrl, undefined, timestamp));
 }
 
-/** Subscribes again, or ends it. */
+/** Subscribes again, or unsubscribes. */
 export function setSubscribed({ guid, feedUrl }: Row, isSubscribed: boolean): Promise<Outcome> {
   const kind = isSubscribed ? 'subscribe' : 'unsubscribe';
   return during({ kind, guid, feedUrl }, async (api, timestamp) => {
     if (isSubscribed) return subscribed(api, feedUrl, guid, timestamp);
     const { is_subscribed = false } = await api.updateSubscription(guid, { is_subscribed: false, ...timestamp });
-    // Where that came later than this was done, it is still subscribed.
+    // A later change of another client wins, and the response contains the resulting state.
     apply([{ guid, feed_url: feedUrl, is_subscribed }], fresh);
     return is_subscribed ? 'superseded' : 'done';
   });
 }
 
-/** Tells the server that a feed has a new address. */
+/** Changes the URL of a feed. */
 export function move({ guid, isSubscribed }: Row, newUrl: string): Promise<Outcome> {
   return during({ kind: 'move', guid, feedUrl: newUrl }, async (api) => {
     await api.updateSubscription(guid, { new_feed_url: newUrl });
@@ -123,7 +122,7 @@ export function move({ guid, isSubscribed }: Row, newUrl: string): Promise<Outco
   });
 }
 
-/** Deletes a subscription with all its episodes, and settles once that is over. */
+/** Deletes a subscription with all its episodes. The promise resolves after the deletion. */
 export function remove({ guid, feedUrl }: Row): Promise<Outcome> {
   return during({ kind: 'delete', guid, feedUrl }, async (api, timestamp) => {
     const { deletion_id: id } = await api.deleteSubscription(guid, timestamp);
@@ -147,7 +146,7 @@ async function subscribed(api: Api, feedUrl: string, guid: string | undefined, t
   return 'done';
 }
 
-/** Shows that something is asked for until it is answered, and asks until then. @returns `failed` where it is refused. */
+/** Lists a change as pending until its response. @returns `failed` if it is rejected. */
 async function during(
   what: Pending,
   run: (api: Api, timestamp: { timestamp: string }) => Promise<Outcome>,
@@ -158,14 +157,15 @@ async function during(
   try {
     const api = await untilAnswered(connect);
     return await untilAnswered(() => {
-      // However late it is sent, it undoes nothing that came afterwards, and is newer than what was shown.
+      // A late request must not undo later changes, so the time is that of the user's action. It is
+      // later than the displayed state.
       const time = new Date(Math.max(now + api.clockOffset, seen + 1));
       return run(api, { timestamp: time.toISOString() });
     });
   } catch (error) {
     const code = error instanceof ApiError ? error.code : undefined;
     if (what.guid === undefined || (code !== 'not_found' && code !== 'deleted')) return 'failed';
-    // It is gone already.
+    // The subscription is already deleted.
     drop(what.guid);
     version.value++;
     return what.kind === 'delete' ? 'done' : 'unknown_subscription';

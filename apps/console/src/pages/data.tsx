@@ -9,7 +9,7 @@ import { ImportCard } from './import.js';
 
 const { data: t } = texts;
 
-/** What comes in from other apps, and what goes out. */
+/** Renders the page for import and export. */
 export function Data() {
   return (
     <Page title={t.title}>
@@ -63,7 +63,7 @@ function ExportCard() {
   );
 }
 
-/** Has the browser save a text. A link to the API would have no token. */
+/** Saves a text as a file. A link to the API would not send the token. */
 function save(text: string, name: string): void {
   const href = URL.createObjectURL(new Blob([text], { type: 'text/x-opml' }));
   Object.assign(document.createElement('a'), { href, download: name }).click();

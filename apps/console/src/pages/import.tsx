@@ -8,13 +8,13 @@ import { WindowedList } from '../ui/window.js';
 
 const { data: t } = texts;
 
-/** From the choice of a file to the verdicts on what is in it. */
+/** Renders the import, from the selection of a file to the results. */
 export function ImportCard() {
   const now = present.value;
   const heading = useRef<HTMLHeadingElement>(null);
   const before = useRef(now?.state);
   useEffect(() => {
-    // What had the focus is gone with the step before.
+    // The focused element disappeared with the previous step.
     if (before.current !== now?.state) heading.current?.focus();
     before.current = now?.state;
   }, [now?.state]);
@@ -94,7 +94,6 @@ function Running({ done, all }: { done: number; all: number }) {
   );
 }
 
-/** Those that failed first. */
 function Verdicts({ of }: { of: readonly Verdict[] }) {
   const isBad = ({ outcome }: Verdict) => outcome !== 'done';
   return (

@@ -10,13 +10,13 @@ import { WindowedList } from '../ui/window.js';
 
 const { listened: t } = texts;
 
-/** What was listened to, the newest first, loaded further as somebody scrolls. */
+/** Renders the episodes with their states, the newest first. Scrolling loads more. */
 export function Listened() {
   const failed = useSignal(false);
   const begin = useCallback(() => {
     failed.value = false;
     episodePulls.begin().catch(() => (failed.value = true));
-    // The names of the podcasts.
+    // The rows show the names of their podcasts.
     subscriptionPulls.begin().catch(() => {});
   }, []);
   useEffect(begin, []);
@@ -96,7 +96,7 @@ function EpisodeRow({ episode }: { episode: Episode }) {
 
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 
-/** When something about an episode was last changed by who listens. */
+/** Returns the latest time at which a client changed a state of the episode. */
 function latestOf({
   playback_position,
   played_status,
@@ -107,11 +107,10 @@ function latestOf({
   const states = [playback_position, played_status, favorite_status, new_status, download_status];
   const stamps = states.flatMap((state) => (state ? [state.timestamp] : []));
   const last = stamps.sort().at(-1);
-  // Answers have minutes of UTC, without saying so.
+  // The API returns minutes in UTC without a time zone.
   return last === undefined ? undefined : new Date(last.length === 16 ? `${last}Z` : last);
 }
 
-/** Seconds as people read them: 1:02:03. */
 function clock(seconds: number): string {
   const whole = Math.floor(seconds);
   const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60];

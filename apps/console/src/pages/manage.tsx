@@ -8,11 +8,11 @@ import { say } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;
 
-/** What can be done with one subscription. It closes with what is done; the row and a notice say how that goes. */
+/** Renders the dialog of a subscription. An action closes it; a notice shows the result. */
 export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unknown; onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pending.value.some(({ guid }) => guid === row.guid);
-  // Before the close event of an earlier opening, which may be late.
+  // A layout effect runs before a late close event of an earlier opening.
   useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);
@@ -52,7 +52,6 @@ export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unk
   );
 }
 
-/** A field for the new address of a feed that moved. */
 function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) => void }) {
   const newUrl = useSignal('');
   const problem = useSignal<string | undefined>(undefined);
@@ -84,7 +83,6 @@ function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) =
   );
 }
 
-/** A button that removes a subscription, after it asked once more. */
 function RemoveButtons({ isBusy, onRemove }: { isBusy: boolean; onRemove: () => void }) {
   const isRemoving = useSignal(false);
   if (!isRemoving.value)

@@ -12,14 +12,14 @@ import { ManageDialog } from './manage.js';
 
 const { subscriptions: t } = texts;
 
-/** What somebody is typing, which outlives a look at another page. */
+/** Typed texts, which survive a change of the page. */
 const typed = { feedUrl: '', search: '' };
 
-/** All podcasts, to be searched, added to and managed. */
+/** Renders the subscriptions, with search and the form that adds one. */
 export function Subscriptions() {
   const search = useSignal(typed.search);
   const isOn = useSignal(true);
-  // Another object each time that somebody opens it, also the same one again.
+  // Each opening sets a new object, also for the same subscription.
   const managed = useSignal<{ guid: string } | undefined>(undefined);
   const failed = useSignal(false);
   const shown = useComputed(() => {
@@ -78,13 +78,11 @@ export function Subscriptions() {
   );
 }
 
-/** Says how many podcasts are shown, or how many of all have been loaded. */
 function countOf(shown: number): string {
   if (isComplete.value) return t.count(shown);
   return total.value === undefined ? texts.loading : t.soFar(rows.value.length, total.value);
 }
 
-/** The search, and the choice of what the list shows. */
 function Tools({ search, isOn }: { search: Signal<string>; isOn: Signal<boolean> }) {
   return (
     <div class="tools" role="search">
@@ -131,7 +129,6 @@ function stateOf(kind: keyof typeof t.pending): string {
   return isOnline.value ? t.pending[kind] : t.waiting;
 }
 
-/** Feeds that are being added, until they are in the list. */
 function Waiting() {
   const added = pending.value.filter(({ kind }) => kind === 'add');
   if (added.length === 0) return null;
@@ -158,7 +155,7 @@ function AddForm() {
     void add(feedUrl).then((outcome) => {
       if (outcome === 'done') return say(t.done.add(feedName(feedUrl)));
       say(`${texts.outcomes[outcome]} (${feedUrl.slice(0, 300)})`, true);
-      // What was typed is not lost, unless something else is being typed.
+      // Restores the rejected text, unless the user is typing another one.
       if (text.value === '') text.value = typed.feedUrl = feedUrl;
     });
   };

@@ -4,10 +4,10 @@ import { en, type Texts } from './en.js';
 
 const languageOf = (tag: string) => languages.find((language) => tag.startsWith(language));
 
-/** The reader's first language that the site has, with its country: dates are written by it. */
+/** The first of the browser's languages that the site has, with its country. It formats dates. */
 export const locale = navigator.languages.find(languageOf) ?? 'en';
 
-/** The same without its country. */
+/** The language of {@link locale}, without its country. */
 export const language: Language = languageOf(locale) ?? 'en';
 
 /** The texts in {@link language}. */

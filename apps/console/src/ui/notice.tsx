@@ -3,12 +3,12 @@ import { texts } from '../texts/texts.js';
 
 const notice = signal<{ text: string; isBad: boolean }>({ text: '', isBad: false });
 
-/** Says something that happened, to those who see the page and those who hear it. It stays until the next one. */
+/** Shows a notice, and announces it to screen readers. It stays until the next one. */
 export function say(text: string, isBad = false): void {
   notice.value = { text, isBad };
 }
 
-/** Where {@link say} says it. */
+/** Renders the notice of {@link say}. */
 export function Notice() {
   const { text, isBad } = notice.value;
   return (

@@ -2,10 +2,10 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { texts } from '../texts/texts.js';
 
-/** Whether a page was shown before: the first one is not to take the focus from where a browser begins. */
+/** True after the first page, which must not move the focus. */
 let wasShown = false;
 
-/** A page: its heading gets the focus when somebody comes from another page, so that it is told and read on from. */
+/** Renders a page. After navigation its heading gets the focus, for screen readers. */
 export function Page({ title, lead, children }: { title: string; lead?: string; children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -29,7 +29,7 @@ export function Page({ title, lead, children }: { title: string; lead?: string; 
   );
 }
 
-/** Renders what a page shows in place of content that could not be loaded. */
+/** Renders an error with a button that retries, in place of content that failed to load. */
 export function Failure({ onRetry }: { onRetry: () => void }) {
   return (
     <div class="stack" role="alert">

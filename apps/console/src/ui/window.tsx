@@ -1,31 +1,31 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** Rows beyond each edge of the screen that are there, so that keys and screen readers reach the next ones. */
+/** Number of rendered rows beyond each edge of the screen, for keys and screen readers. */
 const beyond = 8;
 
-/** What a list shows. */
+/** Props of {@link WindowedList}. */
 export interface WindowedListProps<Item> {
   readonly label: string;
-  /** On a phone rows need more lines. */
+  /** Rows have more lines on phones. */
   readonly isTall?: boolean;
   readonly items: readonly Item[];
-  /** How many there will be, where not all are there yet: the rest are placeholders. */
+  /** The expected number of items. Placeholders stand for items that are not loaded. */
   readonly expected?: number | undefined;
   keyOf(item: Item): string;
   row(item: Item): ComponentChildren;
-  /** Called when the last of the items that are there has come near. */
+  /** Called when the last loaded item comes near the screen. */
   onEnd?(): void;
 }
 
 /**
- * A list of any length: only the rows on the screen are in the document, each of the same height, so that nothing moves
- * when more of them come. The row that has the focus stays, wherever it is scrolled.
+ * Renders a list whose document only contains the visible rows and the focused one. All rows have
+ * the same height, so that loaded rows do not move others.
  */
 export function WindowedList<Item>({ label, isTall, items, expected = 0, keyOf, row, onEnd }: WindowedListProps<Item>) {
   const list = useRef<HTMLUListElement>(null);
   const [{ first, last }, setRange] = useState({ first: 0, last: beyond });
-  // The stylesheet says how high a row is, in rem.
+  // The row height in rem, from the stylesheet.
   const [rowRem, setRowRem] = useState(4.5);
   const [focused, setFocused] = useState(-1);
   const length = Math.max(items.length, expected);

@@ -16,7 +16,7 @@ it.each([
   expect(languageOf(accepted)).toBe(language);
 });
 
-/** Paths of every text. */
+/** Returns the paths of all texts. */
 function paths(texts: object, prefix = ''): string[] {
   return Object.entries(texts).flatMap(([key, value]) =>
     typeof value === 'object' && value !== null ? paths(value as object, `${prefix}${key}.`) : [`${prefix}${key}`],

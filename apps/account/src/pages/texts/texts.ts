@@ -8,14 +8,9 @@ export type { Language, Texts };
 /** The texts of the pages in each language. */
 export const textsOf: Readonly<Record<Language, Texts>> = { en, de };
 
-/** Characters of a header that are read. */
 const maxLength = 1_000;
 
-/**
- * Returns the language that a reader prefers (RFC 9110, 12.5.4; `de-AT` is `de`), English by default.
- *
- * @param accepted the header Accept-Language.
- */
+/** Returns the preferred language of an `Accept-Language` header (RFC 9110, 12.5.4). */
 export function languageOf(accepted: string | undefined): Language {
   const ranges = (accepted ?? '').slice(0, maxLength).toLowerCase();
   return (negotiate(ranges.replace(/-[a-z\d-]+/g, ''), [...languages]) ?? 'en') as Language;

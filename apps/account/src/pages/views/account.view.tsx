@@ -8,9 +8,8 @@ import { day, when } from './parts.js';
 
 /** Everything that the account page shows. */
 export interface AccountOverview {
-  /** People from a provider may not have chosen one yet. */
+  /** Null for users of a provider who have not chosen one. */
   name: string | null;
-  /** The request before this page changed something. */
   done?: boolean;
   apps: readonly { id: string; name: string; scopes: readonly string[]; since: Date; lastUsedAt: Date }[];
   appPasswords: readonly {
@@ -18,7 +17,7 @@ export interface AccountOverview {
     label: string;
     scopes: readonly string[];
     createdAt: Date;
-    /** A day. */
+    /** A day, such as 2026-11-22. */
     lastUsedOn: string | null;
     expiresAt: Date | null;
   }[];
@@ -32,7 +31,7 @@ export interface AccountOverview {
     address: string;
     userAgent: string;
   }[];
-  /** Absent if a provider signs people in. */
+  /** Absent for users of a provider. */
   password?: { totp: boolean; recoveryCodes: number; email: string | null; mail: boolean };
   provider?: string | undefined;
 }
@@ -42,7 +41,6 @@ interface SectionProps {
   readonly of: AccountOverview;
 }
 
-/** Renders a list of rows, or a sentence if it is empty. */
 function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
   if (rows.length === 0) return <p class="quiet">{none}</p>;
   return (
@@ -54,7 +52,6 @@ function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: strin
   );
 }
 
-/** Renders a button that ends one item of a list. Its accessible name says which. */
 function EndButton({ action, id, label, text }: { action: string; id: string; label: string; text: string }) {
   return (
     <form method="post" action={action}>
@@ -136,7 +133,6 @@ function AppPasswords({ visit, of }: SectionProps) {
   );
 }
 
-/** Renders the devices. Most people have none, and no such section. */
 function Devices({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   if (of.devices.length === 0) return null;
@@ -231,7 +227,7 @@ function Data({ home }: Visit['texts']) {
   );
 }
 
-/** Returns the account page: who and what has access, and how the account is protected. */
+/** Returns the account page: everything with access, and the protection of the account. */
 export function accountPage(visit: Visit, of: AccountOverview): Page {
   const { home, account } = visit.texts;
   const body = (

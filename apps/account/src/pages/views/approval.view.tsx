@@ -9,25 +9,20 @@ export const appName = (claimed: string | undefined) => labelOf(claimed ?? '') |
 
 /** A request of an app for access. */
 export interface Approval {
-  /** Where the form goes. */
   action: string;
-  /** The name that the app claims. */
   app: string;
   scopes: readonly string[];
-  /** The name of the account. */
   name: string;
-  /** When and from which address the app asked. */
   startedAt: Date;
   address: string;
-  /** The address of the reader. */
   ownAddress: string;
-  /** Where the browser goes next: a host, an app on this device, or nowhere if the app waits elsewhere. */
+  /** The redirect target; absent if the app waits on another device. */
   goesTo?: { host: string } | 'device' | undefined;
-  /** The code that the device shows. An attacker who sends a link has no device to compare (RFC 8628, 5.4). */
+  /** The user compares it with the device, which an attacker's link can't show (RFC 8628, 5.4). */
   userCode?: string | undefined;
 }
 
-/** Returns the page that asks whether an app gets access. Deny comes first. */
+/** Returns the page that asks to allow an app. Deny comes first. */
 export function approvalPage(visit: Visit, of: Approval): Page {
   const { approve, device } = visit.texts;
   const app = appName(of.app);
@@ -77,12 +72,12 @@ export function approvalPage(visit: Visit, of: Approval): Page {
   return { title: approve.title(app), lead: approve.lead(app), body };
 }
 
-/** Returns the page that says that an app got access. */
+/** Returns the page that confirms the access of an app. */
 export function allowedPage({ texts: { approve } }: Visit, of: { app: string }): Page {
   return messagePage(approve.allowedTitle, approve.allowedText(appName(of.app)));
 }
 
-/** Returns the page that says that an app got no access. */
+/** Returns the page that confirms the denial. */
 export function deniedPage({ texts: { approve } }: Visit): Page {
   return messagePage(approve.deniedTitle, approve.deniedText);
 }

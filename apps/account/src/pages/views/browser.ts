@@ -1,4 +1,4 @@
-/** In the order in which they are looked for: those further down say the names of those above, too. */
+/** In the order of lookup: user agents of later ones also contain names of earlier ones. */
 const browsers = [
   ['Edge', /\bEdgA?\//],
   ['Opera', /\bOPR\//],
@@ -19,7 +19,7 @@ const systems = [
   ['Linux', /\bLinux\b/],
 ] as const;
 
-/** How a browser is called on the list of sessions: enough to know one's own again, no more than its header claims. */
+/** Returns browser and system of a user agent for the list of sessions. */
 export function browserOf(userAgent: string): { browser: string | undefined; system: string | undefined } {
   const find = (names: readonly (readonly [string, RegExp])[]) => names.find(([, form]) => form.test(userAgent))?.[0];
   return { browser: find(browsers), system: find(systems) };

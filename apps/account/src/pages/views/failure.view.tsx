@@ -18,17 +18,16 @@ export const failures = {
 /** A kind of failure that a page explains. */
 export type FailureKind = keyof typeof failures;
 
-/** What a failure page adds to its text. */
+/** Optional details of a failure page. */
 export interface FailureDetails {
-  /** The server that is unavailable. */
   unavailable?: 'database' | undefined;
   retryAfterSeconds?: number | undefined;
   requestId?: string | undefined;
-  /** The protocol's own words, for the developer of an app. */
+  /** The error text of the protocol, for developers of apps. */
   detail?: string | undefined;
 }
 
-/** Returns the page that says what is wrong and what to do. */
+/** Returns the page that states a problem and the next step. */
 export function failurePage({ texts: { failure } }: Visit, kind: FailureKind, of: FailureDetails = {}): Page {
   const [title, text] = failure[kind];
   const lead = [
@@ -59,8 +58,8 @@ export function failurePage({ texts: { failure } }: Visit, kind: FailureKind, of
 }
 
 /**
- * Returns a page that leads on to another site or an app. Browsers apply the `form-action` policy to every redirect after
- * a form and refuse those to other origins (CSP 3, 6.4.1). From this page they continue on their own or by the link.
+ * Returns a page that forwards to another site or an app. Browsers apply `form-action` to redirects
+ * after a form and block other origins (CSP 3, 6.4.1).
  */
 export function forwardPage({ texts: { forward } }: Visit, to: string, where = forward.app): Page {
   const body = <LinkButton href={to}>{forward.link}</LinkButton>;

@@ -26,7 +26,7 @@ export function NameField({ texts, value, hint, ...field }: FieldOf & { value?: 
   );
 }
 
-/** Renders the field of the password that an account has. */
+/** Renders the field of the current password. */
 export function PasswordField({ id, label, ...field }: Omit<FieldOf, 'texts'> & { id: string; label: string }) {
   return (
     <Field
@@ -42,7 +42,7 @@ export function PasswordField({ id, label, ...field }: Omit<FieldOf, 'texts'> & 
   );
 }
 
-/** Renders the field of a new password. It has the focus if it was refused. */
+/** Renders the field of a new password. After a rejection it has the focus. */
 export function NewPasswordField({ texts, label = texts.newPassword, error, autofocus }: FieldOf & { label?: string }) {
   return (
     <Field
@@ -84,20 +84,20 @@ export function RecoveryCodeField({ texts, ...field }: FieldOf) {
   return <Field {...field} id="recovery" name="recovery" label={label} autocomplete="off" maxLength={64} required />;
 }
 
-/** Renders the name of the account for password managers, in a form that asks for a password alone. */
+/** Renders the account name for password managers, in a form that only asks for a password. */
 export function HiddenName({ name }: { name: string }) {
   const attributes = { name: 'username', value: name, autocomplete: 'username', tabIndex: -1 } as const;
   return <input class="hidden" type="text" aria-hidden="true" readonly {...attributes} />;
 }
 
-/** Renders the values that a form carries on. Absent ones are left out. */
+/** Renders the hidden fields of a form. Absent values are left out. */
 export function Hidden({ values }: { values: Readonly<Record<string, string | undefined>> }) {
   return Object.entries(values).map(
     ([name, value]) => value !== undefined && <input type="hidden" name={name} value={value} />,
   );
 }
 
-/** Renders the buttons of a form that can be left: to the account page by default. */
+/** Renders the buttons of a form with a link that leaves it for the account page. */
 export function Actions({ leave, children }: { leave: string; children: ComponentChildren }) {
   return (
     <div class="actions">
@@ -109,7 +109,7 @@ export function Actions({ leave, children }: { leave: string; children: Componen
   );
 }
 
-/** Renders the one way on from a page. */
+/** Renders the only link that leads on from a page. */
 export function LinkButton({ href, children }: { href: string; children: string }) {
   return (
     <p>

@@ -2,9 +2,8 @@ import type { Page, Visit } from '../document.js';
 import { Hidden, HiddenName, LinkButton, NameField, NewPasswordField, RecoveryCodeField } from './parts.js';
 import { Refusal } from './sign-in.view.js';
 
-/** What a registration page shows. */
+/** The content of a registration page. */
 export interface Registration {
-  /** Where its form goes: the path of the link, or that of open registration. */
   action: string;
   kind: 'first' | 'invite' | 'open';
   name?: string;
@@ -36,12 +35,12 @@ export function registerPage({ texts }: Visit, of: Registration): Page {
   return { title: register[`${of.kind}Title`], lead: register[`${of.kind}Lead`], isRefused, body };
 }
 
-/** Returns a page that shows a message, with at most one way on. */
+/** Returns a page with a message and at most one link. */
 export function messagePage(title: string, lead: string, next?: { href: string; text: string }, status = 200): Page {
   return { title, lead, status, body: next && <LinkButton href={next.href}>{next.text}</LinkButton> };
 }
 
-/** Returns the page that says that the server takes no new accounts. */
+/** Returns the page of a server without open registration. */
 export function registrationClosedPage({ texts: { register, signIn } }: Visit): Page {
   return messagePage(register.closedTitle, register.closedText, { href: '/sign-in', text: signIn.title }, 403);
 }
@@ -51,7 +50,7 @@ export function linkGonePage({ texts: { link, signIn } }: Visit): Page {
   return messagePage(link.goneTitle, link.goneText, { href: '/sign-in', text: signIn.title }, 410);
 }
 
-/** Returns the page for a forgotten password: by mail if this server sends mail, by a recovery code otherwise. */
+/** Returns the page for a forgotten password: by mail, or by a recovery code without mail. */
 export function forgotPage({ texts }: Visit, of: { mail: boolean }): Page {
   const { forgot } = texts;
   const body = (
@@ -71,7 +70,7 @@ export function forgotPage({ texts }: Visit, of: { mail: boolean }): Page {
   return { title: forgot.title, lead: of.mail ? forgot.lead : forgot.withoutMail, body };
 }
 
-/** Returns the page that follows a request for a new password. It does not say whether the account exists. */
+/** Returns the page after a reset request. It does not reveal if the account exists. */
 export function forgotSentPage({ texts: { forgot } }: Visit): Page {
   return messagePage(forgot.sentTitle, forgot.sentText);
 }
@@ -111,7 +110,7 @@ export function resetPage({ texts }: Visit, of: { action: string; name: string; 
   return { title: forgot.title, lead: forgot.resetLead(of.name), isRefused: of.problem !== undefined, body };
 }
 
-/** Returns the page that confirms an e-mail address by a button, since mail programs open links on their own. */
+/** Returns the page whose button confirms an address, since mail programs open links. */
 export function verifyPage({ texts: { verify } }: Visit, of: { action: string; email: string }): Page {
   const body = (
     <form method="post" action={of.action}>
@@ -121,7 +120,7 @@ export function verifyPage({ texts: { verify } }: Visit, of: { action: string; e
   return { title: verify.title, lead: verify.lead(of.email), body };
 }
 
-/** Returns the page that follows a confirmed e-mail address. */
+/** Returns the page after the confirmation of an e-mail address. */
 export function verifiedPage({ texts: { verify, account } }: Visit): Page {
   return messagePage(verify.doneTitle, verify.doneText, { href: '/', text: account });
 }

@@ -63,13 +63,13 @@ export function changeEmailPage(
 
 /** The key of a new second step. */
 export interface TotpKey {
-  /** otpauth://totp/… */
+  /** An `otpauth://totp/…` URI. */
   uri: string;
   /** Base32. */
   secret: string;
 }
 
-/** Returns the page that sets up the second step. It shows the key as a picture and as text. */
+/** Returns the page that sets up the second step. It shows the key as a QR code and as text. */
 export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused?: boolean }): Page {
   const { totp, cancel } = texts;
   const picture = `data:image/svg+xml,${encodeURIComponent(renderSVG(of.key.uri, { border: 4 }))}`;
@@ -97,7 +97,7 @@ export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused?: boole
   return { title: totp.title, lead: totp.lead, isRefused: of.isRefused, body };
 }
 
-/** Returns the page that asks whether the second step is to be switched off. */
+/** Returns the page that confirms switching off the second step. */
 export function totpOffPage({ texts: { totp, cancel } }: Visit): Page {
   const body = (
     <form method="post" action="/totp/off">
@@ -109,7 +109,7 @@ export function totpOffPage({ texts: { totp, cancel } }: Visit): Page {
   return { title: totp.offTitle, lead: totp.offLead, body };
 }
 
-/** Returns the page that makes new recovery codes. */
+/** Returns the page that creates recovery codes. */
 export function recoveryCodesPage({ texts: { recovery, cancel } }: Visit): Page {
   const body = (
     <form method="post" action="/recovery-codes">
@@ -121,7 +121,7 @@ export function recoveryCodesPage({ texts: { recovery, cancel } }: Visit): Page 
   return { title: recovery.title, lead: recovery.lead, body };
 }
 
-/** Returns the page with new recovery codes. Only the answer that made them shows them. */
+/** Returns the page with new recovery codes, which no later response shows. */
 export function shownRecoveryCodesPage({ texts: { recovery } }: Visit, codes: readonly string[]): Page {
   const body = (
     <>
@@ -158,7 +158,7 @@ function Choices({ title, name, options }: Choice) {
   );
 }
 
-/** Returns the page that makes an app password. */
+/** Returns the page that creates an app password. */
 export function appPasswordPage({ texts }: Visit, of: { label?: string; problem?: string | undefined } = {}): Page {
   const { appPassword, cancel } = texts;
   const body = (
@@ -185,7 +185,7 @@ export function appPasswordPage({ texts }: Visit, of: { label?: string; problem?
   return { title: appPassword.title, lead: appPassword.lead, isRefused: of.problem !== undefined, body };
 }
 
-/** Returns the page with a new app password. Only the answer that made it shows it. */
+/** Returns the page with a new app password, which no later response shows. */
 export function shownAppPasswordPage(
   { texts: { appPassword } }: Visit,
   of: { label: string; name: string | null; secret: string; server?: string | undefined },
@@ -209,7 +209,7 @@ export function shownAppPasswordPage(
   return { title: appPassword.shownTitle, lead: appPassword.shownLead(of.label), body };
 }
 
-/** Returns the page that erases an account once its name is typed. */
+/** Returns the page that erases an account after its name is typed. */
 export function erasePage({ texts: { erase } }: Visit, of: { name: string; problem?: string | undefined }): Page {
   const label = erase.confirm(of.name);
   const body = (

@@ -1,22 +1,21 @@
 import type { Page, Visit } from '../document.js';
 import { CodeField, Hidden, NameField, PasswordField, RecoveryCodeField } from './parts.js';
 
-/** What happened before a sign-in. */
+/** The event before a sign-in that its page mentions. */
 export type SignInNotice = 'signedOut' | 'tooLate' | 'newPassword';
 
-/** What a sign-in page shows. */
+/** The content of a sign-in page. */
 export interface SignIn {
   /** The path of this site that opens after the sign-in. */
   next?: string | undefined;
-  /** The name that was entered, or the account that signs in again. */
+  /** The entered name, or the account that signs in again. */
   name?: string;
-  /** A signed-in person has to confirm their identity. */
+  /** A signed-in user has to authenticate again. */
   again?: boolean;
   isRefused?: boolean;
   notice?: SignInNotice | undefined;
-  /** Whether anybody can create an account. */
   canRegister?: boolean;
-  /** The host of the provider that signs people in. */
+  /** The host of the OpenID Connect provider. */
   provider?: string | undefined;
 }
 
@@ -63,7 +62,7 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
   return { title, lead: again, isRefused: of.isRefused, status: of.isRefused ? 403 : 200, body };
 }
 
-/** Renders why the server refused a form as a whole. */
+/** Renders the reason why the server rejected a form as a whole. */
 export function Refusal({ children }: { children: string }) {
   return (
     <p class="notice bad" role="alert">
@@ -72,12 +71,11 @@ export function Refusal({ children }: { children: string }) {
   );
 }
 
-/** What the page of the second step shows. */
+/** The content of the page of the second step. */
 export interface SecondStep {
-  /** Proves that name and password were right. */
+  /** Proves that name and password were correct. */
   ticket: string;
   next?: string | undefined;
-  /** Which of the two codes is wrong. */
   refused?: 'code' | 'recovery';
 }
 
@@ -117,7 +115,7 @@ export function codePage({ texts }: Visit, of: SecondStep): Page {
   return { title: secondStep.title, lead: secondStep.lead, isRefused, status: isRefused ? 403 : 200, body };
 }
 
-/** Returns the page on which people from a provider choose a name for apps that ask for one. */
+/** Returns the page on which users from a provider choose a name, which some apps need. */
 export function chooseNamePage(
   { texts }: Visit,
   of: { next?: string | undefined; name?: string; problem?: string | undefined },
