@@ -30,6 +30,7 @@ export type Policy = keyof typeof policies;
 
 /**
  * Rate limits shared by all replicas in Redis, and per process while Redis is unavailable.
+ * Invariants:
  * - An attempt is counted before its work starts and given back on success. Concurrent attempts do
  *   not exceed the limit.
  * - Keys are hashes, because people enter passwords as names by mistake.

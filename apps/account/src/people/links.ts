@@ -15,7 +15,6 @@ export interface Link {
   /** Account of a password reset or address verification, and its name. */
   readonly accountId: string | null;
   readonly name: string | null;
-  /** Address to verify. */
   readonly email: string | null;
   readonly expiresAt: Date;
 }
@@ -36,6 +35,7 @@ const mostOfNobody = 1_000;
 
 /**
  * One-time links that grant a right: create an account, set a new password, verify an address.
+ * Invariants:
  * - Opening a link changes nothing. {@link take} spends it once, in the transaction that uses it.
  * - Only the hash of the secret is stored. The number of links per account is limited.
  */

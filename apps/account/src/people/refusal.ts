@@ -1,15 +1,13 @@
 /**
  * Reasons for a refusal, which the pages translate:
  * - `credentials`: wrong name or password, or a disabled account; the response does not say which.
- * - `code`: wrong or used code of the second factor; `ticket`: the password was entered too long
- *   ago.
- * - `limited`: too many attempts; `busy`: too many concurrent ones; `unavailable`: a dependency is
- *   down.
+ * - `code`: wrong or used code of the second factor; `ticket`: it has expired.
+ * - `limited`: too many attempts; `busy`: too many concurrent ones; `unavailable`: outage.
  * - `registration`: registration is closed; `link`: the link is wrong, used or expired.
  * - `name`, `name_taken`, `name_needed`; `email`; `password_short`, `password_long`,
  *   `password_common`.
  * - `label`, `scopes`, `expiry`: of an app password; `too_many`: the maximum number exists.
- * - `erased`: an id of erased data is not assigned again.
+ * - `erased`: an id of erased data is not assigned again; `totp_on`: TOTP is on already.
  */
 export const refusalCodes = [
   'credentials',

@@ -11,7 +11,6 @@ import { SignOut } from './sign-out.js';
 import { Totp } from './totp.js';
 
 const purpose = 'sign-in ticket';
-/** Lifetime of a ticket in milliseconds. */
 const ticketMs = 10 * 60_000;
 
 const ticketSchema = z.object({ account: z.guid(), password: z.string(), until: z.number() });

@@ -147,8 +147,8 @@ export class Sessions {
 }
 
 /**
- * Locks the account against disabling and password changes until the transaction ends. Both delete
- * all sessions committed before them. @throws Refusal `credentials` after either of them.
+ * Locks the account against disabling and password changes until the transaction ends. Both sign
+ * out sessions committed before them. @throws Refusal `credentials` after either of them.
  */
 async function hold(manager: EntityManager, accountId: string, password: string | null): Promise<void> {
   const held = await rowsOf(

@@ -30,8 +30,8 @@ export class SignOut {
   }
 
   /**
-   * Does the same within a transaction. Call {@link announce} after the commit; otherwise issued
-   * tokens stay valid for up to 10 minutes.
+   * Does the same as {@link everywhere} within a transaction. Call {@link announce} after the
+   * commit; otherwise issued tokens stay valid for up to 10 minutes.
    */
   async within(manager: EntityManager, accountId: string, exceptSession?: string): Promise<Ended> {
     // Lock order: the account first, as in all transactions that lock it.
