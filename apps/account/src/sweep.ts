@@ -12,7 +12,7 @@ const perStep = 1_000;
 
 /**
  * Conditions for expired rows by table. Rows of the issuer stay for an hour, so that late requests
- * get a specific error. Apps that were never used expire after a day and must register again.
+ * are answered as expired. Apps that were never used expire after a day and must register again.
  */
 const expired = {
   sessions: 'expires_at <= now()',

@@ -86,8 +86,7 @@ export class AppPasswords {
   }
 
   /**
-   * Revokes an app password by id or by its SHA-256 in base64url, for clients that proved to have
-   * it. Idempotent.
+   * Revokes an app password by its id or SHA-256 (base64url), for proven owners. Idempotent.
    *
    * @returns true if it existed.
    */

@@ -54,8 +54,7 @@ const ofClients = `
  * Exports all data of a person as a JSON document. Only one page of one list is in memory. Each
  * list reflects the times at which its pages were read.
  *
- * Invariants: a process makes one document per person and eight in total, each for at most 10
- * minutes.
+ * Invariants: a process makes one document per person, eight in total, for at most 10 minutes.
  */
 @Injectable()
 export class Export implements OnModuleDestroy {

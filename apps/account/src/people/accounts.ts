@@ -150,7 +150,7 @@ export class Accounts {
     await this.signOut.announce(ended);
   }
 
-  /** Signs an account out and blocks it until {@link enable}. @returns true if it exists. */
+  /** Disables an account and signs it out; keeps its data. @returns true if the account exists. */
   async disable(id: string): Promise<boolean> {
     const ended = await this.accounts.manager.transaction(async (manager): Promise<Ended | undefined> => {
       if (!(await manager.existsBy(AccountEntity, { id }))) return undefined;

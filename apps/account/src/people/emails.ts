@@ -28,6 +28,7 @@ export class Emails {
 
   /**
    * Sends a link to an address, which {@link verify} stores.
+   *
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
    */
   async propose(accountId: string, email: string, language: Language): Promise<void> {

@@ -8,9 +8,8 @@ import { Seal } from './seal.js';
 const purpose = 'known browser';
 
 /**
- * Recognizes browsers and networks of earlier sign-ins. A sealed device cookie (OWASP) holds the
- * name of a sign-in and grants no access. Each process caches networks, for sign-ins with other
- * browsers.
+ * Recognizes browsers and networks of earlier sign-ins. A device cookie (OWASP) is sealed for the
+ * name of a sign-in and grants no access. Each process caches networks.
  */
 @Injectable()
 export class KnownBrowsers {

@@ -15,7 +15,7 @@ const policies = {
   pair: { points: 10, duration: hour },
   /** Passwords and recovery codes for any name, per network without a known browser. */
   address: { points: 100, duration: day },
-  /** Codes of the second factor, per account. */
+  /** Codes of the second factor, per account or known browser of it. */
   code: { points: 10, duration: hour },
   password: { points: 10, duration: hour },
   /** Passwords set by links, per network. */
@@ -107,14 +107,14 @@ export class SignInLimits {
     };
   }
 
-  /** Counts a password set by a link; see {@link begin}. */
+  /** Counts a password set by a link. Result and error are those of {@link begin}. */
   async beginLink(address: string): Promise<() => Promise<void>> {
     const network = networkOf(address);
     await this.limits.count('link', network);
     return () => this.limits.giveBack('link', network);
   }
 
-  /** Counts a code of a second factor; see {@link begin}. */
+  /** Counts a code of a second factor. Result and error are those of {@link begin}. */
   async beginCode(accountId: string, device: string | undefined): Promise<() => Promise<void>> {
     const key = device === undefined ? [accountId] : [accountId, device];
     await this.limits.count('code', ...key);

@@ -4,8 +4,7 @@
  * - `code`: wrong or used code of the second factor; `ticket`: it has expired.
  * - `limited`: too many attempts; `busy`: too many concurrent ones; `unavailable`: outage.
  * - `registration`: registration is closed; `link`: the link is wrong, used or expired.
- * - `name`, `name_taken`, `name_needed`; `email`; `password_short`, `password_long`,
- *   `password_common`.
+ * - `name`, `name_taken`, `name_needed`; `email`; `password_…`: a rejected new one.
  * - `label`, `scopes`, `expiry`: of an app password; `too_many`: the maximum number exists.
  * - `erased`: an id of erased data is not assigned again; `totp_on`: TOTP is on already.
  */

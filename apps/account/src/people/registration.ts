@@ -49,6 +49,7 @@ export class Registration {
 
   /**
    * Creates an account for an unauthenticated client.
+   *
    * @throws Refusal `registration`, `limited`, `name`, `name_taken`, `password_…`, `busy`.
    */
   async open({ name, password }: Entered, address: string): Promise<Account> {
@@ -62,7 +63,7 @@ export class Registration {
     return this.accounts.create({ name, password: made });
   }
 
-  /** Creates a link for the first account, to show to the operator. `undefined` if one exists. */
+  /** Creates a link for the first account, for the operator. `undefined` if an account exists. */
   async firstLink(): Promise<NewLink | undefined> {
     return (await this.accounts.areNone()) ? this.links.make('first') : undefined;
   }

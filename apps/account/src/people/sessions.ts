@@ -46,8 +46,7 @@ const columns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt",
  * Browser sessions. Invariants:
  * - Only the hash of a cookie's value is stored. Each sign-in changes the value.
  * - A session ends 30 days after its last use, 365 days after its start, or with its account.
- * - An ended session is invalid on all replicas from the commit on. Gateways refuse its tokens soon
- *   after.
+ * - An ended session is invalid on all replicas from the commit on, and on gateways soon after.
  */
 @Injectable()
 export class Sessions {
