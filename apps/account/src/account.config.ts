@@ -9,7 +9,7 @@ import { relyingPartyConfig } from './relying.party/relying-party.config.js';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
-/** The configuration of the account app: what all edges have, then that of each of its parts. */
+/** Configuration of the account app: common settings of edges, then those of its parts. */
 export const accountConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,
@@ -31,9 +31,9 @@ export const accountConfig = z.object({
 });
 export type AccountConfig = z.output<typeof accountConfig>;
 
-/** The configuration as a token for injection. */
+/** Injection token of the configuration. */
 export const CONFIG = Symbol('account configuration');
-/** The log as a token for injection. */
+/** Injection token of the log. */
 export const LOG = Symbol('log');
-/** A connection to Redis for commands, as a token for injection. */
+/** Injection token of the Redis connection for commands. */
 export const REDIS = Symbol('redis');

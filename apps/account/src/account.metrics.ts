@@ -1,6 +1,6 @@
 import { countBy, gauge, oneCounter } from '#runtime';
 
-/** People who sign in, and passwords that wait for a processor. */
+/** Registers the metrics of sign-ins by outcome and of waiting password hashes. */
 export function watchSignIns(read: () => { outcomes: Readonly<Record<string, number>>; waiting: number }): void {
   countBy(
     'podcast_sync_sign_ins_total',
@@ -11,7 +11,7 @@ export function watchSignIns(read: () => { outcomes: Readonly<Record<string, num
   gauge('podcast_sync_password_hashes_waiting', 'Passwords that wait to be hashed.', () => read().waiting);
 }
 
-/** Requests for tokens, by the kind of grant (RFC 6749) and what came of it: `issued`, or the standard's error. */
+/** Counts token requests by grant type (RFC 6749) and outcome: `issued` or an OAuth error. */
 export function tokenMetrics(): (grantType: string, outcome: string) => void {
   const requests = oneCounter(
     'podcast_sync_token_requests_total',

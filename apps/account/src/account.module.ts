@@ -15,7 +15,7 @@ import { issuerErrorPage } from './pages/failure.filter.js';
 import { PagesModule } from './pages/pages.module.js';
 import { PeopleModule } from './people/people.module.js';
 
-/** What the parts of the app share. */
+/** Objects that all modules share. */
 export interface Foundation {
   readonly config: AccountConfig;
   readonly log: Log;
@@ -24,7 +24,6 @@ export interface Foundation {
   readonly redis: Redis | Cluster;
 }
 
-/** Gives every part configuration, log, the database and the connections. */
 @Global()
 @Module({})
 class FoundationModule {
@@ -41,7 +40,7 @@ class FoundationModule {
   }
 }
 
-/** The account app: people and their credentials, the issuer of tokens, and the pages. */
+/** Root module of the account app. */
 @Module({})
 export class AccountModule {
   static of(foundation: Foundation): DynamicModule {

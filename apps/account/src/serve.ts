@@ -17,19 +17,19 @@ import { PageFailureFilter } from './pages/failure.filter.js';
 import { Passwords } from './people/passwords.js';
 import { SignIn } from './people/sign-in.js';
 
-/** How long a command to Redis may take, in milliseconds: what needs one has something to fall back on. */
+/** Timeout of a Redis command in milliseconds; all its callers have a fallback. */
 const redisLimitMs = 250;
 
 /**
- * Starts the account app: pages and issuer by HTTP, and a replica of the service `account`, in one process. It waits for
- * Postgres and its migrations, and serves from then on: whatever is away then, pages say so.
+ * Starts the account app: HTTP for pages and issuer, and a replica of the service `account`. The
+ * start waits for Postgres and its migrations. Later outages are reported on pages.
  */
 export async function serve(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<Running> {
   const connections = openConnections(config, log, services);
   return serveHttp(await compose(config, log, connections, waitFor), { config, log, connections });
 }
 
-/** Makes the parts of the account app, once its database is there. */
+/** Builds the account app after its database is available. */
 export async function compose(
   config: AccountConfig,
   log: Log,
@@ -39,13 +39,13 @@ export async function compose(
   const database = await openDatabase('account', config, log, waitFor);
   const connect = () => connectRedis(config);
   const redis = connectRedis(config, { commandTimeout: redisLimitMs });
-  // Failures are handled where a command is sent.
+  // Callers handle failures of their commands.
   redis.on('error', () => {});
-  // Who signs in by the operator's provider registers there.
+  // With SIGN_IN_ISSUER, the provider registers people.
   const registration = config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
   const own = { ...config, API_URLS: config.API_URLS ?? [config.PUBLIC_URL], ...registration };
   const module = AccountModule.of({ config: own, log, database, client, redis });
-  // There before the first request is.
+  // Assigned before the first request.
   let issuer: Issuer | undefined;
   const adapter = await createHttpAdapter(serverOptions(own, log, limits, (request) => issuer?.listener(request)));
   await serveConsole(adapter.getInstance());

@@ -5,14 +5,14 @@ import { DataSource } from 'typeorm';
 import { LOG } from './account.config.js';
 import { rowsOf } from './people/statement.rows.js';
 
-/** The pause between two sweeps, in milliseconds; at random up to twice as long, so that replicas are not in step. */
+/** Milliseconds between sweeps; randomly up to twice as long, to spread replicas. */
 const pauseMs = 60_000;
-/** Rows of one statement: its locks are short. */
+/** Rows per statement, to keep its locks short. */
 const perStep = 1_000;
 
 /**
- * What expired, table by table. A row of the issuer stays for an hour after its end, so that who comes late is told so. An
- * app that nobody used goes after a day, and has to register again.
+ * Conditions for expired rows by table. Rows of the issuer stay for an hour, so that late requests
+ * are answered as expired. Apps that were never used expire after a day and must register again.
  */
 const expired = {
   sessions: 'expires_at <= now()',
@@ -22,12 +22,12 @@ const expired = {
   clients: `used_at IS NULL AND created_at < now() - interval '1 day'`,
 } as const;
 
-/** Rows of each table that one sweep looks at for {@link left}, at most: the next one goes on from there. */
+/** Maximum rows per table that a sweep checks for {@link left}; the next one continues. */
 const mostLookedAt = 10_000;
 
 /**
- * What is left of what ended, table by table, with the column by which the sweep passes all rows in turn: codes and tokens
- * of a grant that is gone, and apps that nobody allows anything any more.
+ * Conditions for orphaned rows by table, with the column that orders the scan: codes and tokens
+ * without their grant, and apps without any grant.
  */
 const left = {
   oidc: {
@@ -42,13 +42,13 @@ const left = {
   },
 } as const;
 
-/** Removes what has expired, in small steps that any replica may do at any time. */
+/** Deletes expired rows in small steps, which all replicas can run concurrently. */
 @Injectable()
 export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private current: Promise<unknown> = Promise.resolve();
   private isStopping = false;
-  /** The key that the last sweep came to, of each table of {@link left}. */
+  /** Last key that the scan for {@link left} reached, by table. */
   private readonly passed = { oidc: '', clients: '' };
 
   constructor(
@@ -66,7 +66,7 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
     await this.current;
   }
 
-  /** Removes all that has expired, and of what is left as much as it comes to. @returns how many rows. */
+  /** Deletes all expired rows and a part of the orphaned ones. @returns number of rows. */
   async sweep(): Promise<number> {
     let removed = 0;
     for (const [table, condition] of Object.entries(expired)) {

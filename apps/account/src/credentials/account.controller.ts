@@ -5,7 +5,7 @@ import { Refusal } from '../people/refusal.js';
 import { AppPasswords } from './app-passwords.js';
 import { LoginFlows } from './login-flows.js';
 
-/** The contracts that this app answers. */
+/** Handles the requests of other services about credentials and logins. */
 @Controller()
 export class AccountController {
   constructor(
@@ -29,7 +29,7 @@ export class AccountController {
     try {
       return await this.flows.begin(request);
     } catch (error) {
-      // Too many at once, of all networks: the app may try again in a while.
+      // Too many flows of all networks are open; the app retries later.
       throw error instanceof Refusal ? new Failure('unavailable', { cause: error }) : error;
     }
   }

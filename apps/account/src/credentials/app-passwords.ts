@@ -17,34 +17,30 @@ import { Refusal } from '../people/refusal.js';
 import { RevocationNotice } from '../people/revocation.notice.js';
 import { rowsOf } from '../people/statement.rows.js';
 
-/** An app password, as its person sees it. */
+/** App password, as shown to its owner. */
 export interface AppPassword {
   readonly id: string;
   readonly label: string;
   readonly scopes: readonly string[];
   readonly createdAt: Date;
-  /** A date, as RFC 3339 has it. */
+  /** Full date of RFC 3339. */
   readonly lastUsedOn: string | null;
   readonly expiresAt: Date | null;
 }
 
-/** What one is made with. */
+/** Properties of a new app password; without `expiresAt` it does not expire. */
 export interface NewAppPassword {
   readonly label: string;
   readonly scopes: readonly string[];
-  /** Default: it does not expire. */
   readonly expiresAt?: Date | undefined;
 }
 
-/** The most app passwords of one account. */
 const mostAppPasswords = 100;
 
 /**
- * Passwords that a person makes for apps which can't sign in by a browser. They never let anybody into an account's pages.
- *
- * Invariants:
- * - An app password is shown once; only its hash is kept.
- * - Revoked, it is gone with the commit; gateways that remember it forget it soon after.
+ * Passwords for apps that cannot sign in by a browser. They give no access to pages. Invariants:
+ * - An app password is shown once; only its hash is stored.
+ * - A revocation takes effect with its commit. Gateways that cached the password are notified.
  */
 @Injectable()
 export class AppPasswords {
@@ -54,9 +50,9 @@ export class AppPasswords {
   ) {}
 
   /**
-   * Makes one.
+   * Creates an app password.
    *
-   * @returns the secret, to be shown now and never again.
+   * @returns the app password and its secret, which cannot be shown again.
    * @throws Refusal `label`, `scopes`, `expiry`, `too_many`.
    */
   async make(accountId: string, wanted: NewAppPassword): Promise<{ secret: string; credential: AppPassword }> {
@@ -71,7 +67,7 @@ export class AppPasswords {
     });
   }
 
-  /** Newest first. Those that have expired are among them. */
+  /** Returns app passwords including expired ones, newest first. */
   async list(accountId: string): Promise<AppPassword[]> {
     const found = await this.credentials.find({
       where: { accountId },
@@ -81,7 +77,7 @@ export class AppPasswords {
     return found.map(shown);
   }
 
-  /** @returns whether there was one. Twice is once. */
+  /** Revokes an app password. Idempotent. @returns true if it existed. */
   async revoke(accountId: string, id: string): Promise<boolean> {
     if (!guidSchema.safeParse(id).success) return false;
     const { affected } = await this.credentials.delete({ accountId, id });
@@ -90,9 +86,9 @@ export class AppPasswords {
   }
 
   /**
-   * Revokes one for whoever has proved to have it.
+   * Revokes an app password by its id or SHA-256 (base64url), for proven owners. Idempotent.
    *
-   * @param named its id, or the SHA-256 of it in base64url. @returns whether there was one. Twice is once.
+   * @returns true if it existed.
    */
   async revokeNamed({ hash, credentialId }: RequestOf<typeof revokeCredential>): Promise<boolean> {
     const gone = await rowsOf<{ id: string }>(
@@ -104,7 +100,7 @@ export class AppPasswords {
     return gone.length > 0;
   }
 
-  /** Whose it is and what it may do, while it is valid; that it is used is written down once a day. */
+  /** Returns owner and scopes of a valid app password. Records its use once a day. */
   async check(hash: string): Promise<Credential | null> {
     const [found] = await rowsOf<Checked>(
       this.credentials.manager,
@@ -115,10 +111,10 @@ export class AppPasswords {
   }
 }
 
-/** What is told of an app password that is used. */
+/** Owner, scopes and expiry of an app password in use. */
 export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;
 
-/** Reads app passwords `c` that are valid, for {@link used}. */
+/** SQL that reads valid app passwords `c` for {@link used}. */
 export const checked = {
   columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name, c.scopes,
     c.expires_at AS "expiresAt", c.last_used_on IS DISTINCT FROM current_date AS unseen`,
@@ -126,7 +122,7 @@ export const checked = {
   condition: '(c.expires_at IS NULL OR c.expires_at > now()) AND a.disabled_at IS NULL',
 };
 
-/** A row of {@link checked}. */
+/** Row of {@link checked}. */
 export interface Checked {
   readonly credentialId: string;
   readonly userId: string;
@@ -136,7 +132,7 @@ export interface Checked {
   readonly unseen: boolean;
 }
 
-/** Writes down that an app password is used, where that was not done today. */
+/** Records the use of an app password, once a day. */
 export async function used(manager: EntityManager, found: Checked): Promise<Credential> {
   const { credentialId, userId, name, scopes, expiresAt, unseen } = found;
   if (unseen)
@@ -148,13 +144,13 @@ export async function used(manager: EntityManager, found: Checked): Promise<Cred
   return { credentialId, userId, name, scopes, ...(expiresAt !== null && { expiresAt }) };
 }
 
-/** Makes sure that an account may have one more, until the transaction's end. @throws Refusal `too_many`. */
+/** Locks the account and checks its number of app passwords. @throws Refusal `too_many`. */
 export async function lockFree(manager: EntityManager, accountId: string): Promise<void> {
   await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
   if ((await manager.countBy(CredentialEntity, { accountId })) >= mostAppPasswords) throw new Refusal('too_many');
 }
 
-/** Makes one as a part of a transaction, whatever number there are. */
+/** Inserts an app password within a transaction, without checking the limit. */
 export async function issue(manager: EntityManager, accountId: string, { label, scopes, expiresAt }: NewAppPassword) {
   const { secret, hash } = makeAppPassword();
   const id = randomUUID();

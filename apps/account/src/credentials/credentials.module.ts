@@ -7,7 +7,7 @@ import { AppPasswords } from './app-passwords.js';
 import { LoginFlows } from './login-flows.js';
 import { LoginPollController } from './login-poll.controller.js';
 
-/** What apps sign in with that can't use a browser. */
+/** Credentials of apps that cannot use a browser. */
 @Module({
   imports: [TypeOrmModule.forFeature([CredentialEntity, LoginEntity]), PeopleModule],
   controllers: [AccountController, LoginPollController],

@@ -29,7 +29,7 @@ beforeEach(async () => {
 const token = () => randomBytes(48).toString('base64url');
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 let network = 0;
-/** What an app asks for, from a network of its own, and both tokens. */
+/** Returns a login request from a new network, and both tokens. */
 function asking(address = `10.1.${(network += 1)}.1`) {
   const [poll, login] = [token(), token()];
   const server = 'https://sync.example/gpodder';
@@ -45,7 +45,7 @@ async function begun(address?: string) {
 }
 const hashOf = (answer: LoginAnswer | undefined) => appPasswordHash(answer?.appPassword ?? '') as string;
 const check = (answer: LoginAnswer | undefined) => world.app.get(AppPasswords).check(hashOf(answer));
-/** As if an answer had been given so long ago. */
+/** Backdates the responses of all flows. */
 const age = (interval: string) =>
   world.owner.query(
     `UPDATE account.logins SET answered_at = answered_at - $1::interval, expires_at = expires_at - $1::interval`,

@@ -12,42 +12,40 @@ import { rowsOf } from '../people/statement.rows.js';
 import { labelOf } from '../people/label.rule.js';
 import { issue, lockFree } from './app-passwords.js';
 
-/** An app that waits to be let in. */
+/** Login flow that waits for approval. */
 export interface LoginFlow {
-  /** What the app calls itself, which also names its app password. */
+  /** Name that the app sends; also the label of its app password. */
   readonly label: string;
-  /** Where the app asked from, and when. */
   readonly address: string;
   readonly createdAt: Date;
 }
 
-/** What the app gets in the end, in the words of Nextcloud. */
+/** Result of a flow, with the field names of Nextcloud. */
 export interface LoginAnswer {
   readonly server: string;
   readonly loginName: string;
   readonly appPassword: string;
 }
 
-/** How many may be open: of one network, and in all. */
+/** Maximum number of open flows, per network and in total. */
 const mostOfNetwork = 10;
 const mostInAll = 10_000;
 
-/** Held by whoever begins a flow, so that the numbers are kept. */
+/** Key of the advisory lock that serializes starts, which count the open flows. */
 const beginLock = 7_146_002;
 
-/** Both tokens: long enough not to be guessed, and not longer than they have to be. */
+/** Syntax of both tokens; the minimum length prevents guessing. */
 const tokenPattern = /^[\w-]{22,256}$/;
 
 const hashOfToken = (token: string) => (tokenPattern.test(token) ? hashOf(token) : undefined);
 
 /**
- * Nextcloud's login flow (v2): an app begins it, a person allows it in a browser, and the app fetches an app password.
- *
- * Invariants:
- * - Tokens are kept as hashes; a flow lives for 20 minutes, and for a minute after its answer.
- * - Allowing marks the flow; the app password is made by the poll that gets it. A repeat within a minute replaces it, as
- *   the answer may have been lost; after that the flow has no answer any more.
- * - There are never more flows than the limits say.
+ * Nextcloud's login flow (v2): an app starts it, a person approves it in a browser, and the app
+ * fetches an app password. Invariants:
+ * - Only hashes of tokens are stored. A flow lasts 20 minutes, and one minute after its response.
+ * - Approval only marks the flow; the poll creates the app password. A repeated poll within a
+ *   minute replaces it, as the response can be lost.
+ * - The number of open flows never exceeds the limits.
  */
 @Injectable()
 export class LoginFlows {
@@ -58,9 +56,9 @@ export class LoginFlows {
   ) {}
 
   /**
-   * Begins a flow; the same one twice is one. Where too many of a network wait it says when one of them ends by itself.
+   * Starts a flow; idempotent. If the network has too many, returns the seconds until one expires.
    *
-   * @throws Refusal `busy` where too many wait in all.
+   * @throws Refusal `busy` if too many are open in total.
    */
   async begin(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;
@@ -91,7 +89,7 @@ export class LoginFlows {
     return { login: `${PUBLIC_URL}/login/v2/flow/`, endpoint: `${PUBLIC_URL}/login/v2/poll` };
   }
 
-  /** The flow that a browser was sent to, while it waits. */
+  /** Returns the open flow that a browser was sent to. */
   async find(loginToken: string): Promise<LoginFlow | undefined> {
     const [found] = await this.waiting<{ userAgent: string; address: string; createdAt: string }>(
       loginToken,
@@ -103,10 +101,10 @@ export class LoginFlows {
   }
 
   /**
-   * Lets the app in, as this person.
+   * Approves a flow for an account.
    *
-   * @returns false where nothing waits any more.
-   * @throws Refusal `too_many` app passwords, `name_needed` where the person has not chosen a name.
+   * @returns false if the flow is not open.
+   * @throws Refusal `too_many` app passwords, `name_needed` if the account has no name.
    */
   async allow(loginToken: string, accountId: string): Promise<boolean> {
     const hash = hashOfToken(loginToken);
@@ -125,7 +123,7 @@ export class LoginFlows {
     });
   }
 
-  /** Ends a flow that waits. @returns whether there was one. */
+  /** Ends an open flow. @returns true if it existed. */
   async deny(loginToken: string): Promise<boolean> {
     const gone = await this.waiting(
       loginToken,
@@ -134,7 +132,7 @@ export class LoginFlows {
     return gone.length === 1;
   }
 
-  /** What the app gets; `undefined` before it was allowed, and once it has it. */
+  /** Returns an approved flow's app password; `undefined` before approval and after expiry. */
   async poll(pollToken: string): Promise<LoginAnswer | undefined> {
     const hash = hashOfToken(pollToken);
     if (!hash) return undefined;
@@ -143,7 +141,7 @@ export class LoginFlows {
       if (!flow) return undefined;
       if (flow.credentialId) await manager.delete(CredentialEntity, { id: flow.credentialId });
       const made = await issue(manager, flow.accountId, { label: labelFor(flow.userAgent), scopes });
-      // The time of the first answer stands, so that repeats do not prolong it.
+      // Repeated polls keep the time of the first response, so they do not extend the flow.
       await manager.query(
         `UPDATE account.logins SET credential_id = $2, answered_at = coalesce(answered_at, now()),
            expires_at = coalesce(answered_at, now()) + interval '1 minute' WHERE poll_hash = $1`,
@@ -170,11 +168,10 @@ interface AllowedFlow {
   readonly name: string;
   readonly userAgent: string;
   readonly server: string;
-  /** Made by an earlier poll. */
   readonly credentialId: string | null;
 }
 
-/** The flow, while somebody who may has allowed it, held against other polls until the transaction's end. */
+/** Returns an approved flow and locks it against other polls until the transaction ends. */
 async function allowedFlow(manager: EntityManager, pollHash: Buffer): Promise<AllowedFlow | undefined> {
   const [flow] = await rowsOf<AllowedFlow>(
     manager,

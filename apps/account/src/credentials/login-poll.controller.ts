@@ -4,20 +4,20 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { type LoginAnswer, LoginFlows } from './login-flows.js';
 
-/** How long a "not yet" is held back, in milliseconds, as some apps ask again at once; and how many at a time. */
+/** Delay of a 404 in milliseconds, as some apps poll without a pause. */
 const heldMs = 1_000;
 const mostHeld = 1_000;
 
 const body = z.object({ token: z.string().max(256) });
 
-/** The poll of Nextcloud's login flow (v2): 404 until there is an answer, as apps give up on anything else. */
+/** Poll of Nextcloud's login flow (v2): 404 without a result, as apps stop at other errors. */
 @Controller('login/v2/poll')
 export class LoginPollController {
   private held = 0;
 
   constructor(private readonly flows: LoginFlows) {}
 
-  /** By form or JSON. */
+  /** Accepts form data and JSON. */
   @Post()
   @HttpCode(200)
   @Header('cache-control', 'no-store')
@@ -27,7 +27,7 @@ export class LoginPollController {
     if (answer) return answer;
     if (this.held < mostHeld) {
       this.held += 1;
-      // No connection to Postgres is held, and no processor.
+      // The delay holds no Postgres connection.
       await setTimeout(heldMs);
       this.held -= 1;
     }

@@ -5,7 +5,7 @@ import { LOG } from '../account.config.js';
 import { ForPerson, PageController, type Person, PersonOf } from '../pages/person.guard.js';
 import { Export } from './export.js';
 
-/** Gives a person everything that is kept of them, after a recent sign-in. */
+/** Serves the export of a person's data after a recent sign-in. */
 @PageController()
 export class ExportController {
   constructor(
@@ -13,7 +13,7 @@ export class ExportController {
     @Inject(LOG) private readonly log: Log,
   ) {}
 
-  /** Where it can't go on the connection breaks, and no browser takes the file for whole. */
+  /** Failures break the connection, so browsers do not report a complete file. */
   @Post('export')
   @ForPerson({ recently: true, next: '/' })
   async export(
@@ -27,7 +27,7 @@ export class ExportController {
     });
     if (request.end?.reached) return void document.destroy();
     request.end?.onReached(() => document.destroy());
-    // It would take a core, and hold back what is there already.
+    // Compression would take a core and delay data that is ready.
     request.headers['x-no-compression'] = 'export';
     void reply
       .code(200)

@@ -5,7 +5,7 @@ import { PeopleModule } from '../people/people.module.js';
 import { ExportController } from './export.controller.js';
 import { Export } from './export.js';
 
-/** What is kept of a person, for that person. */
+/** Export of a person's data. */
 @Module({
   imports: [PeopleModule, CredentialsModule, IssuerModule],
   controllers: [ExportController],

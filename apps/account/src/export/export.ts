@@ -11,20 +11,19 @@ import { Refusal } from '../people/refusal.js';
 import { Sessions } from '../people/sessions.js';
 import { rowsOf } from '../people/statement.rows.js';
 
-/** Items that are read at once; the services end a page earlier where it gets large. */
+/** Items per page; services shorten large pages. */
 const perPage = 250;
-/** Bytes of JSON that the items of one page take at most, beyond the first one. */
+/** Maximum bytes of JSON of a page's items, beyond the first one. */
 const pageBytes = 1_048_576;
-/** Documents that one process makes at the same time, each of another person. */
+/** Maximum number of concurrent documents per process. */
 const mostAtOnce = 8;
-/** How long a person may take to fetch one, in milliseconds: fifty megabytes come at 1 Mbit/s. */
+/** Maximum duration of a download in milliseconds; enough for 50 MB at 1 Mbit/s. */
 const longestMs = 10 * 60_000;
-/** When to ask again, in seconds. */
 const retrySeconds = 30;
-/** The version of the document's form; raised where a reader could not go on as before. */
+/** Version of the document format; increased for incompatible changes. */
 const format = 1;
 
-/** What is kept of an account, but for what signs in: hashes, sealed secrets, recovery codes. */
+/** Account data without credentials: hashes, sealed secrets and recovery codes. */
 const account = `
   SELECT id, name, issuer, subject, email, email_verified_at, created_at, disabled_at,
     password IS NOT NULL AS has_password, totp_confirmed_at AS second_factor_since,
@@ -32,8 +31,8 @@ const account = `
   FROM account.accounts a WHERE a.id = $1`;
 
 /**
- * What is kept of clients of the gpodder API, as JSON. Of a session not even its id, which is made of a secret. It is a few
- * megabytes at most, by the limits of settings.
+ * Data of gpodder clients as JSON, without ids of sessions, which derive from a secret. The limits
+ * of settings bound it to a few megabytes.
  */
 const ofClients = `
   SELECT json_build_object(
@@ -52,14 +51,14 @@ const ofClients = `
   )::text AS json`;
 
 /**
- * Everything that is kept of a person, as one JSON document. It is made while it is sent, a page at a time: one page of
- * one list is in memory, however much there is. Each list is of the moments in which its pages were read.
+ * Exports all data of a person as a JSON document. Only one page of one list is in memory. Each
+ * list reflects the times at which its pages were read.
  *
- * Invariants: a process makes one document of a person at a time, eight in all, and each for ten minutes at most.
+ * Invariants: a process makes one document per person, eight in total, for at most 10 minutes.
  */
 @Injectable()
 export class Export implements OnModuleDestroy {
-  /** By account; without a document while that is begun. */
+  /** Documents by account; `undefined` while one starts. */
   private readonly running = new Map<string, Readable | undefined>();
 
   constructor(
@@ -71,11 +70,10 @@ export class Export implements OnModuleDestroy {
   ) {}
 
   /**
-   * Begins a document, which fails where it can't go on: what came until then is not valid JSON, so that nobody takes it
-   * for everything.
+   * Starts a document. A later failure truncates it to invalid JSON, so it cannot pass as complete.
    *
-   * @throws Refusal `limited` where the person has one under way, `busy` where others have too many; Failure where not
-   *   even the beginning can be made.
+   * @throws Refusal `limited` if the person has one in progress, `busy` if others have too many;
+   *   Failure if its beginning cannot be read.
    */
   async open(accountId: string): Promise<Readable> {
     if (this.running.has(accountId)) throw new Refusal('limited', retrySeconds);
@@ -99,12 +97,12 @@ export class Export implements OnModuleDestroy {
     }
   }
 
-  /** Breaks all off: a process that stops does not wait for who reads slowly. */
+  /** Aborts all documents, so that slow readers do not delay shutdown. */
   onModuleDestroy(): void {
     for (const document of this.running.values()) document?.destroy(new Error('the server stops'));
   }
 
-  /** The document in pieces; the first one goes as far as the first subscriptions. */
+  /** Yields the document in pieces. The first one includes the first page of subscriptions. */
   private async *documentOf(accountId: string): AsyncGenerator<string> {
     const [row] = await rowsOf<object>(this.source.manager, account, [accountId]);
     const own = {
@@ -126,7 +124,7 @@ export class Export implements OnModuleDestroy {
     yield ']}\n';
   }
 
-  /** The items of a list, a page at a time: JSON without brackets. */
+  /** Yields the items of a list by page, as JSON without brackets. */
   private async *listed(contract: typeof listSubscriptions | typeof listEpisodes, userId: string) {
     let position: ListRequest['position'] = { from: 'page', page: 1 };
     let total: number | undefined;
@@ -161,7 +159,6 @@ export class Export implements OnModuleDestroy {
   }
 }
 
-/** With the names that the rest of the document has. */
 function inSnakeCase(item: object): Record<string, unknown> {
   const named = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.fromEntries(Object.entries(item).map(([name, value]) => [named(name), value as unknown]));
@@ -172,7 +169,6 @@ async function* following(first: string, others: AsyncIterable<string>): AsyncGe
   yield* others;
 }
 
-/** Pages with commas between those that have something. */
 async function* separated(pages: AsyncIterable<string>): AsyncGenerator<string> {
   let isFirst = true;
   for await (const page of pages) {

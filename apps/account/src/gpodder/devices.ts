@@ -5,31 +5,33 @@ import { DataSource } from 'typeorm';
 import { rowsOf } from '../people/statement.rows.js';
 import { Writes } from './writes.js';
 
-/** A device, as clients are told of it, and when it was last used, to the day. */
+/** Device with the time of its last use, precise to the day. */
 export type Device = ReplyOf<typeof listDevices>['devices'][number] & { readonly lastUsedAt: string };
-/** What a client says of one. */
+/** Fields of a device that a client sends. */
 export type SaidOfDevice = RequestOf<typeof saveDevices>['devices'][number];
 
-/** The most devices of an account. */
 const mostDevices = 100;
 const mostCaptionLength = 100;
 
-/** An id as the API has it, with letters of any script (https://gpoddernet.readthedocs.io/en/latest/api/reference/devices.html). */
+/**
+ * Ids of the API, extended to letters of all scripts
+ * (https://gpoddernet.readthedocs.io/en/latest/api/reference/devices.html).
+ */
 const idPattern = /^[\p{L}\p{M}\p{N}_.-]{1,64}$/u;
 
-/** Whether there can be a device of this id. */
+/** Returns true if the id is valid for a device. */
 export const isDeviceId = (id: string): boolean => idPattern.test(id);
 
-/** What is said of devices: three arrays of one length, with NULL where nothing is said. */
+/** Sent devices as three arrays of one length; NULL marks fields that were not sent. */
 const said = 'unnest($2::text[], $3::text[], $4::text[]) AS said (id, caption, type)';
 
-/** What does not stand as it is said, or is a day old. */
+/** Selects devices that are new, differ, or were last used over a day ago. */
 const differing = `
   SELECT 1 FROM ${said} LEFT JOIN account.devices d ON d.account_id = $1 AND d.id = said.id
   WHERE d.id IS NULL OR said.caption <> d.caption OR said.type <> d.type OR d.last_used_at < now() - interval '1 day'
   LIMIT 1`;
 
-/** For a transaction that has locked the account. */
+/** Requires a lock on the account. */
 const describe = `
   WITH known AS (
     UPDATE account.devices d SET caption = coalesce(said.caption, d.caption), type = coalesce(said.type, d.type),
@@ -40,13 +42,10 @@ const describe = `
   FROM ${said} WHERE said.id NOT IN (SELECT id FROM known)`;
 
 /**
- * The devices of people, as clients of the gpodder API name them. They have a name and a description, and nothing else
- * hangs on them but settings.
- *
- * Invariants:
- * - An account has 100 at most: the longest unused goes, and its settings with it. Those without a caption and settings go
- *   first, as to name any number of them takes nothing but requests.
- * - Naming a device that is known already, on the day of its last use, writes nothing.
+ * Devices of the gpodder API, with caption, type and settings. Invariants:
+ * - An account has at most 100. Excess ones are deleted with their settings: first those without
+ *   caption and settings, as naming creates any number of them, then the least recently used.
+ * - Naming an unchanged device writes nothing on the day of its last use.
  */
 @Injectable()
 export class Devices {
@@ -55,7 +54,7 @@ export class Devices {
     private readonly writes: Writes,
   ) {}
 
-  /** In the order of their ids. */
+  /** Returns the devices in the order of their ids. */
   async list(accountId: string): Promise<Device[]> {
     return rowsOf<Device>(
       this.source.manager,
@@ -65,7 +64,7 @@ export class Devices {
     );
   }
 
-  /** @throws Failure `invalid` where an id is none, `unauthorized` where the account is disabled or erased. */
+  /** @throws Failure `invalid` for a bad id, `unauthorized` for a disabled or erased account. */
   async save(accountId: string, all: readonly SaidOfDevice[]): Promise<void> {
     if (!all.every(({ id }) => isDeviceId(id))) throw new Failure('invalid');
     const devices = [...together(all).values()];
@@ -91,7 +90,7 @@ export class Devices {
     });
   }
 
-  /** Forgets a device and its settings, until a client names it again. @returns whether there was one. */
+  /** Deletes a device and its settings. @returns true if it existed. */
   async forget(accountId: string, id: string): Promise<boolean> {
     if (!isDeviceId(id)) return false;
     return this.writes.ofAccount(accountId, async (manager) => {
@@ -107,7 +106,6 @@ export class Devices {
   }
 }
 
-/** What is said of each device in all, in a form that is kept. */
 function together(all: readonly SaidOfDevice[]): Map<string, SaidOfDevice> {
   const devices = new Map<string, SaidOfDevice>();
   for (const { id, caption, type } of all)
@@ -120,7 +118,7 @@ function together(all: readonly SaidOfDevice[]): Map<string, SaidOfDevice> {
   return devices;
 }
 
-/** A caption without what Postgres or a terminal could not take. */
+/** Returns a caption without characters that Postgres or a terminal cannot handle. */
 function kept(caption: string): string {
   const shown = caption.replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
   return [...shown].slice(0, mostCaptionLength).join('').trimEnd();

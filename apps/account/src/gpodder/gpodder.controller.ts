@@ -15,7 +15,7 @@ import { Devices } from './devices.js';
 import { GpodderSessions } from './sessions.js';
 import { Settings } from './settings.js';
 
-/** What the edge process of the gpodder API asks this app. */
+/** Handles the requests of the edge process for the gpodder API. */
 @Controller()
 export class GpodderController {
   constructor(

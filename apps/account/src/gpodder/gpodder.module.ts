@@ -6,7 +6,7 @@ import { GpodderSessions } from './sessions.js';
 import { Settings } from './settings.js';
 import { Writes } from './writes.js';
 
-/** What is kept for clients of the gpodder API: their sessions, devices and settings. */
+/** Sessions, devices and settings of the gpodder API. */
 @Module({
   imports: [PeopleModule],
   controllers: [GpodderController],

@@ -42,7 +42,7 @@ const age = (id: string, by: string) =>
     'UPDATE account.gpodder_sessions SET last_used_at = last_used_at - $2::interval, ended_at = ended_at - $2::interval WHERE id = $1',
     [id, by],
   );
-/** Many sessions, each used a minute before the one in front of it. */
+/** Stores sessions last used 1, 2, 3 … minutes ago. */
 const store = (number: number, isEnded: boolean) =>
   world.owner.query(
     `INSERT INTO account.gpodder_sessions (credential_id, id, account_id, last_used_at, ended_at)

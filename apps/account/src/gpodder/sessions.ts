@@ -6,21 +6,20 @@ import { RevocationNotice } from '../people/revocation.notice.js';
 import { rowsOf } from '../people/statement.rows.js';
 import { Writes } from './writes.js';
 
-/** How many are kept of an app password: those that can be used, and those that can't any more. */
+/** Maximum number of sessions per app password: usable ones and ended or expired ones. */
 const most = { open: 50, over: 200 } as const;
 
-/** Whether a session `s` can't be used any more. */
+/** SQL condition for an ended or expired session `s`. */
 const isOver = `(s.ended_at IS NOT NULL OR s.last_used_at < now() - interval '365 days')`;
 
 /**
- * Sessions of the gpodder API. Their cookies are signed by the edge process, so a session is nothing here until its cookie
- * comes back for the first time.
- *
- * Invariants:
+ * Sessions of the gpodder API. The edge process signs their cookies; a session is stored when its
+ * cookie first arrives. Invariants:
  * - A session never outlives its app password.
- * - One that was ended, or not used for a year, stays as such, so that its cookie does not begin it anew; the oldest of
- *   these go only beyond 200.
- * - Of an app password 50 can be used, the longest unused goes. Its cookie may begin it again, as it was ended by nobody.
+ * - Ended and expired (unused for a year) sessions are kept, so their cookies cannot start them
+ *   again. The oldest are deleted beyond 200.
+ * - Each app password has at most 50 usable sessions. The least recently used one is deleted, and
+ *   its cookie can start it again.
  */
 @Injectable()
 export class GpodderSessions {
@@ -30,7 +29,10 @@ export class GpodderSessions {
     private readonly revocations: RevocationNotice,
   ) {}
 
-  /** Whose a session is, which begins with the first call; that it is used is written down once a day. */
+  /**
+   * Returns the credential of a session, or `null`. The first call stores the session. Records its
+   * use once a day.
+   */
   async check(id: string, credentialId: string): Promise<Credential | null> {
     const [found] = await rowsOf<Checked & { isOver: boolean | null; isStale: boolean }>(
       this.source.manager,
@@ -46,7 +48,7 @@ export class GpodderSessions {
     return used(this.source.manager, found);
   }
 
-  /** Ends a session for good, also one that has not begun. */
+  /** Ends a session permanently, even if it is not stored yet. */
   async end(id: string, credentialId: string): Promise<void> {
     await this.writes.run(credentialId, async (manager) => {
       const ended = await rowsOf(
@@ -58,14 +60,14 @@ export class GpodderSessions {
       );
       if (ended.length > 0) await drop(manager, credentialId);
     });
-    // Also when it comes again: the process may have died before whoever remembers the session heard of it.
+    // Repeated calls notify again, as a process can stop between commit and notice.
     await this.revocations.give([{ kind: 'gpodder_session', id }]);
   }
 
-  /** Keeps a session that comes for the first time. @returns false where somebody ended it just now. */
+  /** Stores a new session. @returns false if a concurrent request ended it. */
   private keep(id: string, { credentialId }: Checked): Promise<boolean> {
     return this.writes.run(credentialId, async (manager) => {
-      // The lock keeps the number; where the app password was revoked just now there is no row.
+      // The row lock enforces the maximum. Without a row, the app password was revoked.
       const [kept] = await rowsOf<{ isOpen: boolean }>(
         manager,
         `INSERT INTO account.gpodder_sessions AS s (credential_id, id, account_id, last_used_at)
@@ -88,7 +90,7 @@ export class GpodderSessions {
   }
 }
 
-/** Removes what is too much of an app password, whose row the transaction has locked. */
+/** Deletes excess sessions of an app password. Requires a lock on its row. */
 async function drop(manager: EntityManager, credentialId: string): Promise<void> {
   await manager.query(
     `DELETE FROM account.gpodder_sessions WHERE credential_id = $1 AND id IN (

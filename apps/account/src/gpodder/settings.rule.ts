@@ -1,16 +1,12 @@
 import { type changeSettings, Failure, type ReplyOf, settingLimits } from '#contracts';
 
-/** Settings of one scope: whatever JSON clients keep, by its key. */
+/** Settings of one scope: arbitrary JSON by key. */
 export type Values = ReplyOf<typeof changeSettings>['settings'];
 
-/** What a scope counts for beside its JSON in the user's limit, in bytes: scopes are no way around it. */
+/** Bytes that each scope adds to its JSON in the user's limit, so many small scopes count too. */
 const scopeCost = 128;
 
-/**
- * Settings after a change: what is set comes before what is removed.
- *
- * @throws Failure `invalid` beyond a limit of the scope.
- */
+/** Returns the settings after a change, which sets before it removes. @throws Failure `invalid`. */
 export function changed(
   current: Values,
   set: Values,

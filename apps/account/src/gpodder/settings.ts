@@ -9,22 +9,20 @@ import { Writes } from './writes.js';
 
 type Request = RequestOf<typeof changeSettings>;
 
-/** What is kept of one scope. */
+/** Stored state of one scope. */
 interface Standing {
-  /** Whether there is what the settings are of. */
+  /** True if the subject of the scope exists. */
   readonly there: boolean;
   readonly settings: Values | null;
   readonly bytes: number | null;
-  /** What all scopes of the user count for. */
+  /** Bytes of all the user's scopes. */
   readonly total: number;
 }
 
 /**
- * Settings that clients of the gpodder API keep here: opaque JSON, all of a scope together.
- *
- * Invariants:
- * - A change is applied as a whole or not at all, and nobody's limits are passed by changes that come together.
- * - What is set comes back as it was sent.
+ * Settings of gpodder clients: opaque JSON, stored per scope. Invariants:
+ * - A change is applied completely or not at all. Concurrent changes cannot exceed limits.
+ * - Values are returned as they were sent.
  */
 @Injectable()
 export class Settings {
@@ -34,11 +32,11 @@ export class Settings {
   ) {}
 
   /**
-   * Changes settings of a scope, where there is something to change.
+   * Changes settings of a scope; an empty change only reads.
    *
-   * @returns all of the scope afterwards.
-   * @throws Failure `not_found` for a device that there is not, `invalid` beyond a limit, `unauthorized` where the account is
-   *   disabled or erased.
+   * @returns all settings of the scope.
+   * @throws Failure `not_found` for a missing device, `invalid` beyond a limit, `unauthorized` if
+   *   the account is disabled or erased.
    */
   async change({ userId, scope, set, remove }: Request): Promise<Values> {
     const [of, subject] = [scope.of, 'id' in scope ? scope.id : ''];
@@ -63,7 +61,7 @@ const store = `
   INSERT INTO account.settings (account_id, scope, subject, settings, bytes) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (account_id, scope, subject) DO UPDATE SET settings = excluded.settings, bytes = excluded.bytes`;
 
-/** @param counted whether the total is asked for. @throws Failure `not_found`. */
+/** @param counted true to compute the total. @throws Failure `not_found` for a missing device. */
 async function standingOf(manager: EntityManager, key: string[], counted: boolean): Promise<Standing> {
   const [standing] = await rowsOf<Standing>(
     manager,

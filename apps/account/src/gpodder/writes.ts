@@ -6,8 +6,8 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { rowsOf } from '../people/statement.rows.js';
 
 /**
- * Transactions that lock what belongs to one person. Those of one person come one after another in a process, as each
- * would wait on a connection of its own for the others' lock; those of all processes, by that lock.
+ * Runs transactions that lock an account or app password. Each process queues those of the same
+ * one, so that waiting for the lock occupies no connections.
  */
 @Injectable()
 export class Writes {
@@ -16,17 +16,18 @@ export class Writes {
   constructor(@InjectDataSource() private readonly source: DataSource) {}
 
   /**
-   * @param of an account or an app password.
-   * @throws Failure `unavailable` where those before take too long.
+   * Queues a transaction by the account or app password `of`.
+   *
+   * @throws Failure `unavailable` if it is queued for too long.
    */
   async run<Result>(of: string, write: (manager: EntityManager) => Promise<Result>): Promise<Result> {
     return this.queue.run(of, countdown(defaultDeadlineMs), () => this.source.transaction(write));
   }
 
   /**
-   * The same with the account locked.
+   * Queues a transaction that first locks the account.
    *
-   * @throws Failure `unauthorized` where it is disabled or erased.
+   * @throws Failure `unauthorized` if the account is disabled or erased.
    */
   async ofAccount<Result>(accountId: string, write: (manager: EntityManager) => Promise<Result>): Promise<Result> {
     return this.run(accountId, async (manager) => {

@@ -4,22 +4,21 @@ import type { Account } from '../people/accounts.js';
 import { CommandFailed } from './operator.errors.js';
 import { type Surroundings, withSurroundings } from './operator.surroundings.js';
 
-/** What an operator wants done with accounts. */
+/** Operator's command on accounts. */
 export type AccountsCommand =
   | { readonly verb: 'list'; readonly json?: boolean }
   | { readonly verb: 'create' | 'reset' | 'disable' | 'enable' | 'erase'; readonly name: string }
   | { readonly verb: 'app-password'; readonly name: string; readonly label: string }
   | { readonly verb: 'invite' | 'first-link' };
 
-/** How long the person of a new account has for choosing a password, in minutes. */
+/** Lifetime of the link for a new account, in minutes. */
 const weekMinutes = 7 * 24 * 60;
 
-/** Carries a command out. @throws CommandFailed, ConfigurationError. */
+/** Runs a command and prints its result. @throws CommandFailed, ConfigurationError. */
 export async function runAccounts(command: AccountsCommand, io: ProgramIo): Promise<void> {
   io.stdout.write(await withSurroundings((surroundings) => carryOut(command, surroundings), io.env));
 }
 
-/** Carries a command out. @returns what to print. */
 async function carryOut(command: AccountsCommand, surroundings: Surroundings): Promise<string> {
   const { accounts, links, registration } = surroundings;
   switch (command.verb) {
@@ -55,7 +54,7 @@ async function carryOut(command: AccountsCommand, surroundings: Surroundings): P
 
 async function create(name: string, { accounts, links }: Surroundings): Promise<string> {
   const account = await accounts.create({ name });
-  // No password yet, so the link of a reset is how the person gets one.
+  // The account has no password, so the person sets one by a reset link.
   const { url } = await links.make('reset', { accountId: account.id }, weekMinutes);
   return `${url}\n`;
 }
@@ -88,7 +87,6 @@ async function everybody({ accounts }: Surroundings): Promise<Account[]> {
 
 const headings = ['NAME', 'USER', 'SINCE', 'STATE', 'SECOND FACTOR'] as const;
 
-/** Accounts as an aligned table, one a line, or as JSON. */
 function listed(all: readonly Account[], json = false): string {
   if (json) return `${JSON.stringify(all, undefined, 2)}\n`;
   return alignedTable([headings, ...all.map(cells)]);

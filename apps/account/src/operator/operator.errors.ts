@@ -3,7 +3,7 @@ import { rootCauseOf } from '#database';
 import { ConfigurationError } from '#runtime';
 import { Refusal, type RefusalCode } from '../people/refusal.js';
 
-/** The command was understood and can't be done. */
+/** Error of a valid command that cannot be executed. */
 export class CommandFailed extends Error {}
 
 const reasons: Partial<Record<RefusalCode, string>> = {
@@ -17,7 +17,7 @@ const reasons: Partial<Record<RefusalCode, string>> = {
   too_many: 'the account has as many app passwords as it may have',
 };
 
-/** The error whose message is what a person needs to know about why something was not done. */
+/** Returns an error whose message explains the failure to the operator. */
 export function explained(error: unknown): Error {
   if (error instanceof CommandFailed || error instanceof ConfigurationError) return error;
   return new CommandFailed(reasonOf(error), { cause: error });

@@ -39,9 +39,8 @@ const environment = (url: string) => ({
   PUBLIC_URL: 'https://accounts.example',
 });
 
-/** Runs the built program. */
 const runProgram = (...args: string[]) => startProgram('podcast-sync', ['accounts', ...args], environment(world.url));
-/** Does what the program does, without the seconds in which a process starts. */
+/** Runs a command within the test process, which saves the start of the program. */
 const call = (args: string[], url = world.url) => callProgram(podcastSync, args, environment(url));
 const accounts = (...args: string[]) => call(['accounts', ...args]);
 const find = (of = name) => world.app.get(Accounts).findByName(of);

@@ -17,7 +17,7 @@ import { RevocationNotice } from '../people/revocation.notice.js';
 import { SignOut } from '../people/sign-out.js';
 import { explained } from './operator.errors.js';
 
-/** What the operator's programs need of the configuration of the account app. */
+/** Configuration of the operator's programs, a part of that of the account app. */
 const operatorConfig = z.object({
   ...databaseConfig.pick({ DATABASE_URL: true }).shape,
   ...redisConfig.shape,
@@ -27,10 +27,10 @@ const operatorConfig = z.object({
     .transform((url) => new URL(url).origin),
 });
 
-/** How long a start waits for Redis, in milliseconds: most commands do without it. */
+/** Maximum wait for Redis at the start in milliseconds; most commands do not need it. */
 const connectMs = 2_000;
 
-/** What the operator's programs work with. */
+/** Services of the operator's programs. */
 export interface Surroundings {
   readonly accounts: Accounts;
   readonly links: Links;
@@ -40,9 +40,9 @@ export interface Surroundings {
 }
 
 /**
- * Runs an operator's task beside the account app, on the same Postgres and Redis.
+ * Runs an operator's task in its own process, on the Postgres and Redis of the account app.
  *
- * @throws CommandFailed where it can't be done, ConfigurationError.
+ * @throws CommandFailed, ConfigurationError.
  */
 export async function withSurroundings<Result>(
   task: (surroundings: Surroundings) => Promise<Result>,
@@ -56,7 +56,7 @@ export async function withSurroundings<Result>(
   const source = createDataSource({ url: config.DATABASE_URL, poolSize: 2, applicationName: 'accounts' });
   try {
     await source.initialize();
-    // A revocation that finds Redis away counts as given; one that comes before the connection stands must not.
+    // RevocationNotice drops revocations while Redis is unavailable, so wait for Redis.
     const connected = Promise.all([client.connect(), redis.status === 'ready' || once(redis, 'ready')]);
     await Promise.race([connected, delay(connectMs, undefined, { ref: false })]);
     const notice = new RevocationNotice(new RevocationWriter(redis), log);

@@ -2,17 +2,17 @@ import { scopes as allScopes } from '#contracts';
 import type { ProgramIo } from '#runtime';
 import { withSurroundings } from './operator.surroundings.js';
 
-/** What a bearer token is asked to be. */
+/** Options of the token command. */
 export interface TokenOptions {
   readonly user: string;
-  /** Scopes with spaces between them; by default all. */
+  /** Scopes separated by spaces; default: all. */
   readonly scope?: string;
-  /** A number with s, m, h or d, such as `12h`; by default `30d`. */
+  /** Number with the unit s, m, h or d, such as `12h`; default: `30d`. */
   readonly expires?: string;
 }
 
 /**
- * Prints an app password of a user's account and nothing else; makes the account if there is none.
+ * Prints an app password of a user's account and creates the account if needed.
  *
  * @throws CommandFailed, ConfigurationError.
  */
@@ -31,7 +31,6 @@ export async function runToken(
 
 const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** The seconds of a lifetime such as `12h`. */
 function secondsOf(lifetime: string): number {
   return Number.parseInt(lifetime, 10) * (seconds[lifetime.at(-1) ?? ''] as number);
 }

@@ -10,48 +10,45 @@ import { Refusal } from './refusal.js';
 import { type Ended, SignOut } from './sign-out.js';
 import { rowsOf } from './statement.rows.js';
 
-/** A person, as pages and the operator see it. */
+/** Account of a person, as shown to pages and the operator. */
 export interface Account {
-  /** The user's id everywhere else, and the `sub` of tokens. */
+  /** User id of all services and `sub` of tokens. */
   readonly id: string;
-  /** `null` until somebody who comes from a provider chooses one. */
+  /** `null` until a person who signs in by a provider chooses a name. */
   readonly name: string | null;
-  /** Proven to be the person's. */
+  /** Verified address. */
   readonly email: string | null;
   readonly createdAt: Date;
   readonly disabled: boolean;
   readonly hasPassword: boolean;
-  /** Whether a code is asked for at sign-in. */
   readonly hasTotp: boolean;
-  /** The provider that signs the person in, where it is not this app. */
+  /** OpenID provider that signs the person in, or `null` for sign-in by this app. */
   readonly issuer: string | null;
 }
 
-/** What a new account begins with. */
+/** Initial values of an account; `id` is random by default. */
 export interface NewAccount {
   readonly name: string | null;
-  /** Default: a random one. */
   readonly id?: string;
-  /** PHC text. */
+  /** Password hash as a PHC string. */
   readonly password?: string;
   readonly issuer?: string;
   readonly subject?: string;
 }
 
-/** Names, unique without case. */
 const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** @throws Refusal `name` where nobody can be named so. */
+/** Checks the syntax of a name. @throws Refusal `name`. */
 export function checkName(name: string): void {
   if (!namePattern.test(name)) throw new Refusal('name');
 }
 
-/** Finds an account by its name, in any letter case. */
+/** Returns the condition that finds an account by name, ignoring letter case. */
 export const byName = (name: string) => ({
   name: Raw((column) => `lower(${column}) = lower(:name)`, { name: namePattern.test(name) ? name : '' }),
 });
 
-/** The people who have an account. */
+/** Reads and changes accounts. */
 @Injectable()
 export class Accounts {
   constructor(
@@ -66,13 +63,13 @@ export class Accounts {
     return found ? shown(found) : undefined;
   }
 
-  /** By name, in any letter case. */
+  /** Returns the account with this name, ignoring letter case. */
   async findByName(name: string): Promise<Account | undefined> {
     const found = await this.accounts.findOneBy(byName(name));
     return found ? shown(found) : undefined;
   }
 
-  /** In the order of their ids, those after one; for the operator. */
+  /** Returns a page of accounts in the order of their ids, for the operator. */
   async list(after?: Account, limit = 1_000): Promise<Account[]> {
     const found = await this.accounts.find({
       where: after ? { id: MoreThan(after.id) } : {},
@@ -82,16 +79,11 @@ export class Accounts {
     return found.map(shown);
   }
 
-  /** Whether nobody has an account yet. */
   async areNone(manager: EntityManager = this.accounts.manager): Promise<boolean> {
     return !(await manager.existsBy(AccountEntity, {}));
   }
 
-  /**
-   * Makes an account, alone or as a part of a transaction.
-   *
-   * @throws Refusal `name`, `name_taken`; `erased` where the id is one whose data was erased.
-   */
+  /** Creates an account. @throws Refusal `name`, `name_taken`; `erased` for an erased user's id. */
   async create(account: NewAccount, manager: EntityManager = this.accounts.manager): Promise<Account> {
     if (account.name !== null) checkName(account.name);
     const { id = randomUUID(), ...rest } = account;
@@ -103,10 +95,10 @@ export class Accounts {
   }
 
   /**
-   * The account of somebody whom another provider signs in, made at the first time.
+   * Returns the account of a person that another provider signs in; the first call creates it.
    *
-   * @param id what issuer and subject make (`userId`).
-   * @throws Refusal `erased` where the data of this person was erased, or is just now.
+   * @param id user id derived from issuer and subject (`userId`).
+   * @throws Refusal `erased` if the person's data was erased or is being erased.
    */
   async ofProvider(issuer: string, subject: string, id: string): Promise<Account> {
     const known = async () => {
@@ -116,7 +108,7 @@ export class Accounts {
     return (
       (await known()) ??
       this.create({ id, name: null, issuer, subject }).catch(async (error: unknown) => {
-        // Somebody else may have made it at the same time.
+        // A concurrent sign-in can have created it.
         const made = await known();
         if (made) return made;
         throw error;
@@ -131,10 +123,9 @@ export class Accounts {
   }
 
   /**
-   * Changes the password of somebody who knows the one before, and signs out everything else.
+   * Changes the password and signs out everything except `session`.
    *
-   * @param session stays.
-   * @throws Refusal `credentials` where `current` is wrong, `limited`, `password_…`, `busy`.
+   * @throws Refusal `credentials` if `current` is wrong, `limited`, `password_…`, `busy`.
    */
   async changePassword(id: string, current: string, password: string, session: string): Promise<void> {
     const account = await this.accounts.findOneByOrFail({ id });
@@ -151,7 +142,7 @@ export class Accounts {
         `UPDATE account.accounts SET password = $3 WHERE id = $1 AND password = $2 AND disabled_at IS NULL RETURNING id`,
         [id, account.password, made],
       );
-      // Somebody else changed it at the same time.
+      // A concurrent request changed the password or disabled the account.
       if (changed.length === 0) throw new Refusal('credentials');
       return this.signOut.within(manager, id, session);
     });
@@ -159,15 +150,11 @@ export class Accounts {
     await this.signOut.announce(ended);
   }
 
-  /**
-   * Keeps an account from signing in and from its data, until it is enabled again; its data stays.
-   *
-   * @returns whether there is one.
-   */
+  /** Disables an account and signs it out; keeps its data. @returns true if the account exists. */
   async disable(id: string): Promise<boolean> {
     const ended = await this.accounts.manager.transaction(async (manager): Promise<Ended | undefined> => {
       if (!(await manager.existsBy(AccountEntity, { id }))) return undefined;
-      // The user's clock before the account, as an erasure does: neither waits for the other for ever.
+      // Lock order: the user's clock before the account, as in an erasure. This prevents deadlocks.
       await refused(manager, id, 1);
       await manager.query('UPDATE account.accounts SET disabled_at = coalesce(disabled_at, now()) WHERE id = $1', [id]);
       return this.signOut.within(manager, id);
@@ -176,7 +163,7 @@ export class Accounts {
     return ended !== undefined;
   }
 
-  /** @returns whether there is one. @throws Refusal `erased` where its data is erased just now. */
+  /** Reverts {@link disable}. @returns true if the account exists. @throws Refusal `erased`. */
   async enable(id: string): Promise<boolean> {
     return this.accounts.manager.transaction(async (manager) => {
       if (await refused(manager, id, null)) throw new Refusal('erased');
@@ -185,7 +172,7 @@ export class Accounts {
   }
 }
 
-/** Has the services refuse a user (1), or admit them again. @returns whether they are refused then. */
+/** Sets (1) or clears the refusal of a user. @returns true if services refuse the user now. */
 async function refused(manager: EntityManager, id: string, refusal: 1 | null): Promise<boolean> {
   const [state] = await rowsOf<{ refused: number | null }>(
     manager,
@@ -209,7 +196,7 @@ function shown(found: AccountEntity): Account {
   };
 }
 
-/** Runs a statement that gives an account a name. */
+/** Runs a statement that sets an account's name. @throws Refusal `name_taken`. */
 async function named(change: Promise<unknown>): Promise<void> {
   try {
     await change;
@@ -218,7 +205,7 @@ async function named(change: Promise<unknown>): Promise<void> {
       code?: string;
       constraint?: string;
     };
-    // The id may be that of somebody who had the name before.
+    // A conflict on the id counts too: an earlier owner of the name can have it.
     if (code === '23505' && constraint !== 'accounts_subject_key') throw new Refusal('name_taken');
     throw error;
   }

@@ -1,7 +1,7 @@
 /**
- * The passwords of twelve characters and more that people choose most, in lower case: those of the lists of Django (by
- * R. Williams) and zxcvbn that are so long, and what suggests itself here. Mere repetitions and walks over the keyboard
- * are not among them, as a rule knows those.
+ * Common passwords of at least 12 characters, in lower case: those in the lists of Django (by R.
+ * Williams) and zxcvbn, and obvious ones for this service. Repetitions and keyboard sequences are
+ * missing, as `passwordProblem` detects them.
  */
 export const commonPasswords: ReadonlySet<string> = new Set(
   `

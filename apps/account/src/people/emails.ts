@@ -11,7 +11,7 @@ import type { Language } from '#ui';
 import { mailTexts } from './mail.texts.js';
 import { Refusal } from './refusal.js';
 
-/** Mail addresses of people, and what is sent to them. */
+/** Verifies mail addresses and sends links to them. */
 @Injectable()
 export class Emails {
   constructor(
@@ -21,13 +21,13 @@ export class Emails {
     private readonly mail: Mail,
   ) {}
 
-  /** Whether the operator has a mail server: without it, pages offer neither addresses nor links by mail. */
+  /** True if a mail server is configured. Otherwise, pages offer no addresses and mailed links. */
   get areOn(): boolean {
     return this.mail.isOn;
   }
 
   /**
-   * Sends a link to an address, which counts as the person's once it was opened.
+   * Sends a link to an address, which {@link verify} stores.
    *
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
    */
@@ -42,7 +42,7 @@ export class Emails {
     });
   }
 
-  /** Takes the address that a link proves over. @returns it. @throws Refusal `link`. */
+  /** Stores the address of a verification link. @returns the address. @throws Refusal `link`. */
   async verify(secret: string): Promise<string> {
     return this.accounts.manager.transaction(async (manager) => {
       const link = await this.links.take(manager, secret, 'verify');
@@ -56,16 +56,15 @@ export class Emails {
     });
   }
 
-  /** Forgets the address. */
   async remove(accountId: string): Promise<void> {
     await this.accounts.update({ id: accountId }, { email: null, emailVerifiedAt: null });
   }
 
   /**
-   * Sends a link for a new password to the address of the account of this name, if both exist. The answer and its time
-   * are the same in any case.
+   * Sends a reset link to the verified address of an account, if both exist. Response and timing
+   * are the same in all cases.
    *
-   * @throws Refusal `unavailable` without a mail server, `limited` by the network that asks.
+   * @throws Refusal `unavailable` without a mail server, `limited` for the client's network.
    */
   async sendReset(name: string, address: string, language: Language): Promise<void> {
     if (!this.areOn) throw new Refusal('unavailable');
@@ -79,7 +78,7 @@ export class Emails {
     });
   }
 
-  /** None where the account was disabled or erased before the mail's turn came. */
+  /** Returns `undefined` if the account was disabled or erased while the mail was queued. */
   private async linkFor(kind: LinkKind, of: Parameters<Links['make']>[1]): Promise<NewLink | undefined> {
     try {
       return await this.links.make(kind, of);
@@ -89,7 +88,7 @@ export class Emails {
     }
   }
 
-  /** Whether an account has not been sent too many, whoever asks for them. */
+  /** Counts a mail to an account. Returns false if the limit is reached. */
   private async mayBeSent(accountId: string): Promise<boolean> {
     try {
       await this.limits.count('mail', accountId);

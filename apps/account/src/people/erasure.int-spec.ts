@@ -28,7 +28,7 @@ beforeEach(async () => {
   ({ id } = await accounts.create({ name, password: await world.app.get(Passwords).hash(password, 'known') }));
 });
 
-/** As the deletion worker does, whoever asked for it; nothing is removed yet. */
+/** Records an erasure as the deletion worker does, without deleting rows. */
 const erase = (user = id) => world.owner.query('SELECT deletion.record_erasure($1, NULL)', [user]);
 
 it('a person whose data is to be erased can not sign in any more, and is signed in nowhere', async () => {

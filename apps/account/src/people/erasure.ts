@@ -4,10 +4,7 @@ import { eraseUser, type ReplyOf } from '#contracts';
 import { StreamClient } from '#transport';
 import { SignOut } from './sign-out.js';
 
-/**
- * Has everything of a person erased, which the deletion worker does: once it has recorded that, the person is refused
- * everywhere, this app included, and nothing brings the data back.
- */
+/** Requests erasures, after which all services refuse the user permanently. */
 @Injectable()
 export class Erasure {
   constructor(
@@ -16,9 +13,9 @@ export class Erasure {
   ) {}
 
   /**
-   * Twice is once; a failure has changed nothing, or all of it will be done.
+   * Requests an erasure and signs the user out. Idempotent.
    *
-   * @throws Failure `unavailable` where the deletion worker can't be reached; nothing has changed then.
+   * @throws Failure `unavailable` if the deletion worker is unreachable; nothing has changed then.
    */
   async request(accountId: string): Promise<ReplyOf<typeof eraseUser>> {
     const reply = await this.client.call(eraseUser, { userId: accountId }, { requestId: randomUUID() });

@@ -8,29 +8,28 @@ import { Seal } from './seal.js';
 const purpose = 'known browser';
 
 /**
- * Who signed in lately from where. A browser keeps a sealed cookie that says as whom it once signed in ("device cookie",
- * OWASP); it lets nobody in. The process remembers the networks, for who comes with another browser.
+ * Recognizes browsers and networks of earlier sign-ins. A device cookie (OWASP) is sealed for the
+ * name of a sign-in and grants no access. Each process caches networks.
  */
 @Injectable()
 export class KnownBrowsers {
-  /** Networks from which somebody signed in during the last week. */
+  /** Networks with a sign-in during the last week. */
   private readonly networks = new LRUCache<string, true>({ max: 10_000, ttl: 7 * 24 * 3_600_000 });
 
   constructor(private readonly sealing: Seal) {}
 
-  /** The cookie of a browser that has just signed in; the one that it has, where that says the same. */
+  /** Returns the device cookie for a name; keeps a valid cookie of that name. */
   cookieFor(name: string, cookie = ''): string {
     if (this.deviceOf(name, cookie) !== undefined) return cookie;
     return this.sealing.seal(purpose, randomUUID(), name.toLowerCase()).toString('base64url');
   }
 
-  /** The browser's id, where its cookie says that it signed in as this name. */
+  /** Returns the browser's id if its cookie is of a sign-in with this name. */
   deviceOf(name: string, cookie = ''): string | undefined {
     if (!/^[\w-]{1,200}$/.test(cookie)) return undefined;
     return this.sealing.open(purpose, Buffer.from(cookie, 'base64url'), name.toLowerCase());
   }
 
-  /** Remembers that somebody signed in from there. */
   remember(address: string): void {
     this.networks.set(networkOf(address), true);
   }

@@ -9,31 +9,31 @@ import { Refusal } from './refusal.js';
 const hour = 3_600;
 const day = 24 * hour;
 
-/** How often something may be tried, in how many seconds. */
+/** Rate limits: `points` attempts in `duration` seconds. */
 const policies = {
-  /** Passwords and recovery codes for one name from one network, or from one browser that is known. */
+  /** Passwords and recovery codes for one name, per network or known browser. */
   pair: { points: 10, duration: hour },
-  /** The same for whatever names from one network, where the browser is not known. */
+  /** Passwords and recovery codes for any name, per network without a known browser. */
   address: { points: 100, duration: day },
-  /** Codes of a second factor of one account, by whoever knows its password. */
+  /** Codes of the second factor, per account or known browser of it. */
   code: { points: 10, duration: hour },
-  /** Changes of the password of one account, by whoever is signed in. */
   password: { points: 10, duration: hour },
-  /** Passwords that are chosen by links from one network. */
+  /** Passwords set by links, per network. */
   link: { points: 10, duration: hour },
-  /** Accounts that one network makes, where everybody may. */
+  /** Open registrations, per network. */
   registration: { points: 10, duration: day },
-  /** Mails to one account, and asked for from one network. */
+  /** Mails per account and per requesting network. */
   mail: { points: 5, duration: hour },
   mail_address: { points: 20, duration: day },
 } as const;
 export type Policy = keyof typeof policies;
 
 /**
- * Limits of tries, counted in Redis for all replicas together, and in this process while Redis is away.
- * - A try is counted before anything is computed for it, and given back when it succeeds: as many at once pass as one
- *   after another.
- * - Keys are hashes: what people enter as their name may be a password.
+ * Rate limits shared by all replicas in Redis, and per process while Redis is unavailable.
+ * Invariants:
+ * - An attempt is counted before its work starts and given back on success. Concurrent attempts do
+ *   not exceed the limit.
+ * - Keys are hashes, because people enter passwords as names by mistake.
  */
 @Injectable()
 export class Limits {
@@ -52,7 +52,7 @@ export class Limits {
     this.limiters = Object.fromEntries(limiters) as Record<Policy, RateLimiterRedis>;
   }
 
-  /** Counts a try. @throws Refusal `limited`. */
+  /** Counts an attempt. @throws Refusal `limited`. */
   async count(policy: Policy, ...key: string[]): Promise<void> {
     try {
       await this.limiters[policy].consume(keyOf(key));
@@ -62,44 +62,37 @@ export class Limits {
     }
   }
 
-  /** Forgets all tries. */
+  /** Resets the counter of a key. */
   async forget(policy: Policy, ...key: string[]): Promise<void> {
     await this.limiters[policy].delete(keyOf(key));
   }
 
-  /** Gives one try back. */
   async giveBack(policy: Policy, ...key: string[]): Promise<void> {
     await this.limiters[policy].reward(keyOf(key));
   }
 }
 
-/** A key of whatever parts, in which none can be read. */
 function keyOf(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** Who tries to sign in: as whom, from where, with which browser. */
+/** Attempt to sign in. */
 export interface Try {
   readonly name: string;
   readonly address: string;
-  /** Of a browser that has signed in as this name before. */
+  /** Id of a browser that signed in with this name before. */
   readonly device: string | undefined;
 }
 
 /**
- * The limits of sign-in. Strangers can't keep a person from signing in: they are counted apart, by their own network, and
- * who comes with a known browser is counted by that alone, even from the strangers' network.
+ * Rate limits of sign-in. A known browser is counted alone. Other clients are counted by network
+ * and cannot lock it out, even from the same network.
  */
 @Injectable()
 export class SignInLimits {
   constructor(private readonly limits: Limits) {}
 
-  /**
-   * Counts a try.
-   *
-   * @returns what is to be called when it succeeds.
-   * @throws Refusal `limited`.
-   */
+  /** Counts an attempt to sign in. @returns callback for its success. @throws Refusal `limited`. */
   async begin({ name, address, device }: Try): Promise<() => Promise<void>> {
     const [subject, network] = [name.toLowerCase(), networkOf(address)];
     if (device !== undefined) {
@@ -114,14 +107,14 @@ export class SignInLimits {
     };
   }
 
-  /** Counts a password that is chosen by a link. @returns what is to be called when the link is used. */
+  /** Counts a password set by a link. Result and error are those of {@link begin}. */
   async beginLink(address: string): Promise<() => Promise<void>> {
     const network = networkOf(address);
     await this.limits.count('link', network);
     return () => this.limits.giveBack('link', network);
   }
 
-  /** Counts a code of a second factor. @returns what is to be called when it is right. */
+  /** Counts a code of a second factor. Result and error are those of {@link begin}. */
   async beginCode(accountId: string, device: string | undefined): Promise<() => Promise<void>> {
     const key = device === undefined ? [accountId] : [accountId, device];
     await this.limits.count('code', ...key);

@@ -42,7 +42,6 @@ let address = 0;
 const from = () => `10.0.0.${(address += 1)}`;
 const newBrowser = () => ({ address: from(), userAgent: '' });
 const signIn = (entered: { name: string; password: string }) => world.app.get(SignIn).signIn(entered, newBrowser());
-/** Has a link's time be up. */
 const expire = () => world.owner.query(`UPDATE account.links SET expires_at = now() - interval '1 second'`);
 
 describe('a link', () => {

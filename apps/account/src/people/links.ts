@@ -9,40 +9,35 @@ import { rowsOf } from './statement.rows.js';
 
 export type LinkKind = LinkEntity['kind'];
 
-/** What a link stands for. */
+/** Content of a link. */
 export interface Link {
   readonly kind: LinkKind;
-  /** Whose password is reset, or whose address is verified. */
+  /** Account of a password reset or address verification, and its name. */
   readonly accountId: string | null;
-  /** The name of that account. */
   readonly name: string | null;
-  /** The address that is verified. */
   readonly email: string | null;
   readonly expiresAt: Date;
 }
 
-/** A link that was just made. */
+/** New link. Its `url` contains the secret, which is not stored. */
 export interface NewLink {
-  /** All of it, with the secret; not kept. */
   readonly url: string;
   readonly expiresAt: Date;
 }
 
 const day = 24 * 60;
-/** How long each kind works, in minutes. A reset by the operator may take the way of an invitation. */
+/** Lifetimes in minutes. The operator passes a longer one for the `reset` of a new account. */
 const minutes: Record<LinkKind, number> = { first: 7 * day, invite: 7 * day, reset: 60, verify: day };
 
-/** The most links of one account and kind, and of the kinds of no account: the oldest go. */
+/** Maximum number of links per kind, with and without an account; the oldest are deleted. */
 const mostOfAccount = 5;
 const mostOfNobody = 1_000;
 
 /**
- * Links that stand for a right: to make the first account or one more, to choose a new password, to prove an address.
- *
+ * One-time links that grant a right: create an account, set a new password, verify an address.
  * Invariants:
- * - What opens a link changes nothing; {@link take} does, once, for whoever comes first. It is a part of the transaction
- *   that uses the right, so that a link is spent exactly when that is committed.
- * - The secret is kept as a hash only; there are never more than a few links of an account.
+ * - Opening a link changes nothing. {@link take} spends it once, in the transaction that uses it.
+ * - Only the hash of the secret is stored. The number of links per account is limited.
  */
 @Injectable()
 export class Links {
@@ -52,10 +47,9 @@ export class Links {
   ) {}
 
   /**
-   * Makes a link: `<origin>/links/<secret>`, which a page answers by {@link look}.
+   * Creates a link `<origin>/links/<secret>`, which a page reads by {@link look}.
    *
-   * @param minutesValid where it is not to be the kind's usual time.
-   * @throws Refusal `link` where the account is disabled or gone: a mail that is made late brings nothing back.
+   * @throws Refusal `link` if the account is disabled or missing, as for a delayed mail.
    */
   async make(
     kind: LinkKind,
@@ -65,7 +59,7 @@ export class Links {
     const secret = newSecret();
     const { accountId = null, name = null, email = null } = of;
     const expiresAt = await this.links.manager.transaction(async (manager) => {
-      // Until the commit nobody disables it, so whatever ends its links sees this one.
+      // The lock blocks disabling until the commit, so a later deletion of links sees this one.
       if (accountId !== null && !(await heldEnabled(manager, accountId, 'SHARE'))) throw new Refusal('link');
       const [made] = await rowsOf<{ expiresAt: string }>(
         manager,
@@ -84,7 +78,7 @@ export class Links {
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
 
-  /** What a link stands for, as long as it works; changes nothing. */
+  /** Returns the content of a valid link without spending it. */
   async look(secret: string): Promise<Link | undefined> {
     const hash = hashOfSecret(secret);
     if (!hash) return undefined;
@@ -100,8 +94,8 @@ export class Links {
   }
 
   /**
-   * Spends a link of a kind, in the transaction that uses its right. `undefined` where it is spent, or never was, or its
-   * account is disabled.
+   * Spends a link in the transaction that uses its right. Returns `undefined` if it is spent,
+   * expired or unknown, or its account is disabled.
    */
   async take(manager: EntityManager, secret: string, kind: LinkKind): Promise<Omit<Link, 'expiresAt'> | undefined> {
     const hash = hashOfSecret(secret);
@@ -111,7 +105,7 @@ export class Links {
       'SELECT account_id AS id FROM account.links WHERE hash = $1 AND kind = $2',
       [hash, kind],
     );
-    // The account before its links, as whoever ends these does: neither waits for the other for ever.
+    // Lock order: the account before its links, as in sign-out. This prevents deadlocks.
     if (!of || (of.id !== null && !(await heldEnabled(manager, of.id, 'NO KEY UPDATE')))) return undefined;
     const [taken] = await rowsOf<Omit<Link, 'expiresAt'>>(
       manager,
@@ -123,7 +117,7 @@ export class Links {
   }
 }
 
-/** Locks an account until the transaction's end. @returns whether there is one that is not disabled. */
+/** Locks an account until the transaction ends. @returns true if it exists and is not disabled. */
 async function heldEnabled(manager: EntityManager, id: string, lock: 'SHARE' | 'NO KEY UPDATE'): Promise<boolean> {
   const held = await rowsOf(
     manager,

@@ -16,7 +16,7 @@ let accountId: string;
 let name: string;
 let email: string;
 
-/** Mails that have arrived: to whom, and all of their text. */
+/** Received mails: recipients and raw text. */
 const mails: { to: string[]; text: string }[] = [];
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ beforeEach(async () => {
 
 let network = 0;
 const address = () => `10.2.${(network += 1)}.1`;
-/** The link in the last mail to an address, which is quoted-printable. */
+/** Returns secret and text of the last mail to an address. Mails are quoted-printable. */
 const linkTo = (to: string) =>
   eventually(() => {
     const mail = mails.findLast((one) => one.to.includes(to));
@@ -112,7 +112,7 @@ describe('a forgotten password', () => {
     await world.owner.query('UPDATE account.accounts SET email = $2 WHERE id = $1', [id, `${other}@example.com`]);
     for (const one of ['nobody', name, other])
       expect(await outcomeOf(emails.sendReset(one, address(), 'en'))).toBe('none');
-    // One that is sent after them has arrived, so they would have, too.
+    // This mail was sent last, so earlier ones would have arrived too.
     const third = await world.app.get(Accounts).create({ name: `t-${randomUUID()}` });
     await emails.propose(third.id, 'third@example.com', 'en');
     await linkTo('third@example.com');

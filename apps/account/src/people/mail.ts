@@ -4,27 +4,26 @@ import { createTransport, type Transporter } from 'nodemailer';
 import { LOG } from '../account.config.js';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 
-/** A mail in plain text. */
+/** Mail in plain text. */
 export interface Message {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
 }
 
-/** How long a mail server may take for each step, in milliseconds. */
+/** Timeout of each step of SMTP in milliseconds. */
 const patienceMs = 10_000;
-/** Mails that are sent or wait at the same time. */
+/** Maximum number of mails in progress; further ones are dropped with a warning. */
 const mostAtOnce = 50;
 
-/** What an address must look like; whether it exists, only a mail tells. */
 const addressPattern = /^[^\s@"<>(),:;[\]\\]{1,64}@(?=[^@]{1,255}$)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}$/u;
 
-/** Whether a mail can be sent to an address: one, in its plain form, without anything that could be read as another. */
+/** Returns true for one plain address, without syntax that mail servers interpret differently. */
 export function isMailAddress(text: string): boolean {
   return text.length <= 254 && addressPattern.test(text);
 }
 
-/** Sends mails by the operator's server, where there is one. */
+/** Sends mails by the configured SMTP server, if any. */
 @Injectable()
 export class Mail implements OnApplicationShutdown {
   private readonly transport: Transporter | undefined;
@@ -48,16 +47,15 @@ export class Mail implements OnApplicationShutdown {
     });
   }
 
-  /** Whether mails can be sent at all. */
   get isOn(): boolean {
     return this.transport !== undefined;
   }
 
   /**
-   * Sends a mail some time soon. Nobody waits for it, so that how long it takes, and whether there is anybody to send it
-   * to, can't be seen from outside. A failure is logged, without the address.
+   * Sends a mail in the background, so response times do not reveal if there is a recipient.
+   * Failures are logged without the address.
    *
-   * @param make the mail; `undefined` where there is none to send after all.
+   * @param make returns the mail, or `undefined` to send none.
    */
   soon(make: () => Promise<Message | undefined>): void {
     if (!this.transport || this.sending.size >= mostAtOnce) {
@@ -76,7 +74,7 @@ export class Mail implements OnApplicationShutdown {
   private async send(transport: Transporter, make: () => Promise<Message | undefined>): Promise<void> {
     try {
       const message = await make();
-      // The header keeps a robot that answers mails from answering.
+      // The header prevents automatic replies.
       if (message)
         await transport.sendMail({ from: this.from, ...message, headers: { 'Auto-Submitted': 'auto-generated' } });
     } catch (error) {

@@ -12,13 +12,13 @@ import type { Browser } from './sign-in.js';
 import { SignInGuard } from './sign-in.guard.js';
 import { type Ended, SignOut } from './sign-out.js';
 
-/** Somebody has a new password. */
+/** Account whose password was reset. */
 export interface Reset {
   readonly accountId: string;
   readonly name: string;
 }
 
-/** What each new password ends. */
+/** Sets new passwords and signs the accounts out. */
 @Injectable()
 export class ResetEnding {
   constructor(
@@ -28,9 +28,10 @@ export class ResetEnding {
   ) {}
 
   /**
-   * Changes a password in one transaction with what gives the right to it.
+   * Changes a password in one transaction with the spent right.
    *
-   * @param spend uses a link or a code, and says whose it was.
+   * @param spend uses up a link or code and returns its account id.
+   * @throws Refusal `link` if the account is disabled or missing.
    */
   async change(password: string, spend: (manager: EntityManager) => Promise<string>): Promise<Reset> {
     const { name, ended } = await this.accounts.manager.transaction(
@@ -48,8 +49,8 @@ export class ResetEnding {
 }
 
 /**
- * New passwords for those who lost theirs: by a link or by a recovery code. Whichever it was, every session and every
- * app's access ends, and links that are out work no more. A second factor stays.
+ * Resets lost passwords by a link or recovery code. A reset ends all sessions, app access and open
+ * links of the account, and keeps its second factor.
  */
 @Injectable()
 export class PasswordReset {
@@ -61,7 +62,7 @@ export class PasswordReset {
     private readonly ending: ResetEnding,
   ) {}
 
-  /** @param address from where. @throws Refusal `link`, `limited`, `password_…`, `busy`. */
+  /** Resets by a link. @throws Refusal `link`, `limited`, `password_…`, `busy`. */
   async byLink(secret: string, password: string, address: string): Promise<Reset> {
     const link = await this.links.look(secret);
     if (link?.kind !== 'reset') throw new Refusal('link');
@@ -79,7 +80,7 @@ export class PasswordReset {
   }
 
   /**
-   * With one of the codes that the person kept. The refusal does not tell whether there is such a name.
+   * Resets by a recovery code. The refusal does not reveal if the name exists.
    *
    * @throws Refusal `credentials`, `limited`, `password_…`, `busy`.
    */
@@ -87,7 +88,7 @@ export class PasswordReset {
     const { name, code, password } = entered;
     const { device, standing } = this.guard.of(name, browser);
     const succeeded = await this.guard.limits.begin({ name, address: browser.address, device });
-    // Before the code, so that a good one is not lost over a bad password, and nothing is to be seen from the time.
+    // Hash before using the code: a rejected password spends no code, and timing reveals nothing.
     const made = await this.passwords.hash(password, standing, name);
     const reset = await this.ending.change(made, async (manager) => {
       const account = await this.accounts.findOneBy({ ...byName(name), disabledAt: IsNull() });

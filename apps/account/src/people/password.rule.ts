@@ -1,17 +1,17 @@
 import { commonPasswords } from './common.passwords.js';
 import type { RefusalCode } from './refusal.js';
 
-/** The fewest characters of a password. Length is what counts: there are no rules of composition (NIST SP 800-63B). */
+/** Minimum number of characters. There are no composition rules (NIST SP 800-63B). */
 const leastPasswordLength = 12;
-/** The most bytes of one: what a form carries, and what is hashed. */
+/** Maximum length of accepted passwords in bytes. */
 export const mostPasswordBytes = 1_000;
 
-/** How a password is hashed: the same text on every keyboard and system (NFKC, NIST SP 800-63B 3.1.1.2). */
+/** Returns the text to hash, equal on all keyboards and systems (NFKC, NIST SP 800-63B 3.1.1.2). */
 export function passwordText(password: string): string {
   return password.normalize('NFKC');
 }
 
-/** What is wrong with a password that somebody chooses, if anything. */
+/** Returns the reason to reject a new password, if any. */
 export function passwordProblem(password: string, name = ''): RefusalCode | undefined {
   if (Buffer.byteLength(password) > mostPasswordBytes) return 'password_long';
   const text = passwordText(password);
@@ -21,7 +21,7 @@ export function passwordProblem(password: string, name = ''): RefusalCode | unde
   return isName || commonPasswords.has(lower) || isPattern(lower) ? 'password_common' : undefined;
 }
 
-/** Whether a text is one part again and again, its last time perhaps cut off. */
+/** Returns true if the text repeats a part; the last repetition can be cut off. */
 function repeats(text: string, part: string): boolean {
   return part.repeat(Math.ceil(text.length / part.length)).startsWith(text);
 }
@@ -34,7 +34,7 @@ const rows = [
   'qwertzuiopasdfghjklyxcvbnm',
 ];
 
-/** Whether a text is one character or short word again and again, or a walk along the alphabet or the keyboard. */
+/** Returns true for repetitions of 1 to 4 characters and sequences of alphabet or keyboard. */
 function isPattern(text: string): boolean {
   for (let length = 1; length <= 4; length += 1) if (repeats(text, text.slice(0, length))) return true;
   return rows.some((row) => [row, [...row].reverse().join('')].some((walk) => repeats(text, walk)));

@@ -29,7 +29,7 @@ it.each(['near', 'stranger'] as const)(
     const flood = Array.from({ length: 200 }, () =>
       passwords.verify(stored, password, standing).catch((error: unknown) => error),
     );
-    // One runs and sixteen wait.
+    // One hash runs and 16 wait; the others are refused.
     expect(passwords.waiting).toBe(16);
     const known = passwords.verify(stored, password, 'known').then(() => 'known');
     const last = Promise.all(flood).then(() => 'strangers');

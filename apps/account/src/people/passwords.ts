@@ -4,31 +4,28 @@ import { hash, verify } from '@node-rs/argon2';
 import { mostPasswordBytes, passwordProblem, passwordText } from './password.rule.js';
 import { Refusal } from './refusal.js';
 
-/** Argon2id as OWASP's Password Storage Cheat Sheet advises: 19 MiB, two passes, one lane; 2 is `argon2id`. */
+/** Argon2id (2) with 19 MiB, two passes and one lane (OWASP Password Storage Cheat Sheet). */
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
-/** Hashes that run at the same time, each 19 MiB and one processor; all but known browsers together get one less. */
+/** Maximum number of concurrent hashes. One slot is reserved for known browsers. */
 const mostRunning = 2;
-/** Hashes of each kind of visitor that wait. */
+/** Maximum queue length of each class. */
 const mostWaiting = 16;
-/** How long one waits at most, in milliseconds. */
 const longestWaitMs = 2_000;
 
 /**
- * Who waits, those who go first first: a browser that has signed in as this name before, a network from which somebody
- * signed in lately, and others, who may be strangers that try passwords. Strangers may be in such a network as well.
+ * Queue classes by priority: browsers that signed in with this name before, networks with a recent
+ * sign-in, all other clients. Attackers can be in a network of the second class.
  */
 const standings = ['known', 'near', 'stranger'] as const;
 export type Standing = (typeof standings)[number];
 
 /**
- * Makes and checks hashes of passwords (argon2id, as PHC texts).
- *
- * Invariants:
- * - At most two hashes are computed at the same time, at most one of them for other than known browsers, and few wait, for
- *   a short time: however many sign in at once, memory and processors stay free and who is known gets a turn.
- * - Of one key, such as an account, a link or a network, one is computed or waits: nobody takes every slot.
- * - Checking costs the same where there is no hash to compare with.
+ * Computes and verifies password hashes (argon2id, PHC strings). Invariants:
+ * - Two hashes run concurrently, at most one of them for clients other than known browsers. Short
+ *   queues and waiting times bound memory and CPU.
+ * - Each key (account, link or network) has one running or waiting hash, so no key takes all slots.
+ * - Verifying takes the same time without a stored hash.
  */
 @Injectable()
 export class Passwords {
@@ -37,16 +34,16 @@ export class Passwords {
   private readonly queues: Record<Standing, (() => void)[]> = { known: [], near: [], stranger: [] };
   private readonly keys = new Set<string>();
 
-  /** Hashes that wait for their turn, for metrics. */
+  /** Number of waiting hashes, for metrics. */
   get waiting(): number {
     return standings.reduce((count, standing) => count + this.queues[standing].length, 0);
   }
 
   /**
-   * The hash of a password that somebody chose.
+   * Returns the hash of a new password.
    *
-   * @param key of which one is computed at a time; a second one is `busy`.
-   * @throws Refusal `password_…` where it is no good one, `busy`.
+   * @param key allows one hash at a time; a second one is `busy`.
+   * @throws Refusal `password_…` if the password is not acceptable, `busy`.
    */
   async hash(password: string, standing: Standing, name = '', key?: string): Promise<string> {
     const problem = passwordProblem(password, name);
@@ -55,13 +52,12 @@ export class Passwords {
   }
 
   /**
-   * Whether a password belongs to a hash. Takes the same time where there is none.
+   * Returns true if the password matches the hash. Takes the same time without a hash.
    *
-   * @param key as with {@link hash}.
-   * @throws Refusal `busy`.
+   * @throws Refusal `busy`, also for a second call with the same key.
    */
   async verify(phc: string | null | undefined, password: string, standing: Standing, key?: string): Promise<boolean> {
-    // Nobody has such a password; it costs no hash, whoever's it is to be.
+    // No stored password is this long, so skipping the hash reveals nothing about the account.
     if (Buffer.byteLength(password) > mostPasswordBytes) return false;
     const matches = await this.alone(key, () =>
       this.run(standing, () => verify(phc ?? this.decoy, passwordText(password))),
@@ -96,7 +92,7 @@ export class Passwords {
     return known + near + stranger < mostRunning && (standing === 'known' || near + stranger < mostRunning - 1);
   }
 
-  /** Resolves when it is this one's turn; it counts as running then. */
+  /** Resolves when a slot is free and counted as running. */
   private wait(standing: Standing): Promise<void> {
     const queue = this.queues[standing];
     if (queue.length >= mostWaiting) return Promise.reject(new Refusal('busy', 2));
@@ -113,7 +109,6 @@ export class Passwords {
     });
   }
 
-  /** Starts those who have waited longest, in the order of {@link standings}. */
   private advance(): void {
     for (const standing of standings) {
       while (this.queues[standing].length > 0 && this.mayRun(standing)) {
@@ -124,7 +119,7 @@ export class Passwords {
   }
 }
 
-/** What looks like a hash of the usual cost and is of no password: computing one would take 19 MiB at each start. */
+/** Returns a PHC string of the usual cost that matches no password, without computing a hash. */
 function decoyHash(): string {
   const { memoryCost, timeCost, parallelism } = cost;
   const text = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');

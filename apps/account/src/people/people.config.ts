@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Who may make an account, and what sign-in needs of its surroundings. Part of the configuration of `account`. */
+/** Settings of registration and sign-in, as part of the configuration of `account`. */
 export const peopleConfig = z.object({
   REGISTRATION: z
     .enum(['invite', 'open', 'closed'])
@@ -19,11 +19,11 @@ export const peopleConfig = z.object({
   MAIL_FROM: z.string().max(320).optional().describe('Sender of mails, such as `Podcasts <podcasts@example.com>`.'),
 });
 
-/** What the classes about people need of the configuration of `account`. */
+/** Configuration that the classes of `people` use. */
 export type PeopleConfig = z.output<typeof peopleConfig> & {
-  /** The origin of the pages, without a slash at the end. */
+  /** Origin of the pages, without a trailing slash. */
   readonly PUBLIC_URL: string;
 };
 
-/** The configuration, as a token for injection. */
+/** Injection token of the configuration. */
 export const PEOPLE = Symbol('people');

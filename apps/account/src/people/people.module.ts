@@ -25,7 +25,7 @@ import { SignOut } from './sign-out.js';
 import { Sweep } from '../sweep.js';
 import { Totp } from './totp.js';
 
-/** People: their accounts, how they sign in, and what they are signed in with. */
+/** Providers for accounts, sign-in and sessions. */
 const people = [
   Accounts,
   Emails,

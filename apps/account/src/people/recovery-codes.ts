@@ -6,12 +6,12 @@ import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { hashOf } from './secret.hash.js';
 import { rowsOf } from './statement.rows.js';
 
-/** Digits and small letters without those that look alike: 32, so five bits each (Crockford's base 32). */
+/** Crockford's base 32: five bits per character, without characters that look alike. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const codeLength = 16;
 const codeCount = 10;
 
-/** The hash of a code as somebody types it: letter case, spaces and dashes do not count, nor does O for 0. */
+/** Returns the hash of a typed code, ignoring case, spaces, dashes and look-alikes. */
 export function hashOfCode(typed: string): Buffer | undefined {
   const code = typed.slice(0, 64).toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
   return /^[0-9a-hjkmnp-tv-z]{16}$/.test(code) ? hashOf(code) : undefined;
@@ -21,12 +21,12 @@ function newCode(): string {
   return Array.from({ length: codeLength }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
-/** Codes of 80 random bits that a person keeps for when the password or the second factor is lost; each works once. */
+/** Single-use codes of 80 random bits for a lost password or second factor. */
 @Injectable()
 export class RecoveryCodes {
   constructor(@InjectRepository(RecoveryCodeEntity) private readonly codes: Repository<RecoveryCodeEntity>) {}
 
-  /** Makes ten codes, to be shown once; earlier ones work no more. */
+  /** Replaces the codes of an account. @returns ten codes, to be shown once. */
   async make(accountId: string): Promise<string[]> {
     const made = Array.from({ length: codeCount }, newCode);
     await this.codes.manager.transaction(async (manager) => {
@@ -40,12 +40,12 @@ export class RecoveryCodes {
     return made.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
   }
 
-  /** How many still work. */
+  /** Returns the number of unused codes. */
   left(accountId: string): Promise<number> {
     return this.codes.countBy({ accountId, usedAt: IsNull() });
   }
 
-  /** Uses a code, in the transaction that acts on it. @returns whether it worked. */
+  /** Uses a code within the transaction that acts on it. @returns true if the code was valid. */
   async use(manager: EntityManager, accountId: string, typed: string): Promise<boolean> {
     const hash = hashOfCode(typed);
     if (!hash) return false;

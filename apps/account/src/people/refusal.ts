@@ -1,12 +1,12 @@
 /**
- * Why a person is refused something, for the pages to say in their words:
- * - `credentials`: the name or the password is wrong, or the account is disabled; which of them is not said.
- * - `code`: the code of the second factor is wrong or was used before; `ticket`: the password was given too long ago.
- * - `limited`: too many tries; `busy`: too much at the same time; `unavailable`: what is needed can't be reached now.
- * - `registration`: nobody can register; `link`: the link is wrong, was used or has expired.
- * - `name`, `name_taken`, `name_needed`; `email`; `password_short`, `password_long`, `password_common`.
- * - `label`, `scopes`, `expiry`: of an app password; `too_many`: there are as many as there may be.
- * - `erased`: an id whose data was erased is not given again.
+ * Reasons for a refusal, which the pages translate:
+ * - `credentials`: wrong name or password, or a disabled account; the response does not say which.
+ * - `code`: wrong or used code of the second factor; `ticket`: it has expired.
+ * - `limited`: too many attempts; `busy`: too many concurrent ones; `unavailable`: outage.
+ * - `registration`: registration is closed; `link`: the link is wrong, used or expired.
+ * - `name`, `name_taken`, `name_needed`; `email`; `password_…`: a rejected new one.
+ * - `label`, `scopes`, `expiry`: of an app password; `too_many`: the maximum number exists.
+ * - `erased`: an id of erased data is not assigned again; `totp_on`: TOTP is on already.
  */
 export const refusalCodes = [
   'credentials',
@@ -33,9 +33,9 @@ export const refusalCodes = [
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
-/** What a person asked for is refused. Holds nothing that was entered. */
+/** Error for a refused request of a person. Contains no input. */
 export class Refusal extends Error {
-  /** @param retryAfter seconds until it may be tried again, of `limited` and `busy`. */
+  /** @param retryAfter seconds until the next attempt, for `limited` and `busy`. */
   constructor(
     readonly code: RefusalCode,
     readonly retryAfter?: number,

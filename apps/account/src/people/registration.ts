@@ -10,16 +10,16 @@ import { Passwords } from './passwords.js';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 
-/** Held by whoever makes the first account, so that there is one. */
+/** Key of the advisory lock that serializes creation of the first account. */
 const firstLock = 7_146_001;
 
-/** What somebody enters who makes an account. */
+/** Form data of a new account. */
 export interface Entered {
   readonly name: string;
   readonly password: string;
 }
 
-/** For whom there are accounts, and how many at a time. */
+/** Registration mode and its rate limits. */
 @Injectable()
 export class RegistrationGate {
   readonly registration: PeopleConfig['REGISTRATION'];
@@ -32,7 +32,7 @@ export class RegistrationGate {
   }
 }
 
-/** How accounts come into being on the pages: `REGISTRATION` says for whom. */
+/** Creates accounts on the pages, as far as `REGISTRATION` allows it. */
 @Injectable()
 export class Registration {
   constructor(
@@ -43,13 +43,12 @@ export class Registration {
     private readonly gate: RegistrationGate,
   ) {}
 
-  /** Whether everybody may make an account. */
   get isOpen(): boolean {
     return this.gate.registration === 'open';
   }
 
   /**
-   * Makes an account for whoever wants one, from an address.
+   * Creates an account for an unauthenticated client.
    *
    * @throws Refusal `registration`, `limited`, `name`, `name_taken`, `password_…`, `busy`.
    */
@@ -64,16 +63,15 @@ export class Registration {
     return this.accounts.create({ name, password: made });
   }
 
-  /** A link for the first account, to be shown to the operator; none where somebody has an account. */
+  /** Creates a link for the first account, for the operator. `undefined` if an account exists. */
   async firstLink(): Promise<NewLink | undefined> {
     return (await this.accounts.areNone()) ? this.links.make('first') : undefined;
   }
 
   /**
-   * Makes an account by a link of the kind `first` or `invite`.
+   * Creates an account by a link of the kind `first` or `invite`.
    *
-   * @param address from where.
-   * @throws Refusal `link`, `registration` where invitations count no more, `limited`, `name`, `name_taken`,
+   * @throws Refusal `link`, `registration` if invitations are off, `limited`, `name`, `name_taken`,
    *   `password_…`, `busy`.
    */
   async byLink(secret: string, { name, password }: Entered, address: string): Promise<Account> {

@@ -4,8 +4,8 @@ import type { Log } from '#runtime';
 import { LOG } from '../account.config.js';
 
 /**
- * Has gateways refuse what was ended in Postgres. That has been committed, so it is done whether or not they hear of it:
- * while Redis is away, tokens that came of it live until they expire, ten minutes at most.
+ * Notifies gateways of revocations that are committed in Postgres. While Redis is unavailable,
+ * issued tokens stay valid until they expire, for up to 10 minutes.
  */
 @Injectable()
 export class RevocationNotice {

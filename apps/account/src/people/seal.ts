@@ -4,16 +4,17 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Seals small values with AES-256-GCM, under a key for each purpose that is derived from the operator's secret (HKDF,
- * RFC 5869). Nobody without that secret can read, make or change one, nor use it for another purpose or `context`.
+ * Encrypts small values with AES-256-GCM. Each purpose has its own key, derived from the operator's
+ * secret (HKDF, RFC 5869). Without that secret, values cannot be read, forged or used for another
+ * purpose or `context`.
  */
 export class Seal {
   private readonly keys = new Map<string, Buffer[]>();
 
-  /** @param secrets `new,old`: the first one seals, each one opens. */
+  /** @param secrets `new,old`: the first one encrypts, all of them decrypt. */
   constructor(private readonly secrets: string) {}
 
-  /** @param context what the value belongs to, such as an account's id; the same is needed to open it. */
+  /** @param context owner of the value, such as an account id; required again by {@link open}. */
   seal(purpose: string, value: string, context = ''): Buffer {
     const nonce = randomBytes(nonceBytes);
     const cipher = createCipheriv('aes-256-gcm', this.keysFor(purpose)[0] as Buffer, nonce);
@@ -22,7 +23,7 @@ export class Seal {
     return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
   }
 
-  /** @returns `undefined` where it was not sealed by us, for this purpose and in this context. */
+  /** Returns the value, or `undefined` if it was not sealed for this purpose and context. */
   open(purpose: string, sealed: Buffer, context = ''): string | undefined {
     if (sealed.length < nonceBytes + tagBytes) return undefined;
     for (const key of this.keysFor(purpose)) {
@@ -35,7 +36,7 @@ export class Seal {
         const value = [decipher.update(sealed.subarray(nonceBytes, -tagBytes)), decipher.final()];
         return Buffer.concat(value).toString('utf8');
       } catch {
-        // Sealed by another key, or not by us.
+        // Forged, or sealed by another key.
       }
     }
     return undefined;

@@ -11,12 +11,11 @@ import { SignOut } from './sign-out.js';
 import { Totp } from './totp.js';
 
 const purpose = 'sign-in ticket';
-/** How long somebody may take to find a code, in milliseconds. */
 const ticketMs = 10 * 60_000;
 
 const ticketSchema = z.object({ account: z.guid(), password: z.string(), until: z.number() });
 
-/** The second step of sign-in: a code of an app, or a recovery code. */
+/** Second step of sign-in: a TOTP or recovery code. */
 @Injectable()
 export class SecondFactor {
   constructor(
@@ -27,13 +26,13 @@ export class SecondFactor {
     private readonly signOut: SignOut,
   ) {}
 
-  /** Says, sealed, that the password of an account was right just now. */
+  /** Returns a sealed proof that the password of an account was correct. */
   ticketFor(account: AccountEntity): string {
     const ticket = { account: account.id, password: fingerprint(account), until: Date.now() + ticketMs };
     return this.sealing.seal(purpose, JSON.stringify(ticket)).toString('base64url');
   }
 
-  /** The account that a ticket is of. @throws Refusal `ticket` where it is too old, or the password is another one. */
+  /** Returns a ticket's account. @throws Refusal `ticket` if expired or the password changed. */
   async accountOf(ticket: string): Promise<AccountEntity> {
     const opened = /^[\w-]{1,1000}$/.test(ticket) && this.sealing.open(purpose, Buffer.from(ticket, 'base64url'));
     const claims = opened ? ticketSchema.parse(JSON.parse(opened)) : undefined;
@@ -43,7 +42,7 @@ export class SecondFactor {
     return account;
   }
 
-  /** Uses a recovery code: every session and every app's access ends with it. @throws Refusal `code`. */
+  /** Uses a recovery code and signs the account out everywhere. @throws Refusal `code`. */
   async recover(accountId: string, code: string): Promise<void> {
     const ended = await this.accounts.manager.transaction(async (manager) => {
       if (!(await this.codes.use(manager, accountId, code))) throw new Refusal('code');

@@ -1,16 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** A secret of 256 random bits, for a cookie or a link. */
+/** Returns a secret of 256 random bits for a cookie or link. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** What is kept of a secret that is too random to be guessed, and what it is found by: its SHA-256. */
+/** Returns the SHA-256 of a secret, for storage and lookup. Secrets must be too random to guess. */
 export function hashOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** The hash of what may be such a secret; `undefined` where it can't be one, which costs no look-up. */
+/** Returns the hash of a secret, or `undefined` without a lookup if the text cannot be one. */
 export function hashOfSecret(text: string): Buffer | undefined {
   return /^[\w-]{43}$/.test(text) ? hashOf(text) : undefined;
 }

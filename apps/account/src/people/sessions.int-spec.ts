@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 const begin = (cookie?: string): Promise<NewSession> =>
   sessions.begin(accountId, { address: '192.0.2.1', userAgent: 'Firefox' }, cookie);
-/** As if a session had begun and was used so long ago. */
+/** Backdates creation and last use of a session. */
 const age = (id: string, created: string, used: string) =>
   world.owner.query(
     `UPDATE account.sessions SET created_at = now() - $2::interval, last_used_at = now() - $3::interval,

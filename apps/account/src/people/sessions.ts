@@ -9,12 +9,12 @@ import { RevocationNotice } from './revocation.notice.js';
 import { hashOf, hashOfSecret, newSecret } from './secret.hash.js';
 import { rowsOf } from './statement.rows.js';
 
-/** A browser that is signed in. */
+/** Session of a signed-in browser. */
 export interface Session {
   readonly id: string;
   readonly accountId: string;
   readonly createdAt: Date;
-  /** When the person last showed the password, a code or a provider's answer. */
+  /** Time of the last proof by password, code or provider. */
   readonly authenticatedAt: Date;
   readonly lastUsedAt: Date;
   readonly expiresAt: Date;
@@ -22,7 +22,7 @@ export interface Session {
   readonly userAgent: string;
 }
 
-/** A session that was just begun, with the value of its cookie, which is not kept. */
+/** New session with the value of its cookie, which is not stored. */
 export interface NewSession {
   readonly id: string;
   readonly accountId: string;
@@ -30,25 +30,23 @@ export interface NewSession {
   readonly expiresAt: Date;
 }
 
-/** Who signs in, from where. */
+/** Client that signs in. */
 export interface Visitor {
   readonly address: string;
   readonly userAgent: string;
 }
 
-/** The most sessions of one account; the longest unused go. */
+/** Maximum number of sessions per account; the least recently used ones are deleted. */
 const mostSessions = 100;
 
 const columns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt", s.authenticated_at AS "authenticatedAt",
   s.last_used_at AS "lastUsedAt", s.expires_at AS "expiresAt", s.address, s.user_agent AS "userAgent"`;
 
 /**
- * Browsers that are signed in.
- *
- * Invariants:
- * - The value of a cookie is kept as a hash only, and changes at each sign-in.
- * - A session ends 30 days after its last use, 365 days after its begin, or with its account.
- * - A session that was ended is gone for every replica with the commit; tokens that came of it are refused soon after.
+ * Browser sessions. Invariants:
+ * - Only the hash of a cookie's value is stored. Each sign-in changes the value.
+ * - A session ends 30 days after its last use, 365 days after its start, or with its account.
+ * - An ended session is invalid on all replicas from the commit on, and on gateways soon after.
  */
 @Injectable()
 export class Sessions {
@@ -58,12 +56,11 @@ export class Sessions {
   ) {}
 
   /**
-   * Signs an account in, with a new cookie in any case. The session of the browser's old cookie goes on where it is of
-   * the same account, and ends otherwise.
+   * Signs an account in with a new cookie. Renews the session of the browser's old `cookie` if it
+   * belongs to the account, and ends it otherwise.
    *
-   * @param cookie the value that the browser has so far.
-   * @param password the PHC text that was verified: it must still be the account's.
-   * @throws Refusal `credentials` where the account is disabled, or has another password by now.
+   * @param password PHC string that was verified; the account must still have it.
+   * @throws Refusal `credentials` if the account is disabled or its password has changed.
    */
   async begin(accountId: string, visitor: Visitor, cookie = '', password?: string | null): Promise<NewSession> {
     const [secret, before] = [newSecret(), hashOfSecret(cookie)];
@@ -88,7 +85,7 @@ export class Sessions {
     return { ...made, ...begun };
   }
 
-  /** The session of a cookie, which counts as used; none where the account is disabled. */
+  /** Returns the session of a cookie and records its use; none if the account is disabled. */
   async find(cookie: string): Promise<Session | undefined> {
     const hash = hashOfSecret(cookie);
     if (!hash) return undefined;
@@ -104,7 +101,7 @@ export class Sessions {
     return withDates(found);
   }
 
-  /** The sessions of an account, the last used first. */
+  /** Returns the sessions of an account, most recently used first. */
   async list(accountId: string): Promise<Session[]> {
     const found = await this.rows<Session>(
       `SELECT ${columns} FROM account.sessions s WHERE s.account_id = $1 AND s.expires_at > now()
@@ -114,7 +111,7 @@ export class Sessions {
     return found.map(withDates);
   }
 
-  /** Ends one session of an account. @returns whether there was one. */
+  /** Ends one session of an account. @returns true if it existed. */
   async end(accountId: string, id: string): Promise<boolean> {
     if (!guidSchema.safeParse(id).success) return false;
     const { affected } = await this.sessions.delete({ accountId, id });
@@ -122,7 +119,7 @@ export class Sessions {
     return Boolean(affected);
   }
 
-  /** Signs a browser out. @returns the session that it had. */
+  /** Ends the session of a cookie. @returns its id, if it existed. */
   async endByCookie(cookie: string): Promise<string | undefined> {
     const hash = hashOfSecret(cookie);
     if (!hash) return undefined;
@@ -133,7 +130,7 @@ export class Sessions {
     return ended?.id;
   }
 
-  /** Writes down that a session is used, for all requests of an hour once. */
+  /** Records the use of a session, at most once an hour. */
   private async touch(hash: Buffer): Promise<void> {
     await this.sessions.query(
       `UPDATE account.sessions SET last_used_at = now(),
@@ -149,8 +146,8 @@ export class Sessions {
 }
 
 /**
- * Keeps an account from being disabled and its password from being changed until the transaction's end: both sign out what
- * was committed before, and nothing is begun after them.
+ * Locks the account against disabling and password changes until the transaction ends. Both sign
+ * out sessions committed before them. @throws Refusal `credentials` after either of them.
  */
 async function hold(manager: EntityManager, accountId: string, password: string | null): Promise<void> {
   const held = await rowsOf(
@@ -167,7 +164,7 @@ interface Begun extends Visitor {
   readonly accountId: string;
 }
 
-/** Gives the session of an old cookie a new one. */
+/** Moves the session of an old cookie to a new one. */
 async function renew(manager: EntityManager, before: Buffer, { hash, accountId, address, userAgent }: Begun) {
   const [renewed] = await rowsOf<{ id: string; expiresAt: string }>(
     manager,

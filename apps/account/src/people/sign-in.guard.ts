@@ -3,7 +3,7 @@ import { KnownBrowsers } from './known-browsers.js';
 import { SignInLimits } from './limits.js';
 import type { Browser } from './sign-in.js';
 
-/** What keeps strangers out and lets those who are known in. */
+/** Rate limits and recognition of browsers for sign-ins. */
 @Injectable()
 export class SignInGuard {
   constructor(

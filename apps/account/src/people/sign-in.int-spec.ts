@@ -20,7 +20,7 @@ let name: string;
 let accountId: string;
 let browser: Browser;
 
-/** An address that no other test counts tries of. */
+/** Counter that gives each browser its own address, so that tests do not share rate limits. */
 let address = 0;
 const newBrowser = (): Browser => ({ address: `10.0.${(address += 1) >> 8}.${address & 255}`, userAgent: 'Firefox' });
 

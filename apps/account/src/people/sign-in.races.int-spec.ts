@@ -31,7 +31,7 @@ beforeEach(async () => {
 const withPassword = (session?: string) =>
   signIn.signIn({ name, password }, { ...browser, ...(session !== undefined && { session }) });
 
-/** Changes the account in a transaction, which is committed once a sign-in waits for it. */
+/** Changes the account in a transaction that commits while `run` waits for its lock. */
 async function during(change: string, run: () => Promise<unknown>): Promise<string> {
   const other = new pg.Client({ connectionString: world.url });
   await other.connect();

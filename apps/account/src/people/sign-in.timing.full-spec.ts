@@ -29,7 +29,7 @@ it('a wrong password takes the same time for known, unknown and disabled names a
   const signIn = world.app.get(SignIn);
   const times = new Map(kinds.map((kind): [string, number[]] => [kind, []]));
   for (let count = 0; count < tries + 5; count += 1) {
-    // Each kind in turn, beginning with another one each time, so that what the machine does meanwhile meets all alike.
+    // Rotate the order of the kinds, so that load of the machine affects all of them alike.
     for (const at of kinds.keys()) {
       const name = kinds[(at + count) % kinds.length] as string;
       const browser = { address: `10.${count >> 8}.${count & 255}.${at}`, userAgent: '' };
@@ -37,7 +37,7 @@ it('a wrong password takes the same time for known, unknown and disabled names a
       await expect(signIn.signIn({ name, password: 'a wrong sentence' }, browser)).rejects.toMatchObject({
         code: 'credentials',
       });
-      // The first ones load what later ones have.
+      // The first rounds warm up code and connections.
       if (count >= 5) times.get(name)?.push(performance.now() - begun);
     }
   }

@@ -9,41 +9,39 @@ import { SecondFactor } from './second-factor.js';
 import { type NewSession, Sessions, type Visitor } from './sessions.js';
 import { SignInGuard } from './sign-in.guard.js';
 
-/** A browser that asks: from where, and with which cookies of ours. */
+/** Client of a sign-in: address, user agent and cookies. */
 export interface Browser extends Visitor {
-  /** The cookie of its session, if it has one. */
   readonly session?: string | undefined;
-  /** The cookie of a browser that has signed in before, if it has one. */
+  /** Device cookie of a browser that signed in before. */
   readonly device?: string | undefined;
 }
 
-/** Somebody is signed in: both cookies are to be set. */
+/** Result of a sign-in; the caller sets both cookies. */
 export interface SignedIn {
   readonly session: NewSession;
-  /** The value of the cookie that says that this browser signed in before; to be kept for 400 days. */
+  /** Value of the device cookie, which lasts 400 days. */
   readonly device: string;
 }
 
-/** The password was right, and a code is asked for: with the ticket, within 10 minutes. */
+/** Result of a correct password that needs a code. The ticket is valid for 10 minutes. */
 export interface NeedsCode {
   readonly needs: 'totp';
   readonly ticket: string;
 }
 
-/** What sign-ins ended in, for metrics. */
+/** Outcomes of sign-ins, for metrics. */
 export type SignInOutcome = 'signed_in' | 'needs_code' | 'refused' | 'limited' | 'busy';
 
 /**
- * Signs people in.
- *
- * Invariants:
- * - Unknown, wrong, disabled and without a password are one refusal, after the same work.
- * - Limits are counted before anything is hashed; strangers can't use up a person's.
- * - Each sign-in sets a new cookie (session fixation), and none outlives what ended the right to it meanwhile.
+ * Signs people in. Invariants:
+ * - An unknown name, a wrong password, a disabled account and an account without a password get the
+ *   same refusal after the same work.
+ * - Limits are counted before hashing. Other clients cannot use up the limit of a known browser.
+ * - Each sign-in sets a new session cookie (session fixation). A concurrent disabling or password
+ *   change prevents or ends the session.
  */
 @Injectable()
 export class SignIn {
-  /** How often sign-ins ended in what. */
   readonly outcomes: Record<SignInOutcome, number> = { signed_in: 0, needs_code: 0, refused: 0, limited: 0, busy: 0 };
 
   constructor(
@@ -55,7 +53,7 @@ export class SignIn {
   ) {}
 
   /**
-   * With name and password. Also to show the password once more, as approvals ask for.
+   * Signs in with name and password. Approvals use it to ask for the password again.
    *
    * @throws Refusal `credentials`, `limited`, `busy`.
    */
@@ -76,27 +74,27 @@ export class SignIn {
   }
 
   /**
-   * With the code that an app shows, after the password.
+   * Completes a sign-in with a TOTP code.
    *
-   * @throws Refusal `code`, `ticket`, `limited`; `credentials` where the password was changed meanwhile.
+   * @throws Refusal `code`, `ticket`, `limited`; `credentials` after a concurrent password change.
    */
   withCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
     return this.second(ticket, browser, (account) => this.secondFactor.totp.check(account.id, code));
   }
 
   /**
-   * With a recovery code in the place of such a code. Ends every other session and every app's access.
+   * Completes a sign-in with a recovery code. Ends all other sessions and the access of all apps.
    *
-   * @throws Refusal `code`, `ticket`, `limited`; `credentials` where the password was changed meanwhile.
+   * @throws Refusal as {@link withCode}.
    */
   withRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
     return this.second(ticket, browser, (account) => this.secondFactor.recover(account.id, code));
   }
 
   /**
-   * Of somebody who was made sure of otherwise: by another provider's answer, or as the account was just made.
+   * Signs in a person verified otherwise: by another provider or by creating the account.
    *
-   * @throws Refusal `credentials` where the account is disabled.
+   * @throws Refusal `credentials` if the account is disabled.
    */
   async forAccount(accountId: string, browser: Browser): Promise<SignedIn> {
     const account = await this.accounts.findOneBy({ id: accountId, disabledAt: IsNull() });
@@ -115,7 +113,7 @@ export class SignIn {
     });
   }
 
-  /** @param password the PHC text that was verified, after a sign-in with a password. */
+  /** @param password PHC string that was verified, for sign-ins with a password. */
   private async begin({ id, name }: AccountEntity, browser: Browser, password?: string | null): Promise<SignedIn> {
     const session = await this.sessions.begin(id, browser, browser.session, password);
     this.guard.browsers.remember(browser.address);

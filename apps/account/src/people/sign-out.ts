@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { RevocationNotice } from './revocation.notice.js';
 import { rowsOf } from './statement.rows.js';
 
-/** What ended, for the revocations after the commit. */
+/** Ended sessions and grants, for the revocations after the commit. */
 export interface Ended {
   readonly accountId: string;
   readonly sessions: readonly string[];
@@ -12,9 +12,9 @@ export interface Ended {
 }
 
 /**
- * Ends what people and apps are signed in with, and what somebody may have made ready to get in later: links that are
- * out, and the secret of a second factor that was never confirmed. Nothing is added to a grant that it has ended, as each addition takes the
- * lock of the grant's row (issuer/oidc.adapter.ts).
+ * Ends browser sessions and grants of apps. Also deletes open links and an unconfirmed TOTP secret,
+ * which could restore access. Each addition to a grant locks the grant's row, so none follows its
+ * deletion (issuer/oidc.adapter.ts).
  */
 @Injectable()
 export class SignOut {
@@ -23,18 +23,18 @@ export class SignOut {
     private readonly revocations: RevocationNotice,
   ) {}
 
-  /** Ends every session and every app's access of an account; app passwords stay. */
+  /** Ends all grants, and all sessions except `exceptSession`. App passwords stay valid. */
   async everywhere(accountId: string, exceptSession?: string): Promise<void> {
     const ended = await this.source.transaction((manager) => this.within(manager, accountId, exceptSession));
     await this.announce(ended);
   }
 
   /**
-   * The same as a part of a transaction, with what else is to be committed with it. {@link announce} is for after the
-   * commit: without it, tokens that were issued before live for their 10 minutes.
+   * Does the same as {@link everywhere} within a transaction. Call {@link announce} after the
+   * commit; otherwise issued tokens stay valid for up to 10 minutes.
    */
   async within(manager: EntityManager, accountId: string, exceptSession?: string): Promise<Ended> {
-    // The account first, as everything that holds it does.
+    // Lock order: the account first, as in all transactions that lock it.
     await manager.query(
       `UPDATE account.accounts SET totp_secret = NULL, totp_step = NULL
        WHERE id = $1 AND totp_confirmed_at IS NULL AND totp_secret IS NOT NULL`,
@@ -45,8 +45,8 @@ export class SignOut {
       'DELETE FROM account.sessions WHERE account_id = $1 AND id IS DISTINCT FROM $2::uuid RETURNING id',
       [accountId, exceptSession ?? null],
     );
-    // Codes and tokens are good for nothing without their grant, and swept (`sweep.ts`). In an order, so that two
-    // of these wait for each other in turn.
+    // Codes and tokens are useless without their grant and are swept later (`sweep.ts`). The fixed
+    // order prevents deadlocks.
     const grants = await rowsOf<{ grant: string }>(
       manager,
       `DELETE FROM account.oidc WHERE model = 'Grant' AND id = ANY (ARRAY(
@@ -58,7 +58,7 @@ export class SignOut {
     return { accountId, sessions: sessions.map(({ id }) => id), grants: grants.map(({ grant }) => grant) };
   }
 
-  /** Has gateways refuse the tokens that came of what ended. */
+  /** Makes gateways refuse the tokens of ended sessions and grants. */
   async announce({ accountId, sessions, grants }: Ended): Promise<void> {
     await this.revocations.give([
       { kind: 'user', id: accountId },

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 
-/** The rows of a statement. Of an UPDATE or DELETE, TypeORM gives a pair of them and their number. */
+/** Returns the rows of a statement. For UPDATE and DELETE, TypeORM returns `[rows, count]`. */
 export async function rowsOf<Row>(
   manager: Pick<EntityManager, 'query'>,
   statement: string,

@@ -8,26 +8,20 @@ import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
 import { rowsOf } from './statement.rows.js';
 
-/** What an app for codes is given. */
+/** Secret for an authenticator app: in base32, and as an `otpauth://` URI for a QR code. */
 export interface NewTotp {
-  /** To be typed, in base32. */
   readonly secret: string;
-  /** To be shown as a QR code: `otpauth://totp/…`. */
   readonly uri: string;
 }
 
-/** What the purpose of a key for these secrets is called. */
 const purpose = 'totp';
 
-/** How long a code counts, in seconds. */
 const periodSeconds = 30;
 
 /**
- * A second factor: codes of six digits that change every 30 seconds (RFC 6238), one step of tolerance to both sides.
- *
- * Invariants:
- * - A code counts once, for whoever comes first, and none does that is older than one that counted.
- * - The secret is kept sealed, and shown only before it was confirmed.
+ * Second factor by TOTP (RFC 6238): six digits, tolerance of one step on both sides. Invariants:
+ * - Each code is accepted once. Codes older than an accepted one are rejected.
+ * - The secret is stored sealed and shown only before its confirmation.
  */
 @Injectable()
 export class Totp {
@@ -37,11 +31,7 @@ export class Totp {
     @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
-  /**
-   * Makes a secret, which counts once {@link confirm} has seen a code of it.
-   *
-   * @throws Refusal `totp_on` where there is one that counts.
-   */
+  /** Creates a secret for {@link confirm}. @throws Refusal `totp_on` if a confirmed one exists. */
   async begin(accountId: string): Promise<NewTotp> {
     const secret = new Secret({ size: 20 });
     const sealed = this.sealing.seal(purpose, secret.base32, accountId);
@@ -53,7 +43,7 @@ export class Totp {
     return this.shownTo(accountId, secret);
   }
 
-  /** The secret that waits for its first code, to be shown again; `undefined` where there is none. */
+  /** Returns the unconfirmed secret, or `undefined` if there is none. */
   async pending(accountId: string): Promise<NewTotp | undefined> {
     const account = await this.accounts.findOneBy({
       id: accountId,
@@ -64,17 +54,16 @@ export class Totp {
     return secret && this.shownTo(accountId, secret);
   }
 
-  /** Turns it on, given a first code. @throws Refusal `code`. */
+  /** Turns TOTP on with a first code. @throws Refusal `code`. */
   async confirm(accountId: string, code: string): Promise<void> {
     await this.accept(accountId, code, 'totp_confirmed_at = now()', 'totp_confirmed_at IS NULL');
   }
 
-  /** Counts a code at sign-in. @throws Refusal `code` where it is wrong or was used, or it is not on. */
+  /** Accepts a code at sign-in. @throws Refusal `code` if it is wrong or used, or TOTP is off. */
   async check(accountId: string, code: string): Promise<void> {
     await this.accept(accountId, code, 'totp_confirmed_at = totp_confirmed_at', 'totp_confirmed_at IS NOT NULL');
   }
 
-  /** Turns it off. */
   async remove(accountId: string): Promise<void> {
     await this.accounts.update({ id: accountId }, { totpSecret: null, totpConfirmedAt: null, totpStep: null });
   }

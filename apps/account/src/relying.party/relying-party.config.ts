@@ -1,7 +1,7 @@
 import { identityConfig } from '#identity';
 import { z } from 'zod';
 
-/** Where people sign in by a provider of the operator's, in the place of passwords of ours. */
+/** Configuration of sign-in by the operator's provider, which replaces passwords of this app. */
 export const relyingPartyConfig = z.object({
   SIGN_IN_ISSUER: z
     .url({ protocol: /^https?$/ })

@@ -9,7 +9,7 @@ import { RelyingParty } from './relying-party.js';
 
 const here = 'https://accounts.example';
 
-/** The provider is another issuer of the same kind; it and we share nothing but a database. */
+/** The provider is a second issuer of this app; both share only the database. */
 let world: IssuerWorld;
 let party: RelyingParty;
 const own = 'urn:podcast-sync:tests';
@@ -31,7 +31,7 @@ function partyOf(settings: Partial<AccountConfig>): RelyingParty {
   );
 }
 
-/** A person who signs in at the provider. */
+/** Signs a new person in at the provider. @returns the redirect's query and the ticket. */
 async function visit(next?: string): Promise<{ subject: string; query: string; ticket: string }> {
   const subject = await world.account();
   const { url, ticket } = await party.depart(next);

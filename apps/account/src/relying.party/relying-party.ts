@@ -8,11 +8,11 @@ import { type Account, Accounts } from '../people/accounts.js';
 import { Refusal } from '../people/refusal.js';
 import { Seal } from '../people/seal.js';
 
-/** How long a person may take at the provider, in seconds. */
+/** Maximum duration of a visit to the provider, in seconds. */
 export const visitSeconds = 900;
-/** How long ago a sign-in at the provider may be, in seconds: what is approved afterwards needs a recent one. */
+/** Maximum age of a provider sign-in in seconds, as later approvals need a recent one. */
 const recentSeconds = 240;
-/** How long the provider may take to answer, in seconds. */
+/** Timeout of requests to the provider, in seconds. */
 const answerSeconds = 10;
 const purpose = 'sign-in by a provider';
 
@@ -24,23 +24,24 @@ const visit = z.object({
   until: z.number(),
 });
 
-/** A browser on its way to the provider. */
+/** Authorization request of a browser. */
 export interface Departure {
   readonly url: URL;
-  /** For a cookie of this browser, until it comes back. */
+  /** Value of a cookie for the browser until its return. */
   readonly ticket: string;
 }
 
-/** A person who came back. */
+/** Result of a sign-in at the provider. */
 export interface Arrival {
   readonly account: Account;
-  /** Where the person wanted to go. */
+  /** Path that the person requested. */
   readonly next: string | undefined;
 }
 
 /**
- * Sign-in by a provider of the operator's (OpenID Connect Core, 3.1): code and PKCE, state and nonce, all bound to the
- * browser by a sealed cookie. The user's id is what the gateway makes of that provider's tokens.
+ * Sign-in by the operator's provider (OpenID Connect Core, 3.1): code flow with PKCE, state and
+ * nonce, which a sealed cookie binds to the browser. User ids are those that the gateway derives
+ * from the provider's tokens.
  */
 @Injectable()
 export class RelyingParty {
@@ -53,13 +54,13 @@ export class RelyingParty {
     private readonly sealing: Seal,
   ) {}
 
-  /** The host of the provider by which people sign in, where there is one. */
+  /** Host of the provider, if one is configured. */
   get host(): string | undefined {
     const { SIGN_IN_ISSUER } = this.config;
     return SIGN_IN_ISSUER === undefined ? undefined : new URL(SIGN_IN_ISSUER).host;
   }
 
-  /** @throws Refusal `unavailable` where the provider does not answer. */
+  /** Starts a sign-in. @throws Refusal `unavailable` if the provider does not respond. */
   async depart(next: string | undefined): Promise<Departure> {
     const provider = await this.provider();
     const [state, nonce, verifier] = [client.randomState(), client.randomNonce(), client.randomPKCECodeVerifier()];
@@ -78,9 +79,10 @@ export class RelyingParty {
   }
 
   /**
-   * @param query of the URL to which the provider sent the browser.
-   * @throws Refusal `credentials` where the provider's answer proves nothing, is not for this browser, or the account is
-   *   disabled; `unavailable` where the provider does not answer.
+   * Completes a sign-in with the query of the provider's redirect.
+   *
+   * @throws Refusal `credentials` if the response is invalid or for another browser, or the account
+   *   is disabled; `unavailable` if the provider does not respond.
    */
   async arrive(query: string, ticket: string | undefined): Promise<Arrival> {
     const { state, nonce, verifier, next, until } = this.opened(ticket);
@@ -113,7 +115,7 @@ export class RelyingParty {
     return visit.parse(JSON.parse(text));
   }
 
-  /** What the provider says of itself, asked for once; after a failure anew. */
+  /** Returns the provider's metadata. Cached after the first success. */
   private async provider(): Promise<client.Configuration> {
     const { SIGN_IN_ISSUER = '', SIGN_IN_CLIENT_ID, SIGN_IN_CLIENT_SECRET } = this.config;
     const issuer = new URL(SIGN_IN_ISSUER);
