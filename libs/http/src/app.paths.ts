@@ -1,17 +1,23 @@
-/** The HTTP apps. */
+/** Names of the HTTP apps. */
 export const appNames = ['gpodder', 'gateway', 'account'] as const;
 export type AppName = (typeof appNames)[number];
 
-/** The paths of an app, in the kinds that a Kubernetes Ingress has. */
+/** The paths of an app, in the kinds of a Kubernetes Ingress. */
 export interface AppPaths {
   readonly exact: readonly string[];
   /** Prefixes of whole segments: `/docs` matches `/docs` and `/docs/a`, but not `/docsa`. */
   readonly prefixes: readonly string[];
-  /** Regular expressions of whole paths, without look-around or back references. They precede exact paths and prefixes. */
+  /**
+   * Regular expressions of whole paths, without look-around or back references. They precede exact
+   * paths and prefixes.
+   */
   readonly expressions: readonly string[];
 }
 
-/** The table of paths: the edge and the Ingress of the chart route by it. No path belongs to two apps. */
+/**
+ * Table of paths by app, from which the edge and the Ingress of the chart route. No path belongs to
+ * two apps.
+ */
 export const appPaths: Readonly<Record<AppName, AppPaths>> = {
   gpodder: {
     exact: ['/clientconfig.json', '/upload', '/getlist'],
@@ -79,7 +85,7 @@ const expressions = appNames.flatMap((app) =>
   appPaths[app].expressions.map((expression) => ({ app, pattern: new RegExp(`^${expression}$`) })),
 );
 
-/** Returns the app that has a path; `undefined` where none has. */
+/** Returns the app of a path; `undefined` for a path of no app. */
 export function appOfPath(path: string): AppName | undefined {
   const match = expressions.find(({ pattern }) => pattern.test(path));
   return match?.app ?? appNames.find((app) => isListed(path, appPaths[app]));
@@ -90,8 +96,9 @@ function isListed(path: string, { exact, prefixes }: AppPaths): boolean {
 }
 
 /**
- * The path and query that a request's target means. A target may be a whole URL (RFC 9112, 3.2.2), of which only path and
- * query count; slashes that follow each other count as one, as people type them after a base URL.
+ * Returns the path and query of a request's target. A target can be a whole URL (RFC 9112, 3.2.2),
+ * of which only path and query count. Consecutive slashes become one, because people type a slash
+ * after a base URL.
  */
 export function singleSlashes(target: string): string {
   const [path = '', ...query] = target.replace(/^https?:\/\/[^/?]*\/?/i, '/').split('?');
