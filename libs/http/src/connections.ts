@@ -19,7 +19,6 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** Configuration of {@link openConnections}. */
 type ConnectionsConfig = RedisConfig &
   Pick<HttpConfig, 'RATE_LIMIT_PER_ADDRESS'> & { readonly MAX_CALLS: number; readonly RATE_LIMIT_PER_USER?: RateLimit };
 

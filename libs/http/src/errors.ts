@@ -23,11 +23,8 @@ export type FailureAnswers = Readonly<Record<FailureCode, ErrorAnswer>>;
 export interface ErrorFormat {
   /** Returns the answer to a thrown error, and logs errors of the server. */
   answerTo(error: unknown, request: FastifyRequest, log: Log): ErrorAnswer;
-  /** Sends an answer. */
   send(reply: FastifyReply, answer: ErrorAnswer): unknown;
-  /** Answer for a method that the path does not support. */
   readonly wrongMethod: ErrorAnswer;
-  /** Answer for a path that can't be decoded. */
   readonly badPath: ErrorAnswer;
 }
 

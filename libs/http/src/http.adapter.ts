@@ -111,7 +111,6 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   return adapter;
 }
 
-/** Passes a request to a listener of Node instead of a route. */
 function handOver(listener: RequestListener, request: FastifyRequest, reply: FastifyReply): void {
   request.isHandedOver = true;
   reply.hijack();

@@ -12,10 +12,8 @@ export const rateLimit = z
   .optional();
 export type RateLimit = z.output<typeof rateLimit>;
 
-/** An address or a CIDR range. */
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'must be addresses or address/bits' });
 
-/** Returns a URL without trailing slashes. */
 function withoutSlashes(url: string): string {
   return url.endsWith('/') ? withoutSlashes(url.slice(0, -1)) : url;
 }

@@ -56,20 +56,12 @@ export class RateLimits {
       await once(this.redis, 'ready', { signal: AbortSignal.timeout(openLimitMs) }).catch(() => {});
   }
 
-  /**
-   * Counts a request of an address.
-   *
-   * @throws RateLimited for too many requests of the address.
-   */
+  /** Counts a request of an address. @throws RateLimited for too many requests of the address. */
   ofAddress(address: string, reply: FastifyReply): Promise<void> {
     return this.check('address', networkOf(address), reply);
   }
 
-  /**
-   * Counts a request of a user.
-   *
-   * @throws RateLimited for too many requests of the user.
-   */
+  /** Counts a request of a user. @throws RateLimited for too many requests of the user. */
   ofUser(userId: string, reply: FastifyReply): Promise<void> {
     return this.check('user', userId, reply);
   }

@@ -71,7 +71,6 @@ export class UserLimiter {
     return this.held;
   }
 
-  /** Number of users with requests or calls. */
   get size(): number {
     return this.users.size;
   }
@@ -169,7 +168,6 @@ async function wait(lane: Lane, calls: LaneCalls, { bytes, budgetMs, end }: Limi
   });
 }
 
-/** Starts as many of the longest waiting calls as have room. */
 function advance(lane: Lane, calls: LaneCalls): void {
   for (const next of calls.waiting) {
     if (!hasRoom(lane, calls, next.bytes)) return;

@@ -50,11 +50,7 @@ export class CredentialCache<Value extends object, Question = undefined> {
     return { found: this.found.size, missing: this.missing?.size ?? 0 };
   }
 
-  /**
-   * Returns the value of a key; `undefined` if it has none.
-   *
-   * @throws errors of the lookup.
-   */
+  /** Returns the value of a key; `undefined` if it has none. @throws errors of the lookup. */
   async find(key: string, question: Question): Promise<Value | undefined> {
     const cached = this.found.get(key);
     if (cached && this.isValid(cached, key)) return cached.value;

@@ -25,7 +25,6 @@ export const revocationStreams = {
   credentials: '{revocations}:credentials',
 } as const;
 const streams = Object.values(revocationStreams);
-/** Kinds in the stream of app passwords. */
 const ofCredentials: readonly string[] = ['credential', 'gpodder_session'];
 
 /** Retention of a revocation in milliseconds: longer than the lifetime of our access tokens. */
@@ -97,7 +96,6 @@ export interface Accepted {
   readonly askedAt?: number;
 }
 
-/** A stored revocation. */
 interface Heard {
   /** Time of the revocation in milliseconds, by the clock of Redis. */
   readonly at: number;
@@ -172,7 +170,6 @@ export class Revocations {
     return this.count;
   }
 
-  /** Number of stored revocations. */
   get size(): number {
     return this.tokens.size + this.credentials.size;
   }
