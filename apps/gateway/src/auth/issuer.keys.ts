@@ -2,14 +2,14 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 
 /** The public keys of one issuer. */
 export interface IssuerKeys {
-  /** A number that changes with the keys. May check first whether they have changed. */
+  /** Returns a number that changes with the keys. It can check for changes first. */
   version(): number;
   /**
    * Finds the key of a token by its header.
    *
-   * @throws Failure `unavailable` without any keys; JOSEError when none of them fits.
+   * @throws Failure `unavailable` without any keys; JOSEError if no key matches.
    */
   readonly find: JWTVerifyGetKey;
-  /** The key set to publish; only of issuers whose keys the gateway publishes. */
+  /** Returns the key set to publish; only for issuers whose keys the gateway publishes. */
   published?(): JSONWebKeySet;
 }
