@@ -86,10 +86,7 @@ export const gatewayConfig = z
   });
 export type GatewayConfig = z.output<typeof gatewayConfig>;
 
-/**
- * Maximum size of an episode in an answer, without escapes: texts at their limits, names, times and
- * statuses.
- */
+/** Maximum bytes of an episode in an answer: texts without escapes, names, times and statuses. */
 export const episodeBytes = 2 * textLimits.url + textLimits.episodeGuid + textLimits.title + 1_024;
 /** Bytes that the verdict on a subscription adds to its URL. */
 export const subscribedBytes = 400;

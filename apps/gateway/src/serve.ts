@@ -92,10 +92,7 @@ function serverLinks(api: string, config: GatewayConfig): Record<string, unknown
   };
 }
 
-/**
- * Serves the paths without a credential: server links, API description, reference page, OAuth
- * metadata and key sets.
- */
+/** Serves the paths that need no credential. */
 function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator, config: GatewayConfig): void {
   const document = createOpenApi(app);
   SwaggerModule.setup('docs', app, document, { raw: false });

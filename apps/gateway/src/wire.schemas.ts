@@ -81,18 +81,12 @@ export const updateSchema = z
 
 export const episodePageSchema = page.extend({ episodes: z.array(episodeSchema) }).meta({ id: 'EpisodePage' });
 
-/**
- * Upload of episodes. The service validates each entry separately: an invalid one gets a verdict,
- * no error.
- */
+/** Upload of episodes. The service returns a verdict for each entry, also for invalid ones. */
 export const uploadSchema = z
   .object({ episodes: z.array(documented(z.toJSONSchema(documentedEntrySchema))) })
   .meta({ id: 'UploadRequest' });
 
-/**
- * Returns a schema that accepts anything without cost, and appears as `schema` in the API
- * description.
- */
+/** Returns a schema that accepts anything, and appears as `schema` in the API description. */
 function documented(schema: object) {
   return z.unknown().meta(schema as Record<string, unknown>);
 }

@@ -1,8 +1,6 @@
 import { oneCounter } from '#runtime';
 
-/**
- * Returns a counter of skipped upload entries by reason. The protocol cannot reject single entries.
- */
+/** Returns a counter of skipped entries by reason. The protocol cannot reject them. */
 export function skippedEntryMetrics(): (reason: string, entries: number) => void {
   const skipped = oneCounter(
     'podcast_sync_skipped_entries_total',

@@ -26,11 +26,7 @@ export interface AdmissionOptions {
    * @throws AuthenticationFailure, RateLimited, Failure.
    */
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined>;
-  /**
-   * Checks the permission of an authenticated request, before its body is read.
-   *
-   * @throws Error that `errors` answers.
-   */
+  /** Checks permissions before the body is read. @throws Error for {@link ErrorFormat}. */
   authorize?(request: FastifyRequest): void;
   /** Maximum bytes to read of a refused request's body, for clients that send all of it first. */
   readonly refusedBodyBytes?: number;
@@ -105,9 +101,7 @@ export class Admission {
     }
   }
 
-  /**
-   * Returns the answer to a request without a route: 405 if its path has other methods, else 404.
-   */
+  /** Returns the answer without a route: 405 if the path has other methods, else 404. */
   private missing({ url, method, is404 }: FastifyRequest): ErrorAnswer | undefined {
     // The route of preflights matches every OPTIONS.
     if (!is404 && method !== 'OPTIONS') return undefined;

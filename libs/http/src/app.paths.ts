@@ -7,17 +7,11 @@ export interface AppPaths {
   readonly exact: readonly string[];
   /** Prefixes of whole segments: `/docs` matches `/docs` and `/docs/a`, but not `/docsa`. */
   readonly prefixes: readonly string[];
-  /**
-   * Regular expressions of whole paths, without look-around or back references. They precede exact
-   * paths and prefixes.
-   */
+  /** Expressions of whole paths, without look-around or back references. They take precedence. */
   readonly expressions: readonly string[];
 }
 
-/**
- * Table of paths by app, from which the edge and the Ingress of the chart route. No path belongs to
- * two apps.
- */
+/** Paths by app, for the edge and the chart's Ingress. No path belongs to two apps. */
 export const appPaths: Readonly<Record<AppName, AppPaths>> = {
   gpodder: {
     exact: ['/clientconfig.json', '/upload', '/getlist'],

@@ -8,10 +8,7 @@ import type { Hold } from './user.limiter.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /**
-     * Accounts for the memory that this request holds. Admission sets it; without it no body is
-     * read.
-     */
+    /** Accounts for memory of this request. Admission sets it; without it no body is read. */
     hold?: Hold;
     /** Length of the body in bytes, once it is read. */
     bodyBytes?: number;
@@ -44,10 +41,7 @@ const mostXmlBytes = 2 * 1_048_576;
 
 const maxFields = 64;
 
-/**
- * Reads bodies of these kinds and rejects all others. Their bytes are counted before they are
- * copied or parsed.
- */
+/** Reads bodies of these kinds only. Bytes are counted before they are copied. */
 export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: BodyOptions): void {
   const read = async (request: FastifyRequest, payload: IncomingMessage, most = limit): Promise<Buffer> => {
     if (!request.hold) throw new Failure('unauthorized');
@@ -124,10 +118,7 @@ const maxDepth = 32;
  */
 const maxValues = 65_536;
 
-/**
- * Bytes of memory for each byte of a body during its request: its text, its values and their
- * message.
- */
+/** Memory for each byte of a body during its request: its text, values and message. */
 const weight = 3;
 
 /** Initial buffer of a body in bytes; it is doubled as needed. */
@@ -170,10 +161,7 @@ export function readBody(payload: Readable, declaredBytes: number, limit: number
   });
 }
 
-/**
- * Size in bytes above which bodies are parsed one per event loop iteration, so that other requests
- * run in between.
- */
+/** Bytes above which bodies are parsed one per event loop iteration. */
 const largeBytes = 65_536;
 let last: Promise<void> = Promise.resolve();
 

@@ -22,11 +22,7 @@ export interface Connections {
 type ConnectionsConfig = RedisConfig &
   Pick<HttpConfig, 'RATE_LIMIT_PER_ADDRESS'> & { readonly MAX_CALLS: number; readonly RATE_LIMIT_PER_USER?: RateLimit };
 
-/**
- * Opens the connections of the HTTP apps without waiting for Redis.
- *
- * @param services that are called.
- */
+/** Opens the connections without waiting for Redis. @param services that are called. */
 export function openConnections(config: ConnectionsConfig, log: Log, services: readonly Service[]): Connections {
   const connect = () => connectRedis(config);
   const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });

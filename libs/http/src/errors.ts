@@ -7,9 +7,7 @@ import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/**
- * An error answer: a status, a text for people and headers (docs/reference/interface.md, "Errors").
- */
+/** An error answer: status, text and headers (docs/reference/interface.md, "Errors"). */
 export interface ErrorAnswer {
   status: number;
   message: string;
@@ -108,10 +106,7 @@ export function answerFor(error: unknown, log: Log, failures: FailureAnswers): E
 /** Maximum `Retry-After` in seconds. */
 const longestRetry = 5;
 
-/**
- * Sets status and headers of an error. `Retry-After` is random, so that refused clients do not all
- * retry simultaneously.
- */
+/** Sets status and headers. A random `Retry-After` spreads the retries of clients. */
 export function beginError(reply: FastifyReply, { status, headers }: ErrorAnswer): FastifyReply {
   if (status === 503) void reply.header('retry-after', String(randomInt(1, longestRetry + 1)));
   return reply.code(status).headers(headers ?? {});
@@ -124,10 +119,7 @@ export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
 
 const brokenHttp: Readonly<Record<string, 408 | 431>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
 
-/**
- * Answers `Expect` and `CONNECT` with a JSON error, because Node answers them without a body or not
- * at all.
- */
+/** Answers `Expect` and `CONNECT` with a JSON error, which Node does not do. */
 export function answerExpectAndConnect(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const answer = httpAnswers[400];

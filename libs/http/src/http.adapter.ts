@@ -16,10 +16,7 @@ import { ownHost } from './own.host.js';
 import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
 import { RouteTable } from './route.table.js';
 
-/**
- * Compression of JSON and OPML from `threshold` bytes, if the client accepts it. See
- * docs/design/security.md for its safety.
- */
+/** Compression of JSON and OPML answers. See docs/design/security.md for its safety. */
 const compression = {
   encodings: ['br' as const, 'gzip' as const],
   threshold: 1_024,
@@ -38,9 +35,7 @@ export const largestCompressed = 524_288;
 export interface HttpOptions extends AdmissionOptions {
   readonly config: HttpConfig;
   readonly log: Log;
-  /**
-   * Returns further headers of every answer to this request: at least `content-security-policy`.
-   */
+  /** Returns further headers of an answer: at least `content-security-policy`. */
   headers(request: FastifyRequest): Readonly<Record<string, string>>;
   /** Kinds of bodies that are read. Others are rejected with 415. */
   readonly bodies: readonly BodyKind[];
@@ -125,9 +120,7 @@ function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): vo
   });
 }
 
-/**
- * Adds compression. Must run before routes are added, because the plugin configures each new route.
- */
+/** Adds compression. Must run before routes are added, which the plugin configures. */
 async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   fastify.addHook('onSend', (request, _reply, payload, done) => {
     // The plugin does not compress answers to requests with this header.
@@ -143,16 +136,12 @@ async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   });
 }
 
-/**
- * Returns true for a CORS preflight (Fetch, 3.2.2). Other OPTIONS requests are ordinary requests.
- */
+/** Returns true for a CORS preflight (Fetch, 3.2.2); others are ordinary OPTIONS requests. */
 function isPreflight({ headers }: FastifyRequest): boolean {
   return Boolean(headers.origin && headers['access-control-request-method']);
 }
 
-/**
- * Removes the length from answers to HEAD, because GET might compress the answer (RFC 9110, 8.6).
- */
+/** Removes the length from answers to HEAD, as GET might compress them (RFC 9110, 8.6). */
 const withoutLength: onSendAsyncHookHandler = async (request, reply, payload) => {
   if (request.headers['accept-encoding'] !== undefined) reply.removeHeader('content-length');
   return payload;

@@ -1,10 +1,7 @@
 import { gauge, oneCounter, secondsBuckets } from '#runtime';
 import { Histogram, register } from 'prom-client';
 
-/**
- * Returns an observer of HTTP request durations by route pattern, so that no guid or id becomes a
- * label.
- */
+/** Returns an observer of request durations. Route patterns keep ids out of labels. */
 export function httpMetrics(): (route: string, method: string, status: number, seconds: number) => void {
   const name = 'podcast_sync_http_request_duration_seconds';
   // One histogram per process, which can serve several apps.
@@ -29,10 +26,7 @@ export function authenticationFailureMetrics(): (reason: string) => void {
   return (reason) => refused.inc({ reason });
 }
 
-/**
- * Returns a counter of requests that rate limits rejected or did not check. All limits of a process
- * share it.
- */
+/** Returns a counter, one per process, of rejected and unchecked requests by policy. */
 export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
   const outcomes = oneCounter(
     'podcast_sync_rate_limit_total',

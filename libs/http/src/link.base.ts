@@ -2,10 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { HttpConfig } from './http.config.js';
 
-/**
- * Returns the base URL of links: PUBLIC_URL, else the address of the request, else that of the
- * server.
- */
+/** Returns the base URL of links: PUBLIC_URL, the request's URL, or the server's address. */
 export function linkBase(
   { protocol, host, headers }: Pick<FastifyRequest, 'protocol' | 'host' | 'headers'>,
   { PUBLIC_URL, HOST, PORT }: Pick<HttpConfig, 'PUBLIC_URL' | 'HOST' | 'PORT'>,

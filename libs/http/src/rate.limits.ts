@@ -47,10 +47,7 @@ export class RateLimits {
     }
   }
 
-  /**
-   * Resolves when Redis is ready, or after {@link openLimitMs}: a gateway also starts without
-   * Redis.
-   */
+  /** Resolves when Redis is ready, or after {@link openLimitMs} without Redis. */
   async opened(): Promise<void> {
     if (this.redis && this.redis.status !== 'ready')
       await once(this.redis, 'ready', { signal: AbortSignal.timeout(openLimitMs) }).catch(() => {});
@@ -104,10 +101,7 @@ function limiter(
   });
 }
 
-/**
- * Adds a limit to the fields of draft-ietf-httpapi-ratelimit-headers: lists with an item for each
- * limit.
- */
+/** Adds a limit to the list fields of draft-ietf-httpapi-ratelimit-headers. */
 function addHeaders(reply: FastifyReply, policy: Policy, limit: RateLimiterRedis, result: RateLimiterRes): void {
   const add = (field: string, item: string) => {
     const before = reply.getHeader(field);

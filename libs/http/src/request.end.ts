@@ -10,11 +10,7 @@ export class RequestEnd {
     return this.ended;
   }
 
-  /**
-   * Calls `listener` once at the end; never if the request has ended before.
-   *
-   * @returns a function that removes the listener.
-   */
+  /** Calls `listener` at the end, if that is not reached. Returns a function to remove it. */
   onReached(listener: () => void): () => void {
     if (!this.ended) this.listeners.add(listener);
     return () => void this.listeners.delete(listener);

@@ -115,10 +115,7 @@ const always = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/**
- * Returns a function that sets the security headers of an answer: the common ones and those of
- * `own`.
- */
+/** Returns a setter of security headers: the common ones and those of `own`. */
 export function securityHeaders(
   publicUrl: string | undefined,
   own: (request: FastifyRequest) => Readonly<Record<string, string>>,

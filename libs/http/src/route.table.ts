@@ -1,15 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 
-/**
- * Maximum characters of a path that is looked up. Patterns with several parameters are slow for
- * longer paths.
- */
+/** Maximum characters of a path. Patterns with several parameters are slow for longer ones. */
 const longestPath = 512;
 
-/**
- * Table of an app's route paths and their methods. A path with another method is answered with 405
- * and `Allow` (RFC 9110, 15.5.6).
- */
+/** Methods of an app's route paths, for answers with 405 and `Allow` (RFC 9110, 15.5.6). */
 export class RouteTable {
   private readonly paths = new Map<string, { form: RegExp; methods: string[] }>();
 
@@ -35,10 +29,7 @@ export class RouteTable {
   }
 }
 
-/**
- * Returns the expression of a route path: text, parameters of a segment or a part of one, and a
- * wildcard at its end.
- */
+/** Returns the expression of a route path with parameters and a wildcard at its end. */
 function formOf(url: string): RegExp {
   const parts = url.split(/:\w+(\([^)]*\))?/);
   const form = parts.map((part, index) =>
@@ -47,9 +38,7 @@ function formOf(url: string): RegExp {
   return new RegExp(`^${form.join('')}$`);
 }
 
-/**
- * Returns a path as the router decodes it. An invalid path stays unchanged and matches no route.
- */
+/** Returns a path as the router decodes it; an invalid one unchanged, which matches no route. */
 function decoded(path: string): string {
   try {
     return decodeURI(path);

@@ -60,9 +60,7 @@ const backlog = 4_096;
 export interface ServeOptions {
   readonly config: Pick<HttpConfig, 'HOST' | 'PORT' | 'MAX_CONNECTIONS' | 'MAX_HEADER_BYTES' | 'DRAIN_SECONDS'>;
   readonly log: Log;
-  /**
-   * Shared by the apps. A start waits for them for a short time; the apps also serve without them.
-   */
+  /** Shared by the apps. A start waits a short time for them; apps also serve without. */
   readonly connections: Pick<Connections, 'opened' | 'close'>;
   /** Long-lived connections, in addition to `MAX_CONNECTIONS`. */
   readonly maxStreams?: number;
@@ -77,11 +75,7 @@ export function serveHttp(app: HttpApp, options: ServeOptions): Promise<Running>
   return serveApps([app], () => app, options);
 }
 
-/**
- * Serves HTTP apps on one port.
- *
- * @param appOf returns the app for a request by its path. Only the head is read before.
- */
+/** Serves HTTP apps on one port. @param appOf routes a request by its path. */
 export async function serveApps(
   apps: readonly HttpApp[],
   appOf: (path: string, request: IncomingMessage) => HttpApp,
@@ -163,10 +157,7 @@ function openServer(
   return server;
 }
 
-/**
- * Stops listening and resolves when all started answers are sent. Each of them closes its
- * connection.
- */
+/** Resolves when all started answers are sent. Each of them closes its connection. */
 async function closeServer(server: Server): Promise<void> {
   const closed = once(server, 'close');
   server.close();

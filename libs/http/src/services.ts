@@ -32,9 +32,7 @@ const waitingPerUser = 200;
 /** Approximate maximum size of an answer that is no list, in bytes. */
 const smallAnswer = 16_384;
 
-/**
- * Returns the maximum number of running and queued requests of one user, reads and writes together.
- */
+/** Returns the maximum running and queued requests of one user, reads and writes together. */
 export function requestsPerUser(config: { MAX_READS_PER_USER: number; MAX_WRITES_PER_USER: number }): number {
   return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + waitingPerUser;
 }
@@ -43,11 +41,7 @@ export function requestsPerUser(config: { MAX_READS_PER_USER: number; MAX_WRITES
 export class Services {
   constructor(private readonly options: ServicesOptions) {}
 
-  /**
-   * Calls the service of a contract. Every call for a GET or HEAD is a read.
-   *
-   * @throws Failure only.
-   */
+  /** Calls the service of a contract. Every call for a GET is a read. @throws Failure only. */
   async call<C extends Rpc>(
     contract: C,
     request: FastifyRequest,

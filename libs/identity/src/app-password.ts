@@ -7,9 +7,7 @@ export const appPasswordPrefix = 'pst_';
 const form = /^pst_[\w-]{22}[\w-]{6}$/;
 const checksumLetters = 6;
 
-/**
- * Creates an app password and its hash. It has 32 characters, of which the last six are a checksum.
- */
+/** Creates an app password of 32 characters, of which six are a checksum, and its hash. */
 export function makeAppPassword(): { secret: string; hash: string } {
   const text = `${appPasswordPrefix}${randomBytes(16).toString('base64url')}`;
   const secret = `${text}${checksum(text)}`;

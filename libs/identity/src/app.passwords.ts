@@ -16,17 +16,11 @@ export interface AppPasswordBounds {
   readonly ttl: number;
   /** Negative cache: long enough for a client that retries continuously. */
   readonly missing: { readonly max: number; readonly ttl: number };
-  /**
-   * Maximum concurrent lookups: all, and those of app passwords that are not cached, in total and
-   * by network.
-   */
+  /** Maximum concurrent lookups: in total, of uncached ones, and of those by network. */
   readonly pending: number;
   readonly strangers: number;
   readonly strangersOfNetwork: number;
-  /**
-   * Maximum nonexistent app passwords of one network in a minute, and the number of counted
-   * networks.
-   */
+  /** Maximum nonexistent app passwords of a network in a minute, and maximum networks. */
   readonly failures: number;
   readonly networks: number;
 }

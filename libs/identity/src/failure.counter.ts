@@ -26,11 +26,7 @@ export class FailureCounter {
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
   }
 
-  /**
-   * Checks the failures of a key.
-   *
-   * @throws RateLimited if it failed `limit` times in this window.
-   */
+  /** Checks a key. @throws RateLimited if it failed `limit` times in this window. */
   check(key: string): void {
     if ((this.counts.get(key) ?? 0) < this.limit) return;
     throw new RateLimited(Math.max(Math.ceil(this.counts.getRemainingTTL(key) / 1_000), 1));

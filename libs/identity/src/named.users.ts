@@ -6,20 +6,14 @@ import { type IdentityConfig, issuerAliases, userId } from './user-id.js';
 /** A user in a file of an operator. */
 export interface NamedUser {
   readonly id: string;
-  /**
-   * Issuer and subject, or id, as in the file: an id can't be turned back into issuer and subject.
-   */
+  /** The name as in the file. An id can't be turned back into issuer and subject. */
   readonly name: Readonly<DataUser>;
 }
 
 /** Error for a line of a file that names no user. */
 export class UnknownUserLine extends Error {}
 
-/**
- * Reads the users of a file, one per line (docs/reference/data.md).
- *
- * @throws UnknownUserLine with the number of the line.
- */
+/** Reads users, one per line (docs/reference/data.md). @throws UnknownUserLine */
 export async function* usersIn(input: Readable, path: string, config: IdentityConfig): AsyncGenerator<NamedUser> {
   let number = 0;
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {

@@ -30,16 +30,10 @@ const ofCredentials: readonly string[] = ['credential', 'gpodder_session'];
 /** Retention of a revocation in milliseconds: longer than the lifetime of our access tokens. */
 const keptMs = 11 * 60_000;
 
-/**
- * Maximum revocations of a stream. Above it the oldest are removed early; their tokens still
- * expire.
- */
+/** Maximum revocations of a stream. Tokens of removed ones still expire. */
 const mostKept = 100_000;
 
-/**
- * Adds entries to the stream of their kind, and trims both streams by age and length. Uses the time
- * of Redis.
- */
+/** Adds entries to the stream of their kind, and trims both by age (Redis time) and length. */
 const add = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -143,10 +137,7 @@ export class Revocations {
     this.following = this.follow();
   }
 
-  /**
-   * Resolves when all retained revocations are read, or after {@link openLimitMs}: a process also
-   * starts without Redis.
-   */
+  /** Resolves when retained revocations are read, or after {@link openLimitMs}. */
   async opened(): Promise<void> {
     await Promise.race([this.first, delay(openLimitMs, undefined, { ref: false })]);
   }
@@ -162,10 +153,7 @@ export class Revocations {
     return issuedAt === undefined || issuedAt * 1_000 <= user.at;
   }
 
-  /**
-   * Number of received revocations, repeated ones included. While it is unchanged, accepted
-   * credentials stay accepted.
-   */
+  /** Number of received revocations. While unchanged, accepted credentials stay valid. */
   get heard(): number {
     return this.count;
   }
@@ -195,10 +183,7 @@ export class Revocations {
     }
   }
 
-  /**
-   * Reads all retained revocations, then new ones. Ends only by an error, such as a lost
-   * connection.
-   */
+  /** Reads retained revocations, then new ones, until an error such as a lost connection. */
   private async readOn(): Promise<never> {
     const [seconds] = await this.redis.time();
     const last = new Map<string, string>(streams.map((stream) => [stream, `${Number(seconds) * 1_000 - keptMs}-0`]));

@@ -3,10 +3,7 @@ import { v5 as uuidv5 } from 'uuid';
 import { z } from 'zod';
 import { commaList } from '#runtime';
 
-/**
- * Variables that map credentials to users. They must be the same for every program that computes
- * user ids.
- */
+/** Variables that define user ids. They must be the same for all programs. */
 export const identityConfig = z.object({
   AUTH_OWN_ISSUER: commaList
     .optional()

@@ -131,10 +131,7 @@ export class Authenticator {
     return keys?.version() === version && !this.credentials.revocations?.refuses(caller);
   }
 
-  /**
-   * Counter that changes with revocations. While it is unchanged, only time or changed keys can
-   * make {@link holds} false.
-   */
+  /** Changes with revocations. While unchanged, only time or new keys make {@link holds} false. */
   get revoked(): number {
     return this.credentials.revocations?.heard ?? 0;
   }
@@ -207,10 +204,7 @@ function keysOf({ issuer, keys }: TrustedIssuer, config: GatewayConfig, log: Log
   return new RemoteKeys(issuer, async () => keys.url, log);
 }
 
-/**
- * Returns the issuer that a token names. It is not verified yet, and only selects the keys that
- * must verify it.
- */
+/** Returns the unverified issuer of a token, which selects the keys to verify it. */
 function claimedIssuer(token: string): string {
   try {
     return String(decodeJwt(token).iss);

@@ -4,11 +4,7 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 export interface IssuerKeys {
   /** Returns a number that changes with the keys. It can check for changes first. */
   version(): number;
-  /**
-   * Finds the key of a token by its header.
-   *
-   * @throws Failure `unavailable` without any keys; JOSEError if no key matches.
-   */
+  /** Finds a token's key. @throws Failure `unavailable` without keys; JOSEError for no match. */
   readonly find: JWTVerifyGetKey;
   /** Returns the key set to publish; only for issuers whose keys the gateway publishes. */
   published?(): JSONWebKeySet;

@@ -7,10 +7,7 @@ import type { IssuerKeys } from './issuer.keys.js';
 export interface Pace {
   /** Keys older than this are fetched again in the background, and used meanwhile. */
   readonly maxAge: number;
-  /**
-   * Minimum time between two fetches, failed or not, so that tokens with unknown keys cannot cause
-   * many.
-   */
+  /** Minimum time between two fetches, so that unknown keys cannot cause many. */
   readonly coolDown: number;
 }
 
@@ -61,9 +58,7 @@ export class RemoteKeys implements IssuerKeys {
     }
   };
 
-  /**
-   * Fetches the keys unless that was done within the cool-down. Logs failures and never rejects.
-   */
+  /** Fetches the keys, at most once per cool-down. Logs failures and never rejects. */
   private refresh(): Promise<void> {
     if (this.fetching) return this.fetching;
     if (performance.now() < this.askedAt + this.pace.coolDown) return Promise.resolve();

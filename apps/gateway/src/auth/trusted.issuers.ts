@@ -14,11 +14,7 @@ interface IssuerVariables {
 
 const webAddress = /^https?:\/\//;
 
-/**
- * Returns the issuers of the configuration.
- *
- * @throws Error with the name of the invalid variable.
- */
+/** Returns the configured issuers. @throws Error with the name of the invalid variable. */
 export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   const issuers = config.AUTH_ISSUER;
   const urls = byIssuer('AUTH_JWKS_URL', config.AUTH_JWKS_URL, issuers);

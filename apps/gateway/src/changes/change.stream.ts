@@ -66,9 +66,7 @@ export class ChangeStream {
     return true;
   }
 
-  /**
-   * True if the client does not read. Checked at heartbeats, because little is sent between them.
-   */
+  /** True if the client does not read. Checked at heartbeats, as little is sent in between. */
   get isStuck(): boolean {
     return (this.response?.writableLength ?? 0) > this.pace.waitingBytes;
   }

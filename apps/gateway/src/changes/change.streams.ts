@@ -95,10 +95,7 @@ export class ChangeStreams {
     for (const stream of this.users.get(userId) ?? []) stream.hint(stamp, now);
   }
 
-  /**
-   * Ends all streams over `spreadMs`, because notifications may be lost. Clients poll when they
-   * reconnect.
-   */
+  /** Ends all streams after lost notifications. Clients poll when they reconnect. */
   lose(): void {
     this.endAll('lost', this.bounds.spreadMs);
   }

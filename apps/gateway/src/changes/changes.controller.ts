@@ -9,10 +9,7 @@ import { ChangeStreams } from './change.streams.js';
 /** Later than every change. A list since then is empty, so it costs only the read of the clock. */
 const never = '9999-12-31T23:59:59.999Z';
 
-/**
- * Prevents caching and buffering by proxies. The connection ends with the stream, so that the next
- * one can go to another gateway.
- */
+/** Disables proxy caches and buffers. A reconnecting client can reach another gateway. */
 const headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',

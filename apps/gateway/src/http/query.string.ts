@@ -1,10 +1,7 @@
 /** Minimum and maximum length of a known parameter's name; the maximum is percent-encoded. */
 const [shortestName, longestName] = ['page'.length, 3 * 'timestamp'.length];
 
-/**
- * The query of a request. It decodes only parameters with known names. Page links repeat all others
- * unchanged.
- */
+/** The query of a request. Page links repeat parameters with unknown names as sent. */
 export class QueryString {
   private readonly known = new Map<string, string[]>();
   private readonly others: string[] = [];

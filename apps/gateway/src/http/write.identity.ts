@@ -6,9 +6,7 @@ import { v5 as uuidv5 } from 'uuid';
 /** Valid values of `Idempotency-Key`. */
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 
-/**
- * UUID namespace of request ids from keys. A changed one would make every repeated write a new one.
- */
+/** UUID namespace of ids from keys. A change would turn repeated writes into new ones. */
 const namespace = 'fd5e0a8c-7a64-4c0e-9d1e-7f1d3c2ab651';
 
 /** Identity of a repeated write (docs/reference/interface.md, "Idempotency"). */

@@ -12,15 +12,10 @@ import { type Neighbour, neighbours } from './page.links.js';
 /** Name of the array in each list's answer. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
 
-/**
- * Maximum size of an envelope without items: two links, which repeat the URL percent-encoded, and
- * numbers.
- */
+/** Maximum bytes of an envelope: two links with the URL percent-encoded, and numbers. */
 const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
-/**
- * Answers both lists: query, headers, envelope and links (docs/reference/interface.md, "Lists").
- */
+/** Answers both lists: query, headers and links (docs/reference/interface.md, "Lists"). */
 @Injectable()
 export class ListResponder {
   constructor(

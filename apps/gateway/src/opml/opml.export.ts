@@ -37,9 +37,7 @@ export class OpmlExport {
     describe(reply).send(Readable.from([]));
   }
 
-  /**
-   * Generates the document in chunks. Reads the next page only after the previous one is consumed.
-   */
+  /** Generates the document in chunks. Reads a page only after the previous one is consumed. */
   private async *pieces(request: FastifyRequest): AsyncGenerator<string, void> {
     const question: RequestOf<typeof listFeeds> = { userId: userIdOf(request) };
     let piece = opmlStart;

@@ -6,9 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';
 
-/**
- * Time limit of an import in milliseconds. Twenty sequential writes of new subscriptions take 2 s.
- */
+/** Time limit of an import in milliseconds. Twenty sequential writes take two seconds. */
 const importMs = 20_000;
 
 const maxFeeds = 5_000;
@@ -64,11 +62,7 @@ export class OpmlImport {
   }
 }
 
-/**
- * Parses a document.
- *
- * @throws Failure `invalid` for no OPML, or outlines without any feed; TooLarge.
- */
+/** Parses a document. @throws Failure `invalid` for no OPML, or outlines but no feed; TooLarge. */
 async function opmlOf(document: Buffer): Promise<Opml> {
   try {
     const opml = await readOpml(document, parsingSlot, { maxFeeds });

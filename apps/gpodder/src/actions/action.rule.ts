@@ -42,10 +42,7 @@ export function isUsable(action: ReadAction): action is UsableAction {
   return action.entry !== undefined;
 }
 
-/**
- * Parses one element of an upload (docs/reference/gpodder.md, "Actions in"). An invalid element
- * does not affect others.
- */
+/** Parses one element of an upload (docs/reference/gpodder.md, "Actions in"). */
 export function readAction(sent: unknown): ReadAction {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return { skipped: 'no_object' };
   const { podcast, episode, action, guid, device, timestamp, ...times } = sent as Record<string, unknown>;
@@ -97,10 +94,7 @@ function statusesOf(action: string, { position, total }: Record<string, unknown>
   }
 }
 
-/**
- * Returns the values of a `play`. Clients report a finished episode by a position equal to its
- * length.
- */
+/** Returns the values of a `play`. A position equal to the length means finished. */
 function playOf(position: number | undefined, sentTotal: number | undefined): Meant {
   if (position === undefined) return { newStatus: false };
   const total = isCredible(sentTotal, position) ? sentTotal : undefined;

@@ -2,10 +2,7 @@ import { parseTime, textLimits } from '#contracts';
 
 // Parsers of action values, whose forms vary by client (docs/reference/gpodder.md, "Actions in").
 
-/**
- * A date and time in any form of a client: `T` or a space, any fraction, `Z`, an offset, or none
- * (UTC).
- */
+/** A date and time in any form of a client; without `Z` or an offset it is UTC. */
 const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?([.,]\d{1,30})? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;
 const digits = /^\d{1,17}(?:\.\d{1,30})?$/;
 /** Numbers from here are milliseconds; in seconds this would be the year 5138. */

@@ -23,10 +23,7 @@ export class ActionWriter {
     private readonly writer: Writer,
   ) {}
 
-  /**
-   * Parses one element of an upload, and collects changed URLs. Returns `undefined` if it is
-   * skipped.
-   */
+  /** Parses an element of an upload and collects changed URLs; `undefined` if skipped. */
   read(sent: unknown): UsableAction | undefined {
     const action = readAction(sent);
     const { podcast, episode, feedUrl, enclosureUrl, device, skipped } = action;

@@ -77,10 +77,7 @@ export class Downloads {
     });
   }
 
-  /**
-   * Returns the podcast's current URL. It is empty, which matches none, for an unknown or unusable
-   * URL.
-   */
+  /** Returns the podcast's current URL; an empty one, which matches none, if it is unknown. */
   private async currentUrl(request: FastifyRequest, sent: string): Promise<string> {
     const url = repairFeedUrl(sent);
     if (url === undefined) return '';

@@ -17,9 +17,7 @@ export interface ShownAction {
 /** Selection of an episode's actions: all, only the relevant one, or only a relevant `play`. */
 export type Showing = 'all' | 'aggregated' | 'nextcloud';
 
-/**
- * Length of a played episode of unknown length: above every real one, so that it counts as played.
- */
+/** Length of a played episode of unknown length: longer than real ones. */
 const unknownLength = 86_400;
 /** Minimum rest of an episode of unknown length. A position at its end would count as played. */
 const leftAtLeast = 3_600;
@@ -27,10 +25,7 @@ const leftAtLeast = 3_600;
 /** An action of one family, with the time that orders the families. */
 type Shown = Pick<ShownAction, 'action' | 'started' | 'position' | 'total'> & { at: string };
 
-/**
- * Returns an episode's actions, oldest first: at most one about listening, and one about its
- * download.
- */
+/** Returns an episode's actions, oldest first: at most one of listening and one of download. */
 export function actionsOf(episode: ActedEpisode, showing: Showing): ShownAction[] {
   if (episode.enclosureUrl === '') return [];
   const listening = listeningOf(episode);

@@ -58,9 +58,7 @@ export class UrlUpdates {
   }
 }
 
-/**
- * Returns true if two URLs differ only in scheme and trailing slashes; clients need no update then.
- */
+/** Returns true if two URLs differ only in scheme and trailing slashes. */
 export function isAlike(one: string, other: string): boolean {
   return bare(one) === bare(other);
 }

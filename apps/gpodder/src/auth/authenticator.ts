@@ -57,10 +57,7 @@ export class Authenticator {
     return { ...credential, session };
   }
 
-  /**
-   * Returns true if the session next to an app password is valid. Without the account service it is
-   * ignored.
-   */
+  /** Returns true for a valid session; false if the account service is unavailable. */
   private async isOpen(session: SignedSession): Promise<boolean> {
     try {
       return (await this.sessions.check(session)) !== undefined;

@@ -21,9 +21,7 @@ export const By = createParamDecorator((_: unknown, context: ExecutionContext) =
   callerOf(context.switchToHttp().getRequest<FastifyRequest>()),
 );
 
-/**
- * Returns the reader of a list for the services: app password, session of the cookie, and `since`.
- */
+/** Returns the reader of a list: app password, session of the cookie, and `since`. */
 export function readerOf({ credentialId, session }: Caller, since: number) {
   return { credentialId, since, ...(session && { sessionId: session.sessionId }) };
 }

@@ -23,9 +23,7 @@ export function makeSession(credentialId: string, key: string): string {
   return Buffer.concat([signed, signatureOf(signed, key)]).toString('base64url');
 }
 
-/**
- * Returns the session of a `Cookie` header (RFC 6265, 4.2); `undefined` without a valid signature.
- */
+/** Returns the validly signed session of a `Cookie` header (RFC 6265, 4.2), if any. */
 export function readSession(header: string | undefined, key: string): SignedSession | undefined {
   const value = header === undefined ? undefined : /(?:^|;) *sessionid="?([\w-]{64})"?(?:;|$)/.exec(header)?.[1];
   if (value === undefined) return undefined;
@@ -38,10 +36,7 @@ export function readSession(header: string | undefined, key: string): SignedSess
   };
 }
 
-/**
- * Returns the `Set-Cookie` header of a session. Without its path, some clients would send the
- * cookie only to the login.
- */
+/** Returns the `Set-Cookie` header of a session. Some clients need its path. */
 export function sessionCookie(value: string, isSecure: boolean): string {
   return `${name}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isSecure ? '; Secure' : ''}`;
 }

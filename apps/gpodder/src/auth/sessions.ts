@@ -5,10 +5,7 @@ import type { StreamClient } from '#transport';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import type { SignedSession } from './session.cookie.js';
 
-/**
- * Maximum concurrent lookups: in total, and of one app password, which can have any number of
- * signed sessions.
- */
+/** Maximum concurrent lookups: in total, and for sessions of one app password. */
 const [mostPending, mostPendingOfOne] = [256, 4];
 
 /**

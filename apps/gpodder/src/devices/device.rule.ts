@@ -1,9 +1,6 @@
 import { deviceTypes, Failure } from '#contracts';
 
-/**
- * Form of device ids: letters of any script, digits, and the punctuation of clients.
- * Case-sensitive.
- */
+/** Form of device ids in any script, with the punctuation of clients. Case-sensitive. */
 const form = /^[\p{L}\p{N}_.-]{1,64}$/u;
 
 /** The supported types. Clients can also send `tablet`, which becomes `mobile`. */
@@ -23,10 +20,7 @@ export function deviceIdOf(text: string): string {
   return text;
 }
 
-/**
- * Returns the sent properties of a device. @throws Failure `invalid` for an empty caption or
- * unknown type.
- */
+/** Returns the sent properties of a device. @throws Failure `invalid` for invalid ones. */
 export function describedDevice({ caption, type }: Record<string, unknown>): { caption?: string; type?: DeviceType } {
   return {
     ...(caption !== undefined && { caption: captionOf(caption) }),

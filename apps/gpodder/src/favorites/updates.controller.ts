@@ -55,10 +55,7 @@ export class UpdatesController {
   }
 }
 
-/**
- * Returns an episode with its relevant action, which is also its status. The default status is
- * `new`.
- */
+/** Returns an episode with its relevant action, which is also its status (default `new`). */
 function updateOf(episode: ActedEpisode, withAction: boolean): object {
   const [action] = actionsOf(episode, 'aggregated');
   return { ...episodeObject(episode), status: action?.action ?? 'new', ...(withAction && action && { action }) };

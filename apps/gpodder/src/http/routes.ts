@@ -2,10 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 
-/**
- * Access of a route: without a credential, or with read permission. By default it depends on the
- * method.
- */
+/** Access of a route without a credential or for reading. By default the method decides. */
 type Access = 'open' | 'read';
 
 declare module 'fastify' {

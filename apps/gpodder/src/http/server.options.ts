@@ -14,10 +14,7 @@ const headers = {
   'cache-control': 'no-store',
 };
 
-/**
- * Web pages can read with an `Authorization` header, as on gpodder.net, but never with a browser's
- * stored credentials.
- */
+/** CORS as on gpodder.net: pages can read with `Authorization`, but no stored credentials. */
 const cors = { origin: '*', methods: ['GET', 'HEAD'], allowedHeaders: ['Authorization'], maxAge: 600 };
 
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];

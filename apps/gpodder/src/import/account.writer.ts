@@ -19,10 +19,7 @@ export interface Written {
   favorites: number;
 }
 
-/**
- * Writes data of another server into an account. Repeats calls without limit while services are
- * `unavailable`.
- */
+/** Writes an imported account. Repeats `unavailable` calls without limit. */
 export class AccountWriter {
   readonly written: Written = { subscriptions: 0, actions: 0, favorites: 0 };
 
@@ -121,9 +118,7 @@ export class AccountWriter {
   }
 }
 
-/**
- * Gives an undated action the oldest time. With the current time, each import would be a change.
- */
+/** Gives an undated action the oldest time, so that a repeated import changes nothing. */
 function dated(action: UsableAction | undefined): UsableAction | undefined {
   if (!action) return undefined;
   const statuses = Object.entries(action.entry.statuses).map(([name, status]) => [name, { at: longAgo, ...status }]);

@@ -19,9 +19,7 @@ export const start: Place = { since: 0, actions: 0, hash: '' };
 /** Minimum time between two saves in milliseconds. */
 const saveMs = 1_000;
 
-/**
- * Stores the progress of an import in a file without secrets. Files of other imports are ignored.
- */
+/** Stores an import's progress in a file without secrets. Ignores files of other imports. */
 export class ImportProgress {
   private saved = 0;
 

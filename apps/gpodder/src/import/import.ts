@@ -58,10 +58,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 }
 
-/**
- * One import. Each run repeats the few subscriptions and favourites; the progress of actions is
- * stored.
- */
+/** One import. Each run repeats subscriptions and favourites, but not the stored actions. */
 class Import {
   constructor(
     private readonly server: OtherServer,

@@ -6,10 +6,7 @@ const mostCharacters = 1_048_576;
 
 const [quote, backslash, comma, openSquare, closeSquare] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
 
-/**
- * Streams the elements of the array under one key of a JSON object, as texts. Only one element is
- * in memory at a time.
- */
+/** Streams the elements of an array in a JSON object as texts, one at a time in memory. */
 export class JsonElements {
   private rest = '';
   private element = '';
@@ -20,10 +17,7 @@ export class JsonElements {
 
   constructor(private readonly key: string) {}
 
-  /**
-   * Returns the object, with an empty array, at the end. @throws AnswerError for no object, or
-   * truncated text.
-   */
+  /** Returns the object, its array empty. @throws AnswerError for other or truncated text. */
   async *of(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
     for await (const chunk of chunks) yield* this.take(chunk);
     if (this.depth !== 0 || this.inString) throw new AnswerError('the answer ends half-way');

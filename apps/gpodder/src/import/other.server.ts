@@ -26,10 +26,7 @@ const listSchema = z
 const feedsSchema = z.object({ add: listSchema });
 const deviceSchema = z.object({ id: z.string() });
 
-/**
- * Generates the actions of one answer as JSON texts. Returns the timestamp for the next request, or
- * 0.
- */
+/** Generates the JSON texts of actions. Returns the next request's timestamp, or 0. */
 export type Actions = AsyncGenerator<string, number>;
 
 /** The server that an account is imported from. */
@@ -43,11 +40,7 @@ export interface OtherServer {
   favorites(): Promise<unknown[]>;
 }
 
-/**
- * Detects the protocol of a server.
- *
- * @throws ServerError for an unsupported protocol or a refused password.
- */
+/** Detects a server's protocol. @throws ServerError for no known one or a wrong password. */
 export async function meet(
   from: URL,
   { login, password }: { login: string; password: string },

@@ -30,9 +30,7 @@ export class SettingsController {
   }
 }
 
-/**
- * Returns the subject of settings in a query. @throws Failure `invalid` for a missing parameter.
- */
+/** Returns the subject in a query. @throws Failure `invalid` for a missing parameter. */
 function subjectOf(scope: string, query: URLSearchParams) {
   const needed = (name: string): string => {
     const value = query.get(name);

@@ -9,11 +9,7 @@ export interface SettingChanges {
 /** The setting of an episode that is a status, shared by all apps. */
 export const favorite = 'is_favorite';
 
-/**
- * Parses a change of settings.
- *
- * @throws Failure `invalid` for a wrong type, or more keys than a scope can have.
- */
+/** Parses a change of settings. @throws Failure `invalid` for wrong types or too many keys. */
 export function readSettingChanges({ set = {}, remove = [] }: Readonly<Record<string, unknown>>): SettingChanges {
   if (typeof set !== 'object' || set === null || Array.isArray(set)) throw new Failure('invalid');
   if (!Array.isArray(remove) || remove.some((key) => typeof key !== 'string')) throw new Failure('invalid');
@@ -21,11 +17,7 @@ export function readSettingChanges({ set = {}, remove = [] }: Readonly<Record<st
   return { set: set as Record<string, unknown>, remove: remove as string[] };
 }
 
-/**
- * Checks the limits that apply even to an empty scope, before a feed or episode is created.
- *
- * @throws Failure `invalid`
- */
+/** Checks the limits of any scope, before a feed is created. @throws Failure `invalid` */
 export function limitSettings({ set, remove }: SettingChanges): void {
   if (Object.keys(set).some((key) => [...key].length > settingLimits.key)) throw new Failure('invalid');
   const removed = new Set(remove);

@@ -95,9 +95,7 @@ export async function readFeeds(
   throw new Failure('invalid');
 }
 
-/**
- * Returns the feed URLs of an OPML document. Outlines without any URL are an error, no empty list.
- */
+/** Returns the feed URLs of OPML. Outlines without any URL are an error, no empty list. */
 async function feedUrlsOf(body: Buffer): Promise<string[]> {
   try {
     const { feeds, skipped } = await readOpml(body, parsingSlot, { maxFeeds });
@@ -109,9 +107,7 @@ async function feedUrlsOf(body: Buffer): Promise<string[]> {
   }
 }
 
-/**
- * Returns the lines that are not blank. Iterates, because a text can have millions of line feeds.
- */
+/** Returns the lines that are not blank. Iterates, because a text can have millions. */
 function linesOf(text: string): string[] {
   const lines: string[] = [];
   let seen = 0;

@@ -7,9 +7,7 @@ import { objectOf, queryOf, sinceOf } from '../http/input.js';
 import { readChanges } from './changes.rule.js';
 import { Feeds } from './feeds.js';
 
-/**
- * Deltas of subscriptions: gpodder API v2, with and without a device, and the Nextcloud variant.
- */
+/** Deltas of subscriptions: gpodder API v2, with or without a device, and Nextcloud. */
 @Controller()
 export class SubscriptionsController {
   constructor(
