@@ -134,7 +134,7 @@ const firstBuffer = 16_384;
 export function readBody(payload: Readable, declaredBytes: number, limit: number, hold: Hold): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes > limit) return reject(new TooLarge());
-    // One buffer for all chunks, because many small chunks would take more memory.
+    // One buffer for all chunks, which can be very small.
     let body = Buffer.alloc(0);
     let length = 0;
     const makeRoom = (bytes: number) => {

@@ -41,7 +41,7 @@ export interface HttpOptions extends AdmissionOptions {
   readonly bodies: readonly BodyKind[];
   /** Called with each JSON or XML body before it is parsed. */
   readonly onBody?: BodyOptions['onBody'];
-  /** CORS options for web pages of other origins. By default they are not allowed anything. */
+  /** CORS options for web pages of other origins. By default they have no access. */
   readonly cors?: FastifyCorsOptions;
   /** Enables `request.cookies` and `reply.setCookie`. */
   readonly cookies?: boolean;

@@ -1,6 +1,6 @@
 /**
  * The end of a request: its answer was sent, or its connection was closed. Replaces an
- * `AbortSignal`, which takes ten times as long; each request has one.
+ * `AbortSignal`, which takes ten times as long to use; each request has one.
  */
 export class RequestEnd {
   private readonly listeners = new Set<() => void>();
@@ -10,7 +10,7 @@ export class RequestEnd {
     return this.ended;
   }
 
-  /** Calls `listener` at the end, if that is not reached. Returns a function to remove it. */
+  /** Calls `listener` once at a future end. Returns a function that removes the listener. */
   onReached(listener: () => void): () => void {
     if (!this.ended) this.listeners.add(listener);
     return () => void this.listeners.delete(listener);

@@ -157,7 +157,7 @@ function openServer(
   return server;
 }
 
-/** Resolves when all started answers are sent. Each of them closes its connection. */
+/** Stops listening, and resolves after all started answers, which close their connections. */
 async function closeServer(server: Server): Promise<void> {
   const closed = once(server, 'close');
   server.close();

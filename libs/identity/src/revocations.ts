@@ -5,7 +5,7 @@ import { Condition, type Log } from '#runtime';
 import { connectRedis, type RedisConfig } from '#redis';
 
 /**
- * A revocation. The id is by kind:
+ * A revocation. Its id depends on the kind:
  * - `grant`, `session` and `gpodder_session`: the `gid`
  * - `user`: the user, for all credentials issued until now
  * - `credential`: an app password

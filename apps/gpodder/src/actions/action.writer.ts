@@ -29,7 +29,7 @@ export class ActionWriter {
     const { podcast, episode, feedUrl, enclosureUrl, device, skipped } = action;
     if (skipped !== undefined) this.skip(skipped);
     if (podcast !== undefined) this.updates.repaired(podcast, feedUrl);
-    // GNOME Podcasts sends an empty URL next to a guid.
+    // GNOME Podcasts sends no URL next to a guid.
     if (episode) this.updates.repaired(episode, enclosureUrl);
     if (device !== undefined) this.devices.add(device);
     return isUsable(action) ? action : undefined;

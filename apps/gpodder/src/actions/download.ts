@@ -120,7 +120,7 @@ export class Downloads {
     void reply.header('vary', 'Accept-Encoding');
     if (!isAsked) return void reply.send(plain);
     const packed = createGzip(compression);
-    // `packed` gets the errors too, and Fastify handles them there.
+    // `packed` gets the errors too, and its reader handles them.
     pipeline(plain, packed, () => undefined);
     void reply.header('content-encoding', 'gzip').send(packed);
   }

@@ -7,7 +7,7 @@ export interface ShownAction {
   readonly episode: string;
   readonly guid?: string;
   readonly action: 'play' | 'new' | 'download' | 'delete' | 'PLAY';
-  /** UTC in seconds without a zone, the only form that every client reads. */
+  /** UTC to the second without a zone, the only form that every client reads. */
   readonly timestamp: string;
   readonly started?: number;
   readonly position?: number;

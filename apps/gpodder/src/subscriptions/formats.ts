@@ -107,7 +107,7 @@ async function feedUrlsOf(body: Buffer): Promise<string[]> {
   }
 }
 
-/** Returns the lines that are not blank. Iterates, because a text can have millions. */
+/** Returns the lines that are not blank. Iterates, as a text can have millions of line feeds. */
 function linesOf(text: string): string[] {
   const lines: string[] = [];
   let seen = 0;
