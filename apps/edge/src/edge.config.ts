@@ -14,10 +14,9 @@ import { accountConfig, type AccountConfig } from '../../account/src/account.con
 import { type GatewayConfig, gatewayConfig } from '../../gateway/src/gateway.config.js';
 import { type GpodderConfig, gpodderConfig } from '../../gpodder/src/gpodder.config.js';
 
-/** The apps that the edge can serve. */
 const names = ['gateway', 'gpodder', 'account'] as const;
 
-/** What the edge reads itself; each app reads its own variables beside it. */
+/** Variables of the edge. Each app also reads its own. */
 export const edgeConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,
@@ -43,7 +42,6 @@ export const edgeConfig = z.object({
 });
 export type EdgeConfig = z.output<typeof edgeConfig>;
 
-/** The configurations of the apps that are served. */
 export interface AppConfigs {
   readonly gateway?: GatewayConfig;
   readonly gpodder?: GpodderConfig;
@@ -51,10 +49,10 @@ export interface AppConfigs {
 }
 
 /**
- * Reads the configuration of each app that is served. Beside the account app the gateway believes its tokens and its app
- * passwords, unless the environment says something else.
+ * Reads the configuration of each served app. If the account app is served, the gateway accepts its
+ * tokens and app passwords by default.
  *
- * @throws ConfigurationError with the problems of all apps at once.
+ * @throws ConfigurationError with the problems of all apps.
  */
 export function appConfigs(
   { EDGE_APPS, PUBLIC_URL, HOST, PORT, HOST_NAMES }: EdgeConfig,

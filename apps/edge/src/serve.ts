@@ -8,11 +8,11 @@ import { compose as composeGpodder } from '../../gpodder/src/serve.js';
 import { appConfigs, type EdgeConfig } from './edge.config.js';
 
 /**
- * Serves the gateway, the gpodder API and the account app on one port, each a Nest application of its own. A request
- * goes to its app by its path, before anything but its head is read. What no app has, or one that is not served, is
- * refused by the account app with a page for people, and by the gateway for everybody else.
+ * Serves the gateway, the gpodder API and the account app on one port, as separate Nest
+ * applications. Requests are routed by path, after only the head is read. For paths of no served
+ * app, the account app answers browsers with a page, and the gateway answers all other clients.
  *
- * @throws ConfigurationError with the problems of all apps at once.
+ * @throws ConfigurationError with the problems of all apps.
  */
 export async function serve(
   config: EdgeConfig,

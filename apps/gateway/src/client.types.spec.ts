@@ -20,10 +20,10 @@ import type {
   updateSchema,
 } from './wire.schemas.js';
 
-/** The same fields in one object type, as intersections are not equal to what they come to. */
+/** Merges an intersection into one object type, because the two do not compare as equal. */
 type Plain<T> = T extends (infer Item)[] ? Plain<Item>[] : T extends object ? { [Name in keyof T]: Plain<T[Name]> } : T;
 
-// Compared by tsc alone (npm run check): these lines do nothing when they run.
+// Only tsc compares the types (npm run check); these lines do nothing at run time.
 test('what the SDK reads has exactly the types that the server answers with', () => {
   expectTypeOf<client.Subscription>().toEqualTypeOf<z.output<typeof subscriptionSchema>>();
   expectTypeOf<client.SubscribeAnswer>().toEqualTypeOf<z.output<typeof subscribedSchema>>();

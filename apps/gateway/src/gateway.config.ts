@@ -60,7 +60,7 @@ export const gatewayConfig = z
     MAX_SUBSCRIPTION_ENTRIES: integer(1, 10_000).default(1_000).describe('Entries in one batch of subscriptions.'),
     MAX_EPISODE_ENTRIES: integer(1, 10_000).default(250).describe('Entries in one batch of episodes.'),
     MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Rows on one page.'),
-    // At most what the transport carries in one reply.
+    // Not above the maximum reply of the transport.
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
       .describe('Bytes in one answer: a start whose other limits could pass it is refused.'),
@@ -86,12 +86,12 @@ export const gatewayConfig = z
   });
 export type GatewayConfig = z.output<typeof gatewayConfig>;
 
-/** Bytes of the largest episode in an answer, escapes aside: its texts at their limits; names, times and statuses. */
+/** Maximum bytes of an episode in an answer: texts without escapes, names, times and statuses. */
 export const episodeBytes = 2 * textLimits.url + textLimits.episodeGuid + textLimits.title + 1_024;
-/** Bytes that the verdict on a subscription adds to its URL, which came with the request. */
+/** Bytes that the verdict on a subscription adds to its URL. */
 export const subscribedBytes = 400;
 
-/** Which limits could make an answer larger than it may be. */
+/** Returns the limits that could exceed the maximum answer, with messages. */
 function answersTooLarge(
   config: Record<AnswerLimit | 'MAX_ANSWER_BYTES' | 'MAX_BODY_BYTES', number>,
 ): [AnswerLimit, string][] {
@@ -107,5 +107,5 @@ function answersTooLarge(
 }
 type AnswerLimit = 'MAX_PER_PAGE' | 'MAX_EPISODE_ENTRIES' | 'MAX_SUBSCRIPTION_ENTRIES';
 
-/** The configuration as a token for injection. */
+/** Injection token of the configuration. */
 export const CONFIG = Symbol('gateway configuration');

@@ -1,6 +1,6 @@
 import { countBy, gauge } from '#runtime';
 
-/** The streams of `GET /changes` in a gateway. */
+/** Exports the open streams of `GET /changes`, and the ended ones by reason. */
 export function watchStreams(read: () => { open: number; ended: Readonly<Record<string, number>> }): void {
   gauge('podcast_sync_streams', 'Streams of changes that are open (`MAX_STREAMS`).', () => read().open);
   countBy(

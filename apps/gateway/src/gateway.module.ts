@@ -15,7 +15,6 @@ import { OpmlExport } from './opml/opml.export.js';
 import { OpmlImport } from './opml/opml.import.js';
 import { SubscriptionController } from './subscription/subscription.controller.js';
 
-/** What the module is given. */
 interface Parts {
   readonly config: GatewayConfig;
   readonly services: Services;
@@ -23,7 +22,7 @@ interface Parts {
   readonly log: Log;
 }
 
-/** Handlers, validation and error answers; admission has checked the credential before. */
+/** Handlers, validation and error answers. Admission checks the credential before. */
 @Module({})
 export class GatewayModule {
   static forRoot({ config, services, streams, log }: Parts): DynamicModule {

@@ -8,10 +8,10 @@ const reasons: Readonly<Record<number, string>> = Object.fromEntries(
   Object.values(failureAnswers).map(({ status, message }) => [status, message]),
 );
 
-/** What an operation answers: JSON of a schema, or a text of another type. */
+/** The success answer of an operation: JSON of a schema, or text of another type. */
 type Success = { status: number } & ({ schema: z.ZodType } | { type: string });
 
-/** Describes an operation of the interface: what it answers, and with which errors. */
+/** Describes an operation with its success answer and its errors. */
 export function Operation(summary: string, success: Success, errors: readonly number[]) {
   const content =
     'schema' in success
@@ -27,7 +27,7 @@ export function Operation(summary: string, success: Success, errors: readonly nu
   );
 }
 
-/** Describes the parameters that both lists take, none of which is ever an error, and how they are polled. */
+/** Describes the parameters of both lists, which never cause errors, and conditional requests. */
 export function ListParameters() {
   const number = (name: string, description: string) =>
     ApiQuery({ name, required: false, description, schema: { type: 'integer', minimum: 1 } });
@@ -53,7 +53,7 @@ export function ListParameters() {
   );
 }
 
-/** Describes the operation that is answered for as long as its client likes. */
+/** Describes an operation that answers with an event stream. */
 export function OpenStream(summary: string) {
   const description = 'Server-Sent Events: `changed`, with the stamp of the clock as data, at once and after changes.';
   return applyDecorators(
@@ -66,7 +66,7 @@ export function OpenStream(summary: string) {
   );
 }
 
-/** Describes the header by which a write may be sent again. */
+/** Describes the header of idempotent writes. */
 export function Repeatable() {
   return ApiHeader({
     name: 'Idempotency-Key',

@@ -2,7 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { z } from 'zod';
 
-/** The interface as OpenAPI 3.1, made from the schemas that requests are validated with. */
+/** Creates the OpenAPI 3.1 description from the schemas that validate requests. */
 export function createOpenApi(app: INestApplication): OpenAPIObject {
   const head = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -17,7 +17,7 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
   const document = SwaggerModule.createDocument(app, head, {
     standardSchemaConverter: (schema, { schemaType }) => jsonSchema(schema as z.ZodType, schemaType),
   });
-  // The same routes are served below /v1/; one description is enough.
+  // The same routes also exist below /v1/. One description is enough.
   document.paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => !path.startsWith('/v1/')));
   for (const item of Object.values(document.paths)) {
     for (const operation of [item.get, item.post, item.patch, item.delete]) {
@@ -27,7 +27,7 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
   return document;
 }
 
-/** A schema and the named ones inside it, which become components. */
+/** Converts a schema. The named schemas inside it become components. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output') {
   const options = { io, target: 'draft-2020-12', unrepresentable: 'any', reused: 'inline' } as const;
   const { $schema: _version, $defs, ...converted } = z.toJSONSchema(schema, options);

@@ -27,22 +27,18 @@ import { writeIdentity } from './http/write.identity.js';
 import { createOpenApi } from './openapi.js';
 
 /**
- * Starts the gateway. It serves until it is stopped; without Redis it answers 503 to everybody. It is unready until it
- * has reached Redis once, and ready from then on: whatever is away, no other gateway could do better than answer 503.
+ * Starts the gateway and serves until it is stopped. Answers 503 without Redis. It becomes ready at
+ * its first connection to Redis and stays ready, because other gateways would not do better.
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
-  // A bare API has no account service.
+  // Without app passwords, the gateway needs no account service.
   const called = allServices.filter((service) => acceptsAppPasswords(config) || service !== 'account');
   const connections = openConnections(config, log, called);
   const app = await compose(config, log, connections);
   return serveHttp(app, { config, log, connections, maxStreams: config.MAX_STREAMS });
 }
 
-/**
- * Makes the parts of a gateway.
- *
- * @param bounds of streams; other than the usual in tests alone.
- */
+/** Creates the gateway app. @param bounds of streams; only tests override them. */
 export async function compose(
   config: GatewayConfig,
   log: Log,
@@ -84,7 +80,7 @@ function acceptsAppPasswords(config: GatewayConfig): boolean {
   return config.AUTH_APP_PASSWORDS === 'on';
 }
 
-/** What this server is, for a client that knows its address alone. */
+/** Returns the links of the server, for clients that only have its address. */
 function serverLinks(api: string, config: GatewayConfig): Record<string, unknown> {
   const [server] = config.AUTH_SERVERS ?? [];
   return {
@@ -96,7 +92,7 @@ function serverLinks(api: string, config: GatewayConfig): Record<string, unknown
   };
 }
 
-/** Serves what needs no credential: what the server is, the API description, its reference page, who issues tokens, and keys kept in files. */
+/** Serves the paths that need no credential. */
 function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator, config: GatewayConfig): void {
   const document = createOpenApi(app);
   SwaggerModule.setup('docs', app, document, { raw: false });
@@ -104,7 +100,7 @@ function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticato
   fastify.get('/', (request) => serverLinks(linkBase(request, config), config));
   fastify.get('/openapi.json', () => document);
   fastify.get(resourceMetadataPath, (request, reply) => {
-    // For web apps of anywhere: it tells what every 401 tells.
+    // For web apps of any origin. It contains nothing that a 401 does not reveal.
     void reply.header('access-control-allow-origin', '*');
     return resourceMetadata(request, config);
   });

@@ -20,7 +20,7 @@ const sentTime = z
   .refine((text) => parseTime(text) !== undefined, 'must be a date and time (RFC 3339)')
   .meta({ format: 'date-time' });
 
-/** The `timestamp` of a DELETE. @throws Failure `invalid` for one that is no time, and for several. */
+/** Returns the `timestamp` of a DELETE. @throws Failure `invalid` for no time, or several. */
 export function deletionTime(url: string): string | undefined {
   const start = url.indexOf('?');
   const sent = start < 0 ? [] : new QueryString(url.slice(start), ['timestamp']).getAll('timestamp');
@@ -50,7 +50,7 @@ export const subscriptionPageSchema = page
 
 const timeOfChange = 'When, by the clock of the client, the listener';
 
-/** A valid entry, for the API description: the service validates entries, each by itself. */
+/** A valid entry for the API description. The service validates each entry separately. */
 export const subscriptionEntrySchema = z.object({
   feed_url: z.string().describe('Absolute http or https URL.'),
   guid: z.guid().optional().meta({ format: 'uuid', description: 'Declared by the feed; derived when omitted.' }),
@@ -65,7 +65,7 @@ export const subscribeSchema = z
   .meta({ id: 'SubscribeRequest' });
 
 export const updateSchema = z
-  // `null` counts as not sent, as in every request.
+  // `null` counts as absent, as in every request.
   .object({
     new_feed_url: httpUrl.nullish(),
     new_guid: guidSchema.nullish(),
@@ -81,12 +81,12 @@ export const updateSchema = z
 
 export const episodePageSchema = page.extend({ episodes: z.array(episodeSchema) }).meta({ id: 'EpisodePage' });
 
-/** Each entry is judged by itself in the service, so a wrong one is a verdict and no error. */
+/** Upload of episodes. The service returns a verdict for each entry, also for invalid ones. */
 export const uploadSchema = z
   .object({ episodes: z.array(documented(z.toJSONSchema(documentedEntrySchema))) })
   .meta({ id: 'UploadRequest' });
 
-/** Anything, so that it costs nothing to accept; shown in the API's description as what it should be. */
+/** Returns a schema that accepts anything, and appears as `schema` in the API description. */
 function documented(schema: object) {
   return z.unknown().meta(schema as Record<string, unknown>);
 }

@@ -33,7 +33,7 @@ export const gpodderConfig = z.object({
 });
 export type GpodderConfig = z.output<typeof gpodderConfig>;
 
-/** The configuration as a token for injection. */
+/** Injection token of the configuration. */
 export const CONFIG = Symbol('gpodder configuration');
-/** The log as a token for injection. */
+/** Injection token of the log. */
 export const LOG = Symbol('log');

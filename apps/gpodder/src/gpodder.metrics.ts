@@ -1,6 +1,6 @@
 import { oneCounter } from '#runtime';
 
-/** Entries of uploads that were skipped, as their protocol has no way to refuse one, by reason. */
+/** Returns a counter of skipped entries by reason. The protocol cannot reject them. */
 export function skippedEntryMetrics(): (reason: string, entries: number) => void {
   const skipped = oneCounter(
     'podcast_sync_skipped_entries_total',
@@ -10,7 +10,7 @@ export function skippedEntryMetrics(): (reason: string, entries: number) => void
   return (reason, entries) => skipped.inc({ reason }, entries);
 }
 
-/** Sessions of the gpodder API, whose cookies come with requests. */
+/** Returns a counter of session cookies by outcome. */
 export function gpodderSessionMetrics(): (outcome: 'made' | 'refused' | 'busy') => void {
   const outcomes = oneCounter(
     'podcast_sync_gpodder_sessions_total',

@@ -21,7 +21,6 @@ import { Feeds } from './subscriptions/feeds.js';
 import { ListsController } from './subscriptions/lists.controller.js';
 import { SubscriptionsController } from './subscriptions/subscriptions.controller.js';
 
-/** What the module is given. */
 interface Parts {
   readonly config: GpodderConfig;
   readonly log: Log;
@@ -29,7 +28,7 @@ interface Parts {
   readonly sessions: Sessions;
 }
 
-/** Handlers and error answers; admission has checked the credential before. */
+/** Handlers and error answers. Admission checks the credential before. */
 @Module({})
 export class GpodderModule {
   static of({ config, log, services, sessions }: Parts): DynamicModule {

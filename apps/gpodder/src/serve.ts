@@ -18,8 +18,9 @@ import { GpodderModule } from './gpodder.module.js';
 import { serverOptions } from './http/server.options.js';
 
 /**
- * Starts the gpodder API. It serves until it is stopped; without Redis it answers 503 to everybody. It is unready until it
- * has reached Redis once, and ready from then on: whatever is away, no other replica could do better than answer 503.
+ * Starts the gpodder API and serves until it is stopped. Answers 503 without Redis. It becomes
+ * ready at its first connection to Redis and stays ready, because other replicas would not do
+ * better.
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
   const called = allServices.filter((service) => service !== 'deletion');
@@ -27,7 +28,7 @@ export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
   return serveHttp(await compose(config, log, connections), { config, log, connections });
 }
 
-/** Makes the parts of a gpodder API. */
+/** Creates the gpodder app. */
 export async function compose(config: GpodderConfig, log: Log, connections: Connections): Promise<HttpApp> {
   const { client, revocations, appPasswords, limits, missing } = connections;
   const sessions = new Sessions(client, revocations);

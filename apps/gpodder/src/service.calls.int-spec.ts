@@ -4,7 +4,7 @@ import { GpodderWorld, type Person } from '../testing/gpodder.world.js';
 let world: GpodderWorld;
 let ann: Person;
 beforeAll(async () => {
-  // In the process of the test, where its calls can be counted.
+  // In the test's own process, where its calls can be counted.
   world = await GpodderWorld.open({ MAX_ENTRIES: '1000' });
 });
 afterAll(() => world.close());
@@ -19,7 +19,7 @@ const settings = (scope: string, asked: object) =>
   `/api/2/settings/{u}/${scope}.json?${new URLSearchParams({ podcast: feed(1), ...asked })}`;
 const ofEpisode = settings('episode', { episode: medium(1) });
 
-/** How many calls of services a request makes. */
+/** Returns the number of service calls of a request. */
 async function callsOf(path: string, body: unknown): Promise<number> {
   const count = () => world.counted('podcast_sync_transport_calls_total');
   const before = await count();
@@ -36,7 +36,7 @@ describe('the calls of services', () => {
   });
 
   it('of a favourite are two, and of settings of a podcast or an episode no more', async () => {
-    // The first call of a client checks its app password.
+    // The first request of a client also checks its app password.
     await ann.ask('/api/2/favorites/{u}.json');
     expect(await callsOf(ofEpisode, { set: { is_favorite: true } })).toBe(2);
     expect(await callsOf(ofEpisode, { remove: ['is_favorite'] })).toBe(2);

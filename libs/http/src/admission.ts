@@ -10,12 +10,12 @@ import type { UserLimiter } from './user.limiter.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The user's id, or the network where nobody is signed in: the key of the user limiter. */
+    /** The user's id, or the network of an unauthenticated client: the key of the user limiter. */
     limitKey: string;
   }
 }
 
-/** Which requests an app admits, and how it answers the others. */
+/** Limits, authentication and error answers of an app's admission. */
 export interface AdmissionOptions {
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
@@ -26,16 +26,16 @@ export interface AdmissionOptions {
    * @throws AuthenticationFailure, RateLimited, Failure.
    */
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined>;
-  /** Checks what an authenticated request asks for, before its body is read. */
+  /** Checks permissions before the body is read. @throws Error for {@link ErrorFormat}. */
   authorize?(request: FastifyRequest): void;
-  /** Reads the body of a refused request up to so many bytes, for clients that send all of it first. */
+  /** Maximum bytes to read of a refused request's body, for clients that send all of it first. */
   readonly refusedBodyBytes?: number;
 }
 
 /**
- * Admission control, before routing and before the body is read. Checks, in this order: the Host,
- * the rate limit of the address, the credential, the rate limit of the user, whether the user is
- * allowed to, the requests of the user, and whether the route exists.
+ * Admission control, before routing and before the body is read. The checks, in order: the `Host`,
+ * the rate limit of the address, the credential, the rate limit of the user, the permission, the
+ * number of the user's requests, and the route.
  */
 export class Admission {
   private readonly refused = authenticationFailureMetrics();
@@ -47,10 +47,10 @@ export class Admission {
   ) {}
 
   /**
-   * Admits a request, or answers it with an error. For paths that can be decoded.
+   * Admits a request whose path can be decoded, or answers it with an error.
    *
-   * @param isServed whether something else than a route serves it.
-   * @returns whether it was admitted.
+   * @param isServed true if a listener of Node serves it instead of a route.
+   * @returns true if it was admitted.
    */
   async admit(request: FastifyRequest, reply: FastifyReply, isServed: boolean): Promise<boolean> {
     const { errors } = this.options;
@@ -69,7 +69,7 @@ export class Admission {
     await this.answer(request, reply, (await this.check(request, reply)) ?? this.options.errors.badPath);
   }
 
-  /** Runs every check but that of the route. @returns the error of the first that fails. */
+  /** Runs every check except that of the route. Returns the error of the first that fails. */
   private async check(request: FastifyRequest, reply: FastifyReply): Promise<ErrorAnswer | undefined> {
     const { limits, limiter, errors } = this.options;
     try {
@@ -78,7 +78,7 @@ export class Admission {
       if (userId !== undefined) await limits.ofUser(userId, reply);
       this.options.authorize?.(request);
       request.limitKey = userId ?? networkOf(request.ip);
-      // Fastify runs no hook for a path that can't be decoded; such a request holds nothing.
+      // Fastify runs no hook for a path that can't be decoded. Such a request holds no bytes.
       if (request.end) request.hold = limiter.admit(request.limitKey, request.end);
       return undefined;
     } catch (error) {
@@ -93,7 +93,7 @@ export class Admission {
       if (error instanceof AuthenticationFailure) {
         const { reason, cause } = error;
         this.refused(reason);
-        // The code of the cause alone: its message could quote the token.
+        // Logs only the code of the cause, because its message could quote the token.
         const facts = { requestId: request.id, reason, detail: (cause as { code?: string } | undefined)?.code };
         this.log[reason === 'missing' ? 'debug' : 'info'](facts, 'a credential was refused');
       }
@@ -101,9 +101,9 @@ export class Admission {
     }
   }
 
-  /** The answer to a request without a route: 405 if its path has other methods, else 404. */
+  /** Returns the answer without a route: 405 if the path has other methods, else 404. */
   private missing({ url, method, is404 }: FastifyRequest): ErrorAnswer | undefined {
-    // The route of preflights takes every OPTIONS.
+    // The route of preflights matches every OPTIONS.
     if (!is404 && method !== 'OPTIONS') return undefined;
     const methods = this.routes.methodsOf(url.split('?', 1)[0] as string);
     if (methods.length === 0) return httpAnswers[404];

@@ -1,17 +1,17 @@
-/** The HTTP apps. */
+/** Names of the HTTP apps. */
 export const appNames = ['gpodder', 'gateway', 'account'] as const;
 export type AppName = (typeof appNames)[number];
 
-/** The paths of an app, in the kinds that a Kubernetes Ingress has. */
+/** The paths of an app, in the kinds of a Kubernetes Ingress. */
 export interface AppPaths {
   readonly exact: readonly string[];
   /** Prefixes of whole segments: `/docs` matches `/docs` and `/docs/a`, but not `/docsa`. */
   readonly prefixes: readonly string[];
-  /** Regular expressions of whole paths, without look-around or back references. They precede exact paths and prefixes. */
+  /** Expressions of whole paths, without look-around or back references. They take precedence. */
   readonly expressions: readonly string[];
 }
 
-/** The table of paths: the edge and the Ingress of the chart route by it. No path belongs to two apps. */
+/** Paths by app, for the edge and the chart's Ingress. No path belongs to two apps. */
 export const appPaths: Readonly<Record<AppName, AppPaths>> = {
   gpodder: {
     exact: ['/clientconfig.json', '/upload', '/getlist'],
@@ -79,7 +79,7 @@ const expressions = appNames.flatMap((app) =>
   appPaths[app].expressions.map((expression) => ({ app, pattern: new RegExp(`^${expression}$`) })),
 );
 
-/** Returns the app that has a path; `undefined` where none has. */
+/** Returns the app of a path; `undefined` for a path of no app. */
 export function appOfPath(path: string): AppName | undefined {
   const match = expressions.find(({ pattern }) => pattern.test(path));
   return match?.app ?? appNames.find((app) => isListed(path, appPaths[app]));
@@ -90,8 +90,9 @@ function isListed(path: string, { exact, prefixes }: AppPaths): boolean {
 }
 
 /**
- * The path and query that a request's target means. A target may be a whole URL (RFC 9112, 3.2.2), of which only path and
- * query count; slashes that follow each other count as one, as people type them after a base URL.
+ * Returns the path and query of a request's target. A target can be a whole URL (RFC 9112, 3.2.2),
+ * of which only path and query count. Consecutive slashes become one, because people type a slash
+ * after a base URL.
  */
 export function singleSlashes(target: string): string {
   const [path = '', ...query] = target.replace(/^https?:\/\/[^/?]*\/?/i, '/').split('?');

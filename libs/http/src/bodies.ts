@@ -8,37 +8,40 @@ import type { Hold } from './user.limiter.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Accounts for the memory that this request holds; set by admission, and without it no body is read. */
+    /** Accounts for memory of this request. Admission sets it; without it no body is read. */
     hold?: Hold;
-    /** The bytes of its body, once that was read. */
+    /** Length of the body in bytes, once it is read. */
     bodyBytes?: number;
-    /** The text of its body, where that is JSON. The text was parsed without a fault. */
+    /** Text of a JSON body that was parsed without an error. */
     sentJson?: JsonText<never>;
   }
 }
 
 /**
- * `json`: any JSON. `xml`: what may be XML, as a Buffer of at most 2 MiB; nothing of it was looked at. `form`: `application/x-www-form-urlencoded`, as an object of texts; of a name that repeats, the last.
- * `bytes`: anything, whatever its type is said to be, as a Buffer; there is no other kind beside it.
+ * Kinds of request bodies:
+ * - `json`: any JSON.
+ * - `xml`: a Buffer of at most 2 MiB, not parsed yet.
+ * - `form`: `application/x-www-form-urlencoded`, as an object of strings; the last value of a
+ *   repeated name.
+ * - `bytes`: a Buffer of any content type. Excludes the other kinds.
  */
 export type BodyKind = 'json' | 'xml' | 'form' | 'bytes';
 
 export interface BodyOptions {
   readonly kinds: readonly BodyKind[];
-  /** Bytes of one body at most. */
+  /** Maximum length of one body in bytes. */
   readonly limit: number;
   readonly onBody?: ((request: FastifyRequest, body: Buffer) => void) | undefined;
 }
 
-/** The types of bodies of the kind `xml`. */
+/** Content types of the kind `xml`. */
 export const xmlTypes = ['text/x-opml', 'application/opml+xml', 'text/xml', 'application/xml'];
-/** Bytes of such a body at most, however many others may have. */
+/** Maximum length of an XML body in bytes. A lower general limit applies too. */
 const mostXmlBytes = 2 * 1_048_576;
 
-/** Fields of a form at most. */
 const maxFields = 64;
 
-/** Reads bodies of these kinds and no others. Their bytes are counted before they are copied or parsed. */
+/** Reads bodies of these kinds only. Bytes are counted before they are copied. */
 export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: BodyOptions): void {
   const read = async (request: FastifyRequest, payload: IncomingMessage, most = limit): Promise<Buffer> => {
     if (!request.hold) throw new Failure('unauthorized');
@@ -71,7 +74,7 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
     );
   }
   if (kinds.includes('bytes')) {
-    // A type that can't be parsed is refused before any parser is asked.
+    // Fastify rejects an invalid content type before it calls a parser.
     fastify.addHook('onRequest', (request, _reply, done) => {
       request.raw.headers['content-type'] = 'application/octet-stream';
       done();
@@ -83,9 +86,10 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
 }
 
 /**
- * Returns the body of a batch as the client sent it, for the service that validates its entries. Only counts them.
+ * Returns the body of a batch as the client sent it, for the service that validates its entries.
+ * Checks only their number.
  *
- * @throws Failure `invalid` for more entries than a batch may have.
+ * @throws Failure `invalid` for more than `most` entries.
  */
 export function sentBatch({ sentJson }: FastifyRequest, entries: readonly unknown[], most: number): JsonText<never> {
   if (!sentJson || entries.length > most) throw new Failure('invalid');
@@ -93,9 +97,9 @@ export function sentBatch({ sentJson }: FastifyRequest, entries: readonly unknow
 }
 
 /**
- * The fields of a form (URL Standard, 5.1), in an object without a prototype.
+ * Returns the fields of a form (URL Standard, 5.1) in an object without a prototype.
  *
- * @throws Failure `invalid` for more fields than any page has.
+ * @throws Failure `invalid` for more than {@link maxFields} fields; no page has more.
  */
 function readForm(body: Buffer): Record<string, string> {
   const text = body.toString('utf8');
@@ -105,31 +109,32 @@ function readForm(body: Buffer): Record<string, string> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Levels of nesting at most: more than the interface needs, and far fewer than overflow the stack of a recursion. */
+/** Maximum nesting depth: more than the interface needs, and far too few to overflow the stack. */
 const maxDepth = 32;
 
 /**
- * Values in one body at most: a batch of 1,000 entries could have 65 fields each. A value of one byte, `0` or `[]`,
- * takes tens of bytes of memory, and many times that once it is validated.
+ * Maximum values in one body: a batch of 1,000 entries could have 65 fields each. A value of one
+ * byte, `0` or `[]`, takes tens of bytes of memory, and many times that while it is validated.
  */
 const maxValues = 65_536;
 
-/** Bytes of memory for each byte of a body while its request is served: for its text, its values, and their message. */
+/** Memory for each byte of a body during its request: its text, values and message. */
 const weight = 3;
 
-/** The first buffer for a body, in bytes; it is doubled as needed. */
+/** Initial buffer of a body in bytes; it is doubled as needed. */
 const firstBuffer = 16_384;
 
 /**
- * Reads a body of at most `limit` bytes. Accounts for the bytes received and not for those declared: a client that
- * declares much and sends little holds little.
+ * Reads a body of at most `limit` bytes. Accounts for the bytes received, not for those declared: a
+ * client that declares much and sends little holds little.
  *
- * @throws TooLarge; Error with the `statusCode` 400 where the client stops half-way; Failure `unavailable` of `hold`.
+ * @throws TooLarge; Error with the `statusCode` 400 if the client stops half-way; Failure
+ *   `unavailable` of `hold`.
  */
 export function readBody(payload: Readable, declaredBytes: number, limit: number, hold: Hold): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes > limit) return reject(new TooLarge());
-    // One buffer, however small the chunks are.
+    // One buffer for all chunks, which can be very small.
     let body = Buffer.alloc(0);
     let length = 0;
     const makeRoom = (bytes: number) => {
@@ -156,28 +161,28 @@ export function readBody(payload: Readable, declaredBytes: number, limit: number
   });
 }
 
-/** Larger bodies are parsed one per tick of the event loop, so that other requests run in between. In bytes. */
+/** Bytes above which bodies are parsed one per event loop iteration. */
 const largeBytes = 65_536;
 let last: Promise<void> = Promise.resolve();
 
-/** Resolves when a body may be parsed: a small one at once, a large one after those before it. */
+/** Resolves when a body may be parsed: a small one immediately, a large one after earlier ones. */
 export function waitToParse(body: Buffer): Promise<void> {
   return body.length <= largeBytes ? Promise.resolve() : parsingSlot();
 }
 
-/** Resolves when a large body, or a slice of one, may be parsed: one of them in each iteration of the event loop. */
+/** Resolves when a large body, or a slice of one, may be parsed: one per event loop iteration. */
 export function parsingSlot(): Promise<void> {
   last = last.then(() => nextTick());
   return last;
 }
 
 /**
- * Parses JSON in UTF-8 with at most {@link maxDepth} levels and, unless said otherwise, {@link maxValues} values.
- * Returns the value and the text that it was parsed from; no value for an empty body. A key `__proto__` stays an
- * ordinary one, as JSON.parse leaves it.
+ * Parses UTF-8 JSON of at most {@link maxDepth} levels and `mostValues` values. Returns the value
+ * and its text; no value for an empty body. A key `__proto__` stays an ordinary key, as in
+ * JSON.parse.
  *
- * @param tooMany makes the error to throw for more values, where that is not the failure of anything else.
- * @throws Failure `invalid`.
+ * @param tooMany creates the error for too many values.
+ * @throws Failure `invalid`; the error of `tooMany`.
  */
 export function readJson(
   body: Buffer,
@@ -196,7 +201,7 @@ export function readJson(
   }
 }
 
-/** Levels of nesting and about how many values there are in what may be JSON. */
+/** Returns the nesting depth and the approximate number of values of possible JSON. */
 function shape(body: Buffer): { depth: number; values: number } {
   const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
   let [now, depth, values, inString] = [0, 0, 0, false];
@@ -207,7 +212,7 @@ function shape(body: Buffer): { depth: number; values: number } {
       else if (byte === quote) inString = false;
     } else if (byte === quote) inString = true;
     else if (byte === comma) values++;
-    // [ and { differ in one bit, and so do ] and }.
+    // "[" and "{" differ in one bit, as do "]" and "}".
     else if ((byte | 0x20) === 0x7b) {
       values++;
       depth = Math.max(depth, ++now);
@@ -217,10 +222,10 @@ function shape(body: Buffer): { depth: number; values: number } {
 }
 
 /**
- * Drops a body of at most `limit` bytes, and resolves when all of it has arrived: some clients send everything before they
- * read an answer, and take a closed connection for a failure.
+ * Discards a body of at most `limit` bytes and resolves when all of it has arrived. Some clients
+ * send everything before they read an answer, and report a closed connection as a failure.
  *
- * @returns whether nothing is left on the connection.
+ * @returns false if bytes are left on the connection.
  */
 export function dropBody(payload: IncomingMessage, limit: number): Promise<boolean> {
   if (payload.readableEnded || payload.destroyed) return Promise.resolve(true);

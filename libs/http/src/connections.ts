@@ -6,24 +6,23 @@ import { StreamClient, traceCalls, watchClient } from '#transport';
 import type { HttpConfig, RateLimit } from './http.config.js';
 import { RateLimits } from './rate.limits.js';
 
-/** What connects an HTTP app to the services. Apps of one process share it. */
+/** Connections of an HTTP app to Redis and the services, shared by the apps of one process. */
 export interface Connections {
   readonly client: StreamClient;
   readonly revocations: Revocations;
   readonly appPasswords: AppPasswords;
   readonly limits: RateLimits;
-  /** Settles when Redis was reached once. */
+  /** Settles after the first connection to Redis. */
   readonly opened: Promise<unknown>;
-  /** What is missing to answer requests, as texts for an operator. */
+  /** Returns the dependencies that are missing to answer requests, as texts for an operator. */
   missing(): readonly string[];
   close(): Promise<void>;
 }
 
-/** What {@link openConnections} needs to know. */
 type ConnectionsConfig = RedisConfig &
   Pick<HttpConfig, 'RATE_LIMIT_PER_ADDRESS'> & { readonly MAX_CALLS: number; readonly RATE_LIMIT_PER_USER?: RateLimit };
 
-/** @param services that are called. */
+/** Opens the connections without waiting for Redis. @param services that are called. */
 export function openConnections(config: ConnectionsConfig, log: Log, services: readonly Service[]): Connections {
   const connect = () => connectRedis(config);
   const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
@@ -32,7 +31,7 @@ export function openConnections(config: ConnectionsConfig, log: Log, services: r
   const revocations = new Revocations(config, log);
   const limits = new RateLimits(config, log);
   let hasConnected = false;
-  // Rejects only when the client is closed first.
+  // Rejects only if the client is closed first.
   const connected = client.connect().then(
     () => void (hasConnected = true),
     () => {},

@@ -7,34 +7,31 @@ import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** An error answer: a status, a text for people, and headers that help (docs/reference/interface.md, "Errors"). */
+/** An error answer: status, text and headers (docs/reference/interface.md, "Errors"). */
 export interface ErrorAnswer {
   status: number;
   message: string;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Status and message of every failure of a call: each edge process has its own. */
+/** Status and message of every failure of a call. Each app has its own table. */
 export type FailureAnswers = Readonly<Record<FailureCode, ErrorAnswer>>;
 
-/** How an app answers with errors. */
+/** Format of an app's error answers. */
 export interface ErrorFormat {
-  /** Returns the answer to whatever was thrown, and logs it where the server is at fault. */
+  /** Returns the answer to a thrown error, and logs errors of the server. */
   answerTo(error: unknown, request: FastifyRequest, log: Log): ErrorAnswer;
-  /** Sends an answer. */
   send(reply: FastifyReply, answer: ErrorAnswer): unknown;
-  /** The answer for a method that a path does not have. */
   readonly wrongMethod: ErrorAnswer;
-  /** The answer for a path that can't be decoded. */
   readonly badPath: ErrorAnswer;
 }
 
-/** A credential that is missing or can't be accepted; the reason is for the operator alone. */
+/** A missing or rejected credential. The reason is for the operator only. */
 export class AuthenticationFailure extends Failure {
   constructor(
     readonly reason: string,
     options?: ErrorOptions,
-    /** The scope that it lacks, where that is the reason. */
+    /** The missing scope, if that is the reason. */
     readonly wanted?: string,
   ) {
     super('unauthorized', options);
@@ -42,7 +39,7 @@ export class AuthenticationFailure extends Failure {
   }
 }
 
-/** Answers whatever a handler throws. */
+/** Answers errors of handlers. */
 @Catch()
 export class FailureFilter implements ExceptionFilter {
   constructor(
@@ -57,7 +54,7 @@ export class FailureFilter implements ExceptionFilter {
   }
 }
 
-/** Faults of HTTP itself, by their status. */
+/** Answers for errors of HTTP itself, by status. */
 export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> & Readonly<Record<number, ErrorAnswer>> = {
   400: { status: 400, message: 'Bad request' },
   404: { status: 404, message: 'Resource not found' },
@@ -71,23 +68,23 @@ export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> & Readonly<Re
 };
 type HttpFault = 400 | 404 | 408 | 413 | 414 | 421 | 429 | 431 | 503;
 
-/** The request exceeds a limit: the answer is 413. */
+/** Error for a request that exceeds a limit; answered with 413. */
 export class TooLarge extends Error {
   readonly statusCode = 413;
 
-  /** @param limit the documented limit, for the person who reads the error, such as `more than 5000 feeds`. */
+  /** @param limit text of the documented limit for people, such as `more than 5000 feeds`. */
   constructor(limit?: string) {
     super(httpAnswers[413].message + (limit === undefined ? '' : `: ${limit}`));
     this.name = 'TooLarge';
   }
 }
 
-/** The body of an error answer; `code` is a string. */
+/** Returns the body of an error answer; `code` is a string. */
 export function errorBody({ status, message }: ErrorAnswer): { code: string; message: string } {
   return { code: String(status), message };
 }
 
-/** The error answer to whatever was thrown while a request was handled. Logs it where the server is at fault. */
+/** Returns the answer to an error of a request, and logs errors of the server. */
 export function answerFor(error: unknown, log: Log, failures: FailureAnswers): ErrorAnswer {
   if (error instanceof Failure) {
     if (failures[error.code].status >= 500)
@@ -100,16 +97,16 @@ export function answerFor(error: unknown, log: Log, failures: FailureAnswers): E
   const { statusCode, status = statusCode } = error as { statusCode?: number; status?: number };
   const known = httpAnswers[status ?? 500];
   if (known && status !== 400) return known;
-  // What Fastify and Nest call a bad request or an unsupported media type is input that could not be validated.
+  // Bad requests and unsupported media types of Fastify and Nest count as invalid input.
   if (status !== undefined && status >= 400 && status < 500) return failures.invalid;
   log.error({ err: error }, 'a request failed on a fault of ours');
   return failures.internal;
 }
 
-/** The largest `Retry-After`, in seconds. */
+/** Maximum `Retry-After` in seconds. */
 const longestRetry = 5;
 
-/** Sets status and headers of an error. `Retry-After` is random, so that refused clients do not all come back at once. */
+/** Sets status and headers. A random `Retry-After` spreads the retries of clients. */
 export function beginError(reply: FastifyReply, { status, headers }: ErrorAnswer): FastifyReply {
   if (status === 503) void reply.header('retry-after', String(randomInt(1, longestRetry + 1)));
   return reply.code(status).headers(headers ?? {});
@@ -122,7 +119,7 @@ export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
 
 const brokenHttp: Readonly<Record<string, 408 | 431>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
 
-/** Gives `Expect` and `CONNECT`, which Node answers by itself or not at all, the body of every error. */
+/** Answers `Expect` and `CONNECT` with a JSON error, which Node does not do. */
 export function answerExpectAndConnect(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const answer = httpAnswers[400];
@@ -132,12 +129,12 @@ export function answerExpectAndConnect(server: Server): void {
   server.on('connect', (_request: IncomingMessage, socket: Socket) => answerBrokenHttp(new Error('CONNECT'), socket));
 }
 
-/** Answers what can't be parsed as HTTP with an error, and closes the connection. */
+/** Answers invalid HTTP with an error and closes the connection. */
 export function answerBrokenHttp(
   error: Error & { code?: string },
   socket: Socket & { _httpMessage?: ServerResponse },
 ): void {
-  // Nothing can be sent on a lost connection, nor in the middle of an answer that has begun.
+  // Nothing can be sent on a lost connection or in the middle of an answer.
   if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent) return void socket.destroy();
   const answer = httpAnswers[brokenHttp[error.code ?? ''] ?? 400];
   const body = JSON.stringify(errorBody(answer));

@@ -31,7 +31,7 @@ class PageController {
 
   @Get('texts/:bytes')
   text(@Param('bytes') bytes: string) {
-    // Of two bytes each.
+    // Each character has two bytes.
     return { text: 'ä'.repeat(Number(bytes) / 2) };
   }
 
@@ -71,10 +71,10 @@ const limiter = new UserLimiter({ requests: 100, bytes: 4_194_304 });
 let logged: Record<string, unknown>[] = [];
 let app: Running;
 let base: string;
-/** What the listener of Node waits for. */
+/** Delays the answer of the listener of Node. */
 let waiting: Promise<void> | undefined;
 
-/** An edge process with pages and a listener of Node, as the account app is one. */
+/** Options of an app with pages and a listener of Node, like the account app. */
 const options: HttpOptions = {
   config: httpConfig.parse({ PORT: '0', MAX_BODY_BYTES: '4096' }),
   log,
@@ -101,7 +101,7 @@ const options: HttpOptions = {
       : undefined,
 };
 
-/** Serves the pages on a port of their own. */
+/** Serves the pages on a separate port. */
 async function serve(served: HttpOptions): Promise<Running> {
   const { config } = served;
   const connections = { opened: Promise.resolve(), close: async () => {} };
@@ -112,7 +112,7 @@ async function serve(served: HttpOptions): Promise<Running> {
 const urlOf = ({ facts }: Running) => `http://127.0.0.1:${String(facts?.['port'])}`;
 
 beforeAll(async () => {
-  // Metrics are of a process, of which several servers of tests are one.
+  // Metrics are per process, and the tests run several servers in one.
   register.clear();
   app = await serve(options);
   base = urlOf(app);

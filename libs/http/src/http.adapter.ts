@@ -16,48 +16,48 @@ import { ownHost } from './own.host.js';
 import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
 import { RouteTable } from './route.table.js';
 
-/** JSON and OPML from `threshold` bytes on are compressed where the client accepts it; docs/design/security.md says why that is safe. */
+/** Compression of JSON and OPML answers. See docs/design/security.md for its safety. */
 const compression = {
   encodings: ['br' as const, 'gzip' as const],
   threshold: 1_024,
   customTypes: /^(application\/json|text\/x-opml)\b/,
-  // Bodies of requests are never decompressed: one could grow a thousandfold.
+  // Request bodies are never decompressed, because one could grow a thousandfold.
   globalDecompression: false,
 };
 
 /**
- * Answers of more bytes are not compressed: that would take a core for as long as a hundred polls, and no page of
- * ordinary episodes is that large. What is longer is sent as a stream, or not compressed at least.
+ * Maximum size of a compressed answer in bytes. Larger ones would take a core for as long as a
+ * hundred polls, and no page of ordinary episodes is that large. Streams are not compressed either.
  */
 export const largestCompressed = 524_288;
 
-/** How an HTTP app answers. Requests are admitted after CORS, so that a browser can read a refusal. */
+/** Options of an HTTP app. Admission runs after CORS, so that a browser can read a refusal. */
 export interface HttpOptions extends AdmissionOptions {
   readonly config: HttpConfig;
   readonly log: Log;
-  /** Headers of every answer to this request beside those that all have: at least `content-security-policy`. */
+  /** Returns further headers of an answer: at least `content-security-policy`. */
   headers(request: FastifyRequest): Readonly<Record<string, string>>;
-  /** The kinds of bodies that are read; any other is refused with 415. */
+  /** Kinds of bodies that are read. Others are rejected with 415. */
   readonly bodies: readonly BodyKind[];
-  /** Sees each body of JSON or XML before it is parsed. */
+  /** Called with each JSON or XML body before it is parsed. */
   readonly onBody?: BodyOptions['onBody'];
-  /** What web pages of other origins may send and read. Left out: nothing. */
+  /** CORS options for web pages of other origins. By default they have no access. */
   readonly cors?: FastifyCorsOptions;
-  /** Whether `request.cookies` and `reply.setCookie` are there. */
+  /** Enables `request.cookies` and `reply.setCookie`. */
   readonly cookies?: boolean;
   /**
-   * A listener of Node that answers this request in the place of all routes, once it is admitted. It reads the body, whose
-   * bytes nobody counts, and gets the headers of this edge as if they had been set on its response before. Ids aside there
-   * have to be few such paths: metrics name them.
+   * Returns a listener of Node that answers this request instead of a route, after admission. It
+   * reads the body itself, and those bytes are not accounted for. Its response already has the
+   * headers of this app. Keep these paths few, apart from ids: each is a metric label.
    */
   readonly handOver?: (request: FastifyRequest) => RequestListener | undefined;
-  /** The path that a request means, where it is another one than it names. */
+  /** Rewrites the URL of a request before routing. */
   readonly rewrite?: (url: string) => string;
 }
 
 /**
- * What bounds, records and refuses the requests of an HTTP app before its routes see them, as an adapter for Nest (ADR 20).
- * What differs between apps is in their options. The server is {@link serveApps}.
+ * Creates the Nest adapter of an HTTP app, which limits, records and admits requests before routing
+ * (ADR 20). Apps differ only in their options. {@link serveApps} runs the server.
  */
 export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAdapter> {
   const { config, log, limiter, errors, rewrite = (url) => url } = options;
@@ -65,8 +65,8 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   const protect = securityHeaders(config.PUBLIC_URL, options.headers);
   const adapter = new FastifyAdapter({
     bodyLimit: config.MAX_BODY_BYTES,
-    // A guid that is too long is answered as an invalid guid (405) and not as a missing route (404).
-    // Whoever needs a query parses it.
+    // A guid that is too long is answered as an invalid guid (405) and not as a missing route
+    // (404). Handlers parse queries themselves.
     routerOptions: { maxParamLength: config.MAX_HEADER_BYTES, querystringParser: () => ({}) },
     trustProxy: config.TRUSTED_PROXIES ?? false,
     return503OnClosing: false,
@@ -82,7 +82,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   const fastify = adapter.getInstance();
   const admission = new Admission(options, new RouteTable(fastify), log);
   watchHeldBytes(() => limiter.heldBytes);
-  // Fastify sends a Buffer as it is; only its types demand a string.
+  // Fastify sends a Buffer unchanged; only its types require a string.
   fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
   trackEnds(fastify);
   recordRequests(fastify, log);
@@ -106,7 +106,6 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   return adapter;
 }
 
-/** Gives a request to a listener of Node instead of to a route. */
 function handOver(listener: RequestListener, request: FastifyRequest, reply: FastifyReply): void {
   request.isHandedOver = true;
   reply.hijack();
@@ -121,10 +120,10 @@ function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): vo
   });
 }
 
-/** To be called before routes are added: the plugin sets up each one as it is added. */
+/** Adds compression. Must run before routes are added, which the plugin configures. */
 async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   fastify.addHook('onSend', (request, _reply, payload, done) => {
-    // By this header a client declines compression, and the plugin skips it.
+    // The plugin does not compress answers to requests with this header.
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
     const isStream = payload instanceof Readable;
     if (isStream || (isWhole && Buffer.byteLength(payload) > largestCompressed))
@@ -137,12 +136,12 @@ async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   });
 }
 
-/** Whether it is a CORS preflight (Fetch, 3.2.2); any other OPTIONS is handled like every method. */
+/** Returns true for a CORS preflight (Fetch, 3.2.2); others are ordinary OPTIONS requests. */
 function isPreflight({ headers }: FastifyRequest): boolean {
   return Boolean(headers.origin && headers['access-control-request-method']);
 }
 
-/** HEAD omits the length where GET might compress the answer, as it can't know it (RFC 9110, 8.6). */
+/** Removes the length from answers to HEAD, as GET might compress them (RFC 9110, 8.6). */
 const withoutLength: onSendAsyncHookHandler = async (request, reply, payload) => {
   if (request.headers['accept-encoding'] !== undefined) reply.removeHeader('content-length');
   return payload;

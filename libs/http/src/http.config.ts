@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
-/** `requests/seconds`, e.g. 600/60. */
+/** A rate limit as `requests/seconds`, e.g. 600/60. */
 export const rateLimit = z
   .string()
   .regex(/^[1-9]\d{0,8}\/[1-9]\d{0,5}$/, 'must look like 600/60: requests/seconds')
@@ -12,15 +12,13 @@ export const rateLimit = z
   .optional();
 export type RateLimit = z.output<typeof rateLimit>;
 
-/** An address, or all that share so many leading bits. */
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'must be addresses or address/bits' });
 
-/** A URL without the slashes at its end. */
 function withoutSlashes(url: string): string {
   return url.endsWith('/') ? withoutSlashes(url.slice(0, -1)) : url;
 }
 
-/** What every edge process has in its configuration; it may say its own defaults. */
+/** Variables of every HTTP process. Processes can override defaults. */
 export const httpConfig = z.object({
   HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
   PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),

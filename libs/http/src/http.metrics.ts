@@ -1,10 +1,10 @@
 import { gauge, oneCounter, secondsBuckets } from '#runtime';
 import { Histogram, register } from 'prom-client';
 
-/** HTTP requests by route pattern, so that no guid or id becomes a label. */
+/** Returns an observer of request durations. Route patterns keep ids out of labels. */
 export function httpMetrics(): (route: string, method: string, status: number, seconds: number) => void {
   const name = 'podcast_sync_http_request_duration_seconds';
-  // Of a process, which may serve several apps.
+  // One histogram per process, which can serve several apps.
   const durations =
     (register.getSingleMetric(name) as Histogram<'method' | 'route' | 'status'> | undefined) ??
     new Histogram({
@@ -16,7 +16,7 @@ export function httpMetrics(): (route: string, method: string, status: number, s
   return (route, method, status, seconds) => durations.observe({ method, route, status }, seconds);
 }
 
-/** Credentials that the gateway did not accept, by reason. */
+/** Returns a counter of rejected credentials by reason. */
 export function authenticationFailureMetrics(): (reason: string) => void {
   const refused = oneCounter(
     'podcast_sync_refused_credentials_total',
@@ -26,7 +26,7 @@ export function authenticationFailureMetrics(): (reason: string) => void {
   return (reason) => refused.inc({ reason });
 }
 
-/** Requests that rate limits refused, or let through unchecked; the same counter for all limits of a process. */
+/** Returns a counter, one per process, of rejected and unchecked requests by policy. */
 export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
   const outcomes = oneCounter(
     'podcast_sync_rate_limit_total',
@@ -36,7 +36,7 @@ export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unche
   return (policy, outcome) => outcomes.inc({ policy, outcome });
 }
 
-/** The bytes that a gateway holds for requests; beyond a limit it refuses more. */
+/** Exports the bytes that requests hold. New bytes are refused above a limit. */
 export function watchHeldBytes(read: () => number): void {
   gauge('podcast_sync_held_bytes', 'Bytes of bodies that wait and of answers that leave (`MAX_HELD_BYTES`).', read);
 }

@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { HttpConfig } from './http.config.js';
 
-/** The base URL of links: PUBLIC_URL, else as the request was addressed, else the address that is listened on. */
+/** Returns the base URL of links: PUBLIC_URL, the request's URL, or the server's address. */
 export function linkBase(
   { protocol, host, headers }: Pick<FastifyRequest, 'protocol' | 'host' | 'headers'>,
   { PUBLIC_URL, HOST, PORT }: Pick<HttpConfig, 'PUBLIC_URL' | 'HOST' | 'PORT'>,

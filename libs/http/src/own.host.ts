@@ -1,18 +1,18 @@
 import ipaddr from 'ipaddr.js';
 import type { HttpConfig } from './http.config.js';
 
-/** Networks of which a stranger's page on the web owns no address. */
+/** Address ranges that are not routed on the internet. */
 const privateRanges: readonly string[] = ['loopback', 'private', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'];
 
-/** Names that nobody can register: those of a local network, and those without a dot. */
+/** Names that cannot be registered: those of local networks, and those without a dot. */
 const localName = /^[^.]+$|\.(?:local|localhost|lan|internal|home\.arpa)$/;
 
 /**
- * Tells whether a server is meant by a host name: by that of its public URL, by a name of a local network, or by an
- * address of one. Any other name was pointed at this server by somebody else, so that their page may read what browsers
- * then take for their own site (DNS rebinding).
+ * Returns a predicate of the server's own host names: the public URL's, configured names, and names
+ * or addresses of local networks. Others could belong to a page that attacks by DNS rebinding,
+ * which browsers would then treat as this site.
  *
- * Where neither is configured, every name is the server's.
+ * If neither variable is set, the predicate accepts every name.
  */
 export function ownHost({
   PUBLIC_URL,

@@ -8,25 +8,24 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { RateLimit } from './http.config.js';
 import { rateLimitMetrics } from './http.metrics.js';
 
-/** Whose requests a limit counts. */
 type Policy = 'address' | 'user';
 
-/** The limits; what is not set has none. */
+/** Rate limits; `undefined` means no limit. */
 interface RateLimitConfig {
   readonly RATE_LIMIT_PER_ADDRESS?: RateLimit;
   readonly RATE_LIMIT_PER_USER?: RateLimit;
 }
 
-/** How long Redis may take to count a request, in milliseconds. */
+/** Time limit of Redis to count a request, in milliseconds. */
 const countLimitMs = 250;
-/** How long a start waits for Redis, in milliseconds. */
+/** Maximum wait for Redis at the start, in milliseconds. */
 const openLimitMs = 2_000;
 
 /**
- * Limits of requests for each address and each user, counted in Redis for all replicas together. Off unless
- * configured.
- * - A request that can't be counted, as Redis is away or slow, is let through, and that is counted in a metric.
- * - Who is over a limit is refused from memory, without asking Redis, until requests are allowed again.
+ * Rate limits by address and by user, counted in Redis for all replicas. Off by default.
+ * Invariants:
+ * - A request is admitted and counted in a metric if Redis is unavailable or slow.
+ * - Requests above a limit are refused from memory, without a call to Redis, until the window ends.
  */
 export class RateLimits {
   private readonly redis: Redis | Cluster | undefined;
@@ -41,25 +40,25 @@ export class RateLimits {
     const policies = { address: config.RATE_LIMIT_PER_ADDRESS, user: config.RATE_LIMIT_PER_USER };
     if (!policies.address && !policies.user) return;
     this.redis = connectRedis(config, { commandTimeout: countLimitMs });
-    // Failures are handled where a request is counted.
+    // `check` handles failures of Redis.
     this.redis.on('error', () => {});
     for (const [policy, limit] of Object.entries(policies) as [Policy, (typeof policies)[Policy]][]) {
       if (limit) this.limiters.set(policy, limiter(this.redis, policy, limit));
     }
   }
 
-  /** Resolves when Redis can be asked, or after {@link openLimitMs}: a gateway also starts while Redis is away. */
+  /** Resolves when Redis is ready, or after {@link openLimitMs} without Redis. */
   async opened(): Promise<void> {
     if (this.redis && this.redis.status !== 'ready')
       await once(this.redis, 'ready', { signal: AbortSignal.timeout(openLimitMs) }).catch(() => {});
   }
 
-  /** @throws RateLimited when this address has sent too many requests. */
+  /** Counts a request of an address. @throws RateLimited for too many requests of the address. */
   ofAddress(address: string, reply: FastifyReply): Promise<void> {
     return this.check('address', networkOf(address), reply);
   }
 
-  /** @throws RateLimited when this user has sent too many requests. */
+  /** Counts a request of a user. @throws RateLimited for too many requests of the user. */
   ofUser(userId: string, reply: FastifyReply): Promise<void> {
     return this.check('user', userId, reply);
   }
@@ -102,7 +101,7 @@ function limiter(
   });
 }
 
-/** Adds a limit to the fields of draft-ietf-httpapi-ratelimit-headers, which are lists with an item for each limit. */
+/** Adds a limit to the list fields of draft-ietf-httpapi-ratelimit-headers. */
 function addHeaders(reply: FastifyReply, policy: Policy, limit: RateLimiterRedis, result: RateLimiterRes): void {
   const add = (field: string, item: string) => {
     const before = reply.getHeader(field);

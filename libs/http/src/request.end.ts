@@ -1,17 +1,16 @@
 /**
- * The end of a request: its answer was sent, or its connection is gone. What an `AbortSignal` does, at a tenth of its
- * time: each request has one.
+ * The end of a request: its answer was sent, or its connection was closed. Replaces an
+ * `AbortSignal`, which takes ten times as long to use; each request has one.
  */
 export class RequestEnd {
   private readonly listeners = new Set<() => void>();
   private ended = false;
 
-  /** Whether it has ended. */
   get reached(): boolean {
     return this.ended;
   }
 
-  /** Calls `listener` at the end, once; never where the end was reached before. @returns what takes it off again. */
+  /** Calls `listener` once at a future end. Returns a function that removes the listener. */
   onReached(listener: () => void): () => void {
     if (!this.ended) this.listeners.add(listener);
     return () => void this.listeners.delete(listener);

@@ -9,33 +9,33 @@ import { RequestEnd } from './request.end.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The span of this request, and the trace to call services in. */
+    /** The span of this request, and the trace of its calls to services. */
     trace: { span: Span; context: Context };
-    /** When its answer was sent or the connection is gone, whichever comes first. Absent where no hook ran. */
+    /** The end of the answer or the connection, whichever comes first. Absent if no hook ran. */
     end?: RequestEnd;
-    /** Whether a listener of Node answers it in the place of a route. */
+    /** True if a listener of Node answers it instead of a route. */
     isHandedOver?: boolean;
-    /** Where the answer goes on for as long as its client likes: when it began, in milliseconds since the request. */
+    /** Start of a streamed answer in milliseconds since the request. Absent for other answers. */
     begunMs?: number;
   }
 }
 
-/** The form of an `X-Request-Id` that is taken over: short, and harmless in logs and shells. */
+/** Accepted form of an `X-Request-Id`: short, and safe in logs and shells. */
 const saneId = /^[\w.:-]{1,128}$/;
 
-/** Characters of a path that are logged at most; every route is shorter. */
+/** Maximum characters of a logged path; every route is shorter. */
 const loggedPath = 512;
 
-/** The id of a request: its `X-Request-Id` if that has a sane form, else a new one. */
+/** Returns the id of a request: a valid `X-Request-Id`, else a new UUID. */
 export function requestId(request: IncomingMessage): string {
   const id = request.headers['x-request-id'];
   return typeof id === 'string' && saneId.test(id) ? id : randomUUID();
 }
 
 /**
- * Records every request: its id in the answer, a line in the log, its duration in the metrics, and a span in the
- * client's trace or a new one. Paths are logged without their queries, cut, and without secrets: where a route has a
- * parameter `:secret` or `:token`, by that route.
+ * Records every request: its id in the answer, a log line, its duration in the metrics, and a span
+ * in the client's trace or a new one. Logged paths are cut and have no query. Routes with a
+ * parameter `:secret` or `:token` are logged instead of their paths.
  */
 export function recordRequests(fastify: FastifyInstance, log: Log): void {
   const observe = httpMetrics();
@@ -48,7 +48,7 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
     const { method, id } = request;
     const { route, path } = namesOf(request);
     const status = reply.statusCode;
-    // How long a stream lasted says nothing of how fast this process is.
+    // The duration of a stream depends on its client, not on the speed of this process.
     observe(route, method, status, (request.begunMs ?? reply.elapsedTime) / 1_000);
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     const { span } = request.trace;
@@ -61,7 +61,7 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
   });
 }
 
-/** A request by its route, for metrics, and by its path, for the log. */
+/** Returns the route of a request for metrics, and its path for the log. */
 function namesOf({ is404, isHandedOver, routeOptions, url }: FastifyRequest): { route: string; path: string } {
   const path = url.slice(0, loggedPath).split('?', 1)[0] as string;
   if (isHandedOver) return { route: withoutIds(path), path: withoutIds(path) };
@@ -71,7 +71,7 @@ function namesOf({ is404, isHandedOver, routeOptions, url }: FastifyRequest): { 
 
 const secretParameter = /:(secret|token)\b/;
 
-/** A path without what could be an id or a secret: that has a certain length, and letters or digits that no name has. */
+/** Masks possible ids and secrets in a path: long words with digits or capital letters. */
 function withoutIds(path: string): string {
   return path.replace(/[\w-]{16,}/g, (word) => (/[A-Z\d]/.test(word) ? '***' : word));
 }
@@ -81,8 +81,9 @@ function traceId(span: Span): string | undefined {
 }
 
 /**
- * Sets `request.end` of each request. Node does not suffice: when a connection is lost, it closes the one answer that is
- * being sent and says nothing about the pipelined requests behind it.
+ * Sets `request.end` of each request. The events of Node do not suffice: if a connection is lost,
+ * Node closes only the answer that is being sent, without an event for the pipelined requests
+ * behind it.
  */
 export function trackEnds(fastify: FastifyInstance): void {
   const connections = new WeakMap<Socket, Set<RequestEnd>>();
@@ -107,19 +108,19 @@ export function trackEnds(fastify: FastifyInstance): void {
   });
 }
 
-/** On every answer: no sniffing of types, no referrer, no embedding in other sites. */
+/** Headers of every answer: no type sniffing, no referrer, no embedding in other sites. */
 const always = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Sets the security headers of an answer: those of all, and what `own` says of this request. */
+/** Returns a setter of security headers: the common ones and those of `own`. */
 export function securityHeaders(
   publicUrl: string | undefined,
   own: (request: FastifyRequest) => Readonly<Record<string, string>>,
 ): (request: FastifyRequest, reply: FastifyReply) => void {
-  // Only a public URL with TLS allows the promise that TLS is always there.
+  // HSTS requires that TLS is always available, which only a public https URL ensures.
   const transport = publicUrl?.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' };
   const common = { ...always, ...transport };
   return (request, reply) => void reply.headers(common).headers(own(request));

@@ -1,19 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Characters of the longest path that is looked up: patterns of several parameters take their time for longer ones. */
+/** Maximum characters of a path. Patterns with several parameters are slow for longer ones. */
 const longestPath = 512;
 
-/**
- * The paths of an app's routes and their methods, as its controllers declare them: to answer 405 with `Allow` where a path is
- * there and its method is not (RFC 9110, 15.5.6).
- */
+/** Methods of an app's route paths, for answers with 405 and `Allow` (RFC 9110, 15.5.6). */
 export class RouteTable {
   private readonly paths = new Map<string, { form: RegExp; methods: string[] }>();
 
-  /** @param fastify without any route yet. */
+  /** @param fastify must not have any routes yet. */
   constructor(fastify: FastifyInstance) {
     fastify.addHook('onRoute', ({ url, method }) => {
-      // The one of preflights.
+      // Skips the route of preflights.
       if (/^\/?\*$/.test(url)) return;
       const path = this.paths.get(url) ?? { form: formOf(url), methods: [] };
       path.methods.push(...[method].flat());
@@ -21,18 +18,18 @@ export class RouteTable {
     });
   }
 
-  /** The methods of a path; none where there is no such path, or it is longer than any that is used. */
+  /** Returns the methods of a path; none for an unknown path or one above {@link longestPath}. */
   methodsOf(path: string): readonly string[] {
     const text = decoded(path);
     if (text.length > longestPath) return [];
-    // A path that is named is none of those that a parameter stands for.
+    // A literal path takes precedence over parameters.
     const named = this.paths.get(text);
     const found = named ? [named] : [...this.paths.values()].filter(({ form }) => form.test(text));
     return [...new Set(found.flatMap(({ methods }) => methods))].toSorted();
   }
 }
 
-/** What a path of the router matches: text, parameters of a segment or a part of one, and anything at its end. */
+/** Returns the expression of a route path with parameters and a wildcard at its end. */
 function formOf(url: string): RegExp {
   const parts = url.split(/:\w+(\([^)]*\))?/);
   const form = parts.map((part, index) =>
@@ -41,7 +38,7 @@ function formOf(url: string): RegExp {
   return new RegExp(`^${form.join('')}$`);
 }
 
-/** A path as the router decodes it; one that can't be decoded stays as it is, and matches no route. */
+/** Returns a path as the router decodes it; an invalid one unchanged, which matches no route. */
 function decoded(path: string): string {
   try {
     return decodeURI(path);

@@ -11,25 +11,25 @@ import { answerBrokenHttp, answerExpectAndConnect } from './errors.js';
 import type { HttpConfig } from './http.config.js';
 import { singleSlashes } from './app.paths.js';
 
-/** An HTTP app whose Nest application was not created yet. */
+/** An HTTP app before its Nest application is created. */
 export interface HttpApp {
   readonly module: DynamicModule;
   readonly adapter: FastifyAdapter;
-  /** Completes the created application, before it gets its first request. */
+  /** Completes the created application before its first request. */
   begin(app: NestFastifyApplication): Promise<BegunApp>;
 }
 
 /** An HTTP app that answers requests. */
 export interface BegunApp {
-  /** What it needs and does not have at the moment, as texts for an operator. */
+  /** Returns the dependencies that are currently missing, as texts for an operator. */
   missing?(): readonly string[];
-  /** Ends answers that would go on, spread over the time in which it still serves. */
+  /** Ends open streams, spread over the time in which the app still serves. */
   drain?(overMs: number): void;
-  /** Closes what is its own, after its last answer. */
+  /** Closes the app's own resources, after its last answer. */
   close(): Promise<void>;
 }
 
-/** How long clients may take, in milliseconds. */
+/** Timeouts of clients in milliseconds. */
 export interface Patience {
   /** To send the head of a request. */
   readonly headMs: number;
@@ -38,47 +38,44 @@ export interface Patience {
 }
 
 /**
- * A head is a few packets, and ten seconds are time to send each of them again; in a minute a body of 2 MiB arrives at
- * 0.3 Mbit/s. Who needs longer mostly is not there any more, or only wants to hold a connection.
+ * Default timeouts. A head is a few packets, which can be sent again within ten seconds. A body of
+ * 2 MiB takes a minute at 0.3 Mbit/s. Slower clients are gone or hold connections open on purpose
+ * (slowloris).
  */
 export const patience: Patience = { headMs: 10_000, requestMs: 60_000 };
 
-/** How long a start waits for the connections, in milliseconds. */
+/** Maximum wait for the connections at the start, in milliseconds. */
 const openLimitMs = 2_000;
 
-/** Headers of one request that are parsed; real clients send less than a quarter of that. */
+/** Maximum parsed headers of one request; real clients send less than a quarter of that. */
 const maxHeaders = 100;
 
 /**
- * Connections that the kernel keeps until they are accepted. With Node's 511, somebody who opens a thousand at once
- * makes others wait the second after which TCP tries again.
+ * Maximum connections that the kernel queues. With Node's 511, a burst of a thousand connections
+ * delays other clients by the TCP retransmission timeout of one second.
  */
 const backlog = 4_096;
 
-/** How to serve HTTP. */
+/** Options of an HTTP server. */
 export interface ServeOptions {
   readonly config: Pick<HttpConfig, 'HOST' | 'PORT' | 'MAX_CONNECTIONS' | 'MAX_HEADER_BYTES' | 'DRAIN_SECONDS'>;
   readonly log: Log;
-  /** What the apps share. A start waits for it, but not for long: the apps also serve without. */
+  /** Shared by the apps. A start waits a short time for them; apps also serve without. */
   readonly connections: Pick<Connections, 'opened' | 'close'>;
-  /** Connections that stay open for long, beside `MAX_CONNECTIONS`. */
+  /** Long-lived connections, in addition to `MAX_CONNECTIONS`. */
   readonly maxStreams?: number;
-  /** How long clients may take; other than the usual in tests alone. */
+  /** Timeouts of clients; only tests override them. */
   readonly patience?: Patience;
-  /** Creates the Nest application of an app. Left out: as in production. */
+  /** Creates the Nest application of an app; only tests override it. */
   readonly create?: (app: HttpApp) => Promise<NestFastifyApplication>;
 }
 
-/** Serves an HTTP app on a port of its own. */
+/** Serves an HTTP app on its own port. */
 export function serveHttp(app: HttpApp, options: ServeOptions): Promise<Running> {
   return serveApps([app], () => app, options);
 }
 
-/**
- * Serves HTTP apps on one port.
- *
- * @param appOf the app that answers a request, by its path. It is asked before anything but the head is read.
- */
+/** Serves HTTP apps on one port. @param appOf routes a request by its path. */
 export async function serveApps(
   apps: readonly HttpApp[],
   appOf: (path: string, request: IncomingMessage) => HttpApp,
@@ -108,7 +105,8 @@ export async function serveApps(
     facts: { port: (server.address() as AddressInfo).port },
     missing: async () => running.flatMap((app) => app.missing?.() ?? []),
     stop: async () => {
-      // Unready by now, but still serving: load balancers send requests here until they poll readiness again.
+      // Not ready by now, but still serving: load balancers send requests until they poll readiness
+      // again.
       const drainMs = config.DRAIN_SECONDS * 1_000;
       for (const app of running) app.drain?.(drainMs);
       await delay(drainMs);
@@ -125,7 +123,7 @@ function createApp(module: DynamicModule, adapter: FastifyAdapter, log: Log): Pr
   return NestFactory.create<NestFastifyApplication>(module, adapter, { logger: nestLogger(log), bodyParser: false });
 }
 
-/** Answers that have not ended, by their server. */
+/** Answers that have not ended, by server. */
 const unanswered = new WeakMap<Server, Set<ServerResponse>>();
 
 function openServer(
@@ -135,7 +133,7 @@ function openServer(
   const open = new Set<ServerResponse>();
   const server = createServer(
     {
-      // A request without a Host is answered by the app, with its own error.
+      // The app answers a request without a Host with its own error.
       requireHostHeader: false,
       maxHeaderSize: config.MAX_HEADER_BYTES,
       headersTimeout: headMs,
@@ -150,7 +148,7 @@ function openServer(
     },
   );
   unanswered.set(server, open);
-  // For idle connections; longer than any answer takes.
+  // Closes idle connections. Longer than any answer takes.
   server.timeout = requestMs + 30_000;
   server.maxConnections = config.MAX_CONNECTIONS + maxStreams;
   server.maxHeadersCount = maxHeaders;
@@ -159,7 +157,7 @@ function openServer(
   return server;
 }
 
-/** Stops listening, and resolves when the answers that have begun are sent. Each of them ends its connection. */
+/** Stops listening, and resolves after all started answers, which close their connections. */
 async function closeServer(server: Server): Promise<void> {
   const closed = once(server, 'close');
   server.close();

@@ -7,45 +7,41 @@ import type { FastifyRequest } from 'fastify';
 import { RequestEnd } from './request.end.js';
 import type { Lane, UserLimiter } from './user.limiter.js';
 
-/** What a call needs next to its contract. */
+/** Options of a call in addition to its contract. */
 export interface CallOptions {
-  /** The bytes of the largest answer to a read. */
+  /** Maximum size of the answer to a read, in bytes. */
   readonly answerBytes?: number;
-  /** The name of this write in a request of several; a repeated request repeats the name. */
+  /** Name of this write in a request of several writes; a repeated request repeats the name. */
   readonly part?: string | undefined;
-  /** The rest of the request's time in milliseconds, if that is less than the contract's deadline. */
+  /** Remaining time of the request in milliseconds, if it is less than the contract's deadline. */
   readonly budgetMs?: number;
 }
 
-/** How an app calls the services. */
+/** Dependencies and limits of {@link Services}. */
 export interface ServicesOptions {
   readonly client: StreamClient;
   readonly limiter: UserLimiter;
   readonly reads: Lane;
   readonly writes: Lane;
-  /** The identity under which a write runs once. Left out: a new one for each call. */
+  /** Returns the idempotency identity of a write. By default a new one for each call. */
   readonly writeIdentity?: (request: FastifyRequest, part?: string) => { requestId: string; fingerprint?: string };
 }
 
-/** Requests of one user that wait for others of the same user. */
+/** Maximum queued requests of one user. */
 const waitingPerUser = 200;
-/** About the most bytes of an answer that is no list. */
+/** Approximate maximum size of an answer that is no list, in bytes. */
 const smallAnswer = 16_384;
 
-/** How many requests of one user run and wait, reads and writes together. */
+/** Returns the maximum running and queued requests of one user, reads and writes together. */
 export function requestsPerUser(config: { MAX_READS_PER_USER: number; MAX_WRITES_PER_USER: number }): number {
   return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + waitingPerUser;
 }
 
-/** Calls the services on behalf of HTTP requests, within the user's limits for reads and for writes. */
+/** Calls the services for HTTP requests, within the user's limits for reads and writes. */
 export class Services {
   constructor(private readonly options: ServicesOptions) {}
 
-  /**
-   * Calls the service that answers a contract. Every call for a GET is a read.
-   *
-   * @throws Failure only.
-   */
+  /** Calls the service of a contract. Every call for a GET is a read. @throws Failure only. */
   async call<C extends Rpc>(
     contract: C,
     request: FastifyRequest,
@@ -64,12 +60,12 @@ export class Services {
           client.call(contract, payload, { ...identity, correlationId: request.id, budgetMs: leftMs }),
         ),
     );
-    // A write has taken effect, so its answer is sent whatever the user's requests hold.
+    // A write has taken effect, so its answer is sent even above the byte limits.
     request.hold?.(jsonBytes(reply), isWrite);
     return reply;
   }
 
-  /** Runs a part of a request in a lane of its user, as {@link UserLimiter.run} does. */
+  /** Runs a part of a request in a lane of its user; see {@link UserLimiter.run}. */
   run<Result>(
     lane: Lane,
     { limitKey: user, end = new RequestEnd() }: FastifyRequest,
@@ -80,7 +76,7 @@ export class Services {
   }
 }
 
-/** The bytes of JSON in a reply, which are nearly all of it. */
+/** Returns the length of the JSON in a reply, which is nearly all of it. */
 function jsonBytes(reply: unknown): number {
   if (reply instanceof JsonText) return reply.text.length;
   if (typeof reply !== 'object' || reply === null) return 0;

@@ -8,9 +8,9 @@ import { type Lane, UserLimiter } from './user.limiter.js';
 class World {
   readonly limiter = new UserLimiter({ requests: 10, bytes: 1_000 });
   readonly lane: Lane;
-  /** Calls in the order in which they started. */
+  /** Names of the calls in their starting order. */
   readonly started: string[] = [];
-  /** The budget that each had left when it started, in milliseconds. */
+  /** Remaining budget of each call at its start, in milliseconds. */
   readonly remaining: number[] = [];
   private readonly ends = new Map<string, () => void>();
 
@@ -18,7 +18,7 @@ class World {
     this.lane = { calls: 2, bytes: 100, ...lane };
   }
 
-  /** Makes a call; returns how it ended: `done`, or the failure's code. */
+  /** Makes a call. Returns `done`, or the code of its failure. */
   call(name: string, { user = 'ann', bytes = 1, budgetMs = 5_000, caller = new RequestEnd() } = {}): Promise<string> {
     const run = async (remainingMs: number) => {
       this.started.push(name);
@@ -247,11 +247,11 @@ describe('whatever happens in whatever order', () => {
     ));
 });
 
-/** Bytes that all users may hold. */
+/** Maximum bytes that all users hold. */
 const most = 1_000;
 const limiterOf = (requests: number) => new UserLimiter({ requests, bytes: most });
 
-/** One request of a user: what it holds, until it ends. */
+/** Admits one request of a user, which holds bytes until it ends. */
 function open(limiter: UserLimiter, user: string) {
   const end = new RequestEnd();
   const hold = limiter.admit(user, end);

@@ -4,15 +4,15 @@ import type { RequestEnd } from './request.end.js';
 /**
  * Accounts for bytes that a request makes this process hold.
  *
- * @param always accounts for them even beyond the limits: for bytes that exist already.
- * @throws Failure `unavailable` beyond the limits.
+ * @param always counts them even above the limits, because they are already in memory.
+ * @throws Failure `unavailable` above the limits.
  */
 export type Hold = (bytes: number, always?: boolean) => void;
 
-/** Calls of one kind, of which each user may run a few at a time. */
+/** Concurrency limits of each user for one kind of calls. */
 export interface Lane {
   readonly calls: number;
-  /** Bytes of the calls that run at the same time; a single call may have more. */
+  /** Maximum bytes of concurrent calls; a single call can have more. */
   readonly bytes: number;
 }
 
@@ -20,21 +20,21 @@ export interface Lane {
 export interface LimitedCall {
   /** The key under which {@link UserLimiter.admit} admitted the request. */
   readonly user: string;
-  /** Its cost: for a write the bytes of its body, for a read those of the largest answer. */
+  /** Its cost: for a write the size of its body, for a read that of the largest answer. */
   readonly bytes: number;
-  /** How long its caller waits for the answer, in milliseconds. */
+  /** Time limit of the caller in milliseconds. */
   readonly budgetMs: number;
-  /** The end of its request; it cancels a call that waits, and no call that runs. */
+  /** The end of its request. It cancels a queued call, but not a running one. */
   readonly end: RequestEnd;
 }
 
-/** A call that waits, and what starts it. */
+/** A queued call with the function that starts it. */
 interface Waiting {
   readonly bytes: number;
   readonly start: () => void;
 }
 
-/** A user's calls in one lane: those that run, and those that wait, in their order. */
+/** The running and queued calls of a user in one lane; the queue is in order of arrival. */
 interface LaneCalls {
   running: number;
   bytes: number;
@@ -49,20 +49,16 @@ interface User {
 }
 
 /**
- * Keeps one user from occupying this process and the services: bounds requests, bytes and calls
- * of each user. A user is a key: the user's id, or a network where nobody is signed in.
- *
- * Invariants:
- * - A user has at most `requests` requests; one more fails before its body is read.
- * - Requests hold bodies that are read, wait or run, and answers that clients read slowly. They
- *   hold at most `bytes` together, a user's a quarter of that, and at most half of what is free
- *   (the dynamic threshold by which network switches share a buffer). So users who need little
- *   always find room.
- * - A request's bytes are released when it ends, however it ends.
- * - In each lane, a user's calls run within the lane's bounds; others start in their order.
- * - The wait counts against a call's budget: no call starts after it.
- * - A call whose request ends stops waiting. Nothing is kept of a user without a request and a
- *   call.
+ * Limits the requests, bytes and calls of each user, so that one user cannot occupy this process
+ * and the services. The key is a user id, or a network for unauthenticated clients. Invariants:
+ * - A user has at most `requests` requests. A further one fails before its body is read.
+ * - Requests hold bodies, and answers that clients read slowly: together at most `bytes`. A user
+ *   holds at most a quarter of that, and at most half of the free bytes, so that users who need
+ *   little always find room. (Network switches with a shared buffer use this dynamic threshold.)
+ * - A request's bytes are released when it ends, in any way.
+ * - In each lane, a user's calls run within the lane's limits. Others start in order of arrival.
+ * - Waiting counts against a call's budget. No call starts after its budget ends.
+ * - The end of a request removes its queued calls. Users without requests and calls are not stored.
  */
 export class UserLimiter {
   private readonly users = new Map<string, User>();
@@ -75,13 +71,12 @@ export class UserLimiter {
     return this.held;
   }
 
-  /** Users with requests or calls. */
   get size(): number {
     return this.users.size;
   }
 
   /**
-   * Admits a request of a user until it ends.
+   * Admits a request of a user until it ends. Returns the function that accounts for its bytes.
    *
    * @throws Failure `unavailable` if the user has too many requests, or this one has ended.
    */
@@ -108,10 +103,10 @@ export class UserLimiter {
   }
 
   /**
-   * Runs a call as soon as the lane has room next to the user's earlier calls.
+   * Runs a call as soon as the lane has room for it.
    *
-   * @param run gets the rest of the budget, in milliseconds.
-   * @throws Failure `unavailable` when the budget or the request ends first; errors of `run`.
+   * @param run gets the rest of the budget in milliseconds.
+   * @throws Failure `unavailable` if the budget or the request ends first; errors of `run`.
    */
   async run<Result>(lane: Lane, call: LimitedCall, run: (remainingMs: number) => Promise<Result>): Promise<Result> {
     const until = performance.now() + call.budgetMs;
@@ -149,11 +144,11 @@ function hasRoom(lane: Lane, calls: LaneCalls, bytes: number): boolean {
   return calls.running === 0 || (calls.running < lane.calls && calls.bytes + bytes <= lane.bytes);
 }
 
-/** Resolves when the lane has room for the call; it counts as running then. */
+/** Resolves when the lane has room for the call, which then counts as running. */
 async function wait(lane: Lane, calls: LaneCalls, { bytes, budgetMs, end }: LimitedCall): Promise<void> {
   if (end.reached) throw failures.callerLeft;
   await new Promise<void>((resolve, reject) => {
-    // Synchronously, so that no call is started that has stopped waiting.
+    // Synchronous, so that no call starts after it left the queue.
     const leave = (settle: () => void) => {
       calls.waiting.delete(entry);
       unsubscribe();
@@ -173,7 +168,6 @@ async function wait(lane: Lane, calls: LaneCalls, { bytes, budgetMs, end }: Limi
   });
 }
 
-/** Starts the calls that have waited longest, as many as have room. */
 function advance(lane: Lane, calls: LaneCalls): void {
   for (const next of calls.waiting) {
     if (!hasRoom(lane, calls, next.bytes)) return;
@@ -187,7 +181,7 @@ function begin(calls: LaneCalls, bytes: number): void {
   calls.bytes += bytes;
 }
 
-/** Created once, as a refusal has to cost less than the request. */
+/** Created once, because a refusal must cost less than the request. */
 const failures = {
   requests: unavailable('too many requests of one user'),
   bytes: unavailable('too many bytes are held'),

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** What an app password begins with, so that people, scanners of secrets and gateways know one when they see it. */
+/** Prefix by which people, secret scanners and gateways recognize an app password. */
 export const appPasswordPrefix = 'pst_';
 
-/** 128 random bits in base64url, and the first 36 bits of a hash of what stands before them. */
+/** 128 random bits in base64url, and the first 36 bits of a hash of the preceding text. */
 const form = /^pst_[\w-]{22}[\w-]{6}$/;
 const checksumLetters = 6;
 
-/** A new app password: 32 characters, of which the last six are a checksum, and the hash by which it is known. */
+/** Creates an app password of 32 characters, of which six are a checksum, and its hash. */
 export function makeAppPassword(): { secret: string; hash: string } {
   const text = `${appPasswordPrefix}${randomBytes(16).toString('base64url')}`;
   const secret = `${text}${checksum(text)}`;
@@ -15,10 +15,10 @@ export function makeAppPassword(): { secret: string; hash: string } {
 }
 
 /**
- * The SHA-256 in base64url by which an app password is known: nothing else of it is kept, or crosses between processes.
- * One of 128 random bits needs no slow hash.
+ * Returns the SHA-256 of an app password in base64url. Only this hash is stored or sent to other
+ * processes. A secret of 128 random bits needs no slow hash.
  *
- * @returns `undefined` where form or checksum say that it is none: a mistyped one, or a guess, costs nobody a question.
+ * @returns `undefined` for a wrong form or checksum, so that a mistyped one needs no lookup.
  */
 export function appPasswordHash(text: string): string | undefined {
   if (!form.test(text)) return undefined;

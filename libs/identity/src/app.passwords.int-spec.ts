@@ -49,7 +49,7 @@ afterAll(() => fixture.close());
 const passwords = (others: Partial<AppPasswordBounds> = {}) =>
   new AppPasswords(client, revocations, { ...bounds, ...others });
 
-/** An app password that the account service knows. */
+/** Creates an app password that the account service has. */
 function known(others: Partial<Credential> = {}): { hash: string; credential: Credential } {
   const { hash } = makeAppPassword();
   const credential = { credentialId: randomUUID(), userId: randomUUID(), name: 'ann', scopes: [], ...others };
@@ -148,7 +148,7 @@ describe('a revocation', () => {
 });
 
 describe('a stranger who tries many', () => {
-  /** What became of checks: how many were none, told to wait, or refused for now. */
+  /** Returns the number of checks by outcome: `none`, `wait`, or the code of a failure. */
   async function outcomes(checked: AppPasswords, count: number, address: string) {
     const counts: Record<string, number> = {};
     const tries = Array.from({ length: count }, () =>
@@ -186,7 +186,7 @@ describe('a stranger who tries many', () => {
     await checked.check(hash, here);
     for (let count = 0; count < 50; count++) await checked.check(unknown(), here);
     expect(await outcomes(checked, 1, here)).toEqual({ wait: 1 });
-    // Has it asked for again: the gateway no longer believes what it remembers.
+    // Forces a new lookup: the cached credential is no longer valid.
     await writer.revoke([{ kind: 'user', id: credential.userId }]);
     await eventually(() => expect(revocations.refuses({ userId: credential.userId, issuedAt: 0 })).toBe(true));
     expect(await checked.check(hash, here)).toEqual(credential);

@@ -6,21 +6,21 @@ import { FailureCounter } from './failure.counter.js';
 import { networkOf } from './network.js';
 import type { Revocations } from './revocations.js';
 
-/** Whose an app password is, and what it may do. */
+/** The user and the permissions of an app password. */
 export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;
 
-/** How much is cached and asked. Other than the usual in tests alone. */
+/** Limits of the cache and of lookups. Only tests override them. */
 export interface AppPasswordBounds {
-  /** App passwords that are cached, and for how long, in milliseconds. */
+  /** Maximum cached app passwords, and their lifetime in milliseconds. */
   readonly max: number;
   readonly ttl: number;
-  /** The same for those that do not exist: long enough for a client that tries again and again. */
+  /** Negative cache: long enough for a client that retries continuously. */
   readonly missing: { readonly max: number; readonly ttl: number };
-  /** Questions at the same time: of all, and of those about app passwords that were never cached, in all and by network. */
+  /** Maximum concurrent lookups: in total, of uncached ones, and of those by network. */
   readonly pending: number;
   readonly strangers: number;
   readonly strangersOfNetwork: number;
-  /** App passwords of one network in a minute that do not exist; and networks of which that is counted. */
+  /** Maximum nonexistent app passwords of a network in a minute, and maximum networks. */
   readonly failures: number;
   readonly networks: number;
 }
@@ -37,16 +37,17 @@ const usual: AppPasswordBounds = {
 };
 
 /**
- * Asks the account service whose an app password is, and caches the answer ({@link CredentialCache}).
- * - A stranger who tries many, all well-formed, has few questions at a time and a number in a minute; then the network is
- *   told to wait, without a question.
- * - An app password that was cached here before is asked for however many strangers try on its network.
+ * Looks up the user of an app password in the account service, and caches the answer ({@link
+ * CredentialCache}). Invariants:
+ * - A client that guesses well-formed app passwords has few concurrent lookups and a limited number
+ *   in a minute. Then its network is refused without a lookup.
+ * - Lookups of app passwords that were cached here before do not count against those limits.
  */
 export class AppPasswords {
   private readonly cache: CredentialCache<Credential, string>;
   private readonly failures: FailureCounter;
   private pending = 0;
-  /** Questions under way about app passwords that were never cached: in all, and by network. */
+  /** Running lookups of app passwords that were never cached: in total, and by network. */
   private strangers = 0;
   private readonly strangersOf = new Map<string, number>();
 
@@ -66,15 +67,16 @@ export class AppPasswords {
     });
   }
 
-  /** App passwords and those that do not exist that are cached, and networks that are counted. For tests. */
+  /** Numbers of cached entries and counted networks, for tests. */
   get size(): { found: number; missing: number; networks: number } {
     return { ...this.cache.size, networks: this.failures.size };
   }
 
   /**
-   * Whose the app password with this hash is; `undefined` where there is none.
+   * Returns the credential of an app password by its hash; `undefined` if it does not exist.
    *
-   * @throws RateLimited where the address tried too many that do not exist; Failure `unavailable` where nobody can tell.
+   * @throws RateLimited after too many nonexistent ones of the network; Failure `unavailable` if
+   *   the account service does not answer or too many lookups run.
    */
   check(hash: string, address: string): Promise<Credential | undefined> {
     return this.cache.find(hash, address);
@@ -113,5 +115,5 @@ export class AppPasswords {
   }
 }
 
-/** Created once, as refusing a request has to cost less than sending it. */
+/** Created once, because a refusal must cost less than the request. */
 const tooMany = unavailable('too many app passwords are asked for');

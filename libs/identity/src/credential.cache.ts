@@ -1,41 +1,41 @@
 import { LRUCache } from 'lru-cache';
 
-/** What a {@link CredentialCache} holds and asks. */
+/** Limits and callbacks of a {@link CredentialCache}. */
 export interface CredentialCacheOptions<Value, Question> {
-  /** Values that are cached at most; the least recently used is evicted. */
+  /** Maximum cached values; the least recently used is evicted. */
   readonly max: number;
-  /** How long a value is used, in milliseconds; its own expiry may come earlier. */
+  /** Lifetime of a value in milliseconds; its own expiry can be earlier. */
   readonly ttl: number;
-  /** Keys of which it is cached that they have no value, and for how long, in milliseconds. By default none. */
+  /** Negative cache: maximum keys, and their lifetime in milliseconds. By default there is none. */
   readonly missing?: { readonly max: number; readonly ttl: number };
   /**
-   * Asks for the value of a key. What it throws goes to everybody who waits, and is not cached.
+   * Looks up the value of a key. All waiting callers get its errors, which are not cached.
    *
-   * @param wasCached whether this key had a value before, valid or not.
-   * @returns `undefined` where the key has no value.
+   * @param wasCached true if the key had a value before, valid or not.
+   * @returns `undefined` if the key has no value.
    */
   ask(key: string, question: Question, wasCached: boolean): Promise<Value | undefined>;
-  /** When a value expires, in milliseconds since the epoch; `undefined`: never. */
+  /** Returns the expiry in milliseconds since the epoch; `undefined` for none. */
   expiresAt(value: Value): number | undefined;
-  /** Whether a value was revoked since it was asked for, by `performance.now()`. */
+  /** Returns true if a value was revoked after its lookup at `askedAt` (`performance.now()`). */
   isRevoked(value: Value, askedAt: number, key: string): boolean;
 }
 
-/** A value, and when it was asked for, by `performance.now()`. */
+/** A value and the time of its lookup (`performance.now()`). */
 interface Found<Value> {
   readonly value: Value;
   readonly askedAt: number;
 }
 
 /**
- * Caches what is known of credentials, so that most requests ask nobody. Invariants:
- * - A value is used for `ttl` at most, never beyond its expiry and never once it is revoked. It is asked for again then,
- *   and so is an answer that was under way while the revocation came.
- * - There is one question about a key at a time, however many requests wait for its answer.
- * - Keys without a value are cached apart: guesses evict no credential.
+ * Caches credentials, so that most requests need no lookup. Invariants:
+ * - A value is used for at most `ttl`, and never after its expiry or revocation. It is then looked
+ *   up again, as is a value whose revocation arrived during the lookup.
+ * - A key has one lookup at a time, which all requests share.
+ * - Keys without a value have their own cache, so that guesses evict no credential.
  */
 export class CredentialCache<Value extends object, Question = undefined> {
-  /** Without a TTL: a value that is too old still tells that its credential was good. */
+  /** Has no TTL, because an expired value still shows that its key was valid before. */
   private readonly found: LRUCache<string, Found<Value>>;
   private readonly missing: LRUCache<string, true> | undefined;
   private readonly pending = new Map<string, Promise<Found<Value> | undefined>>();
@@ -45,12 +45,12 @@ export class CredentialCache<Value extends object, Question = undefined> {
     if (options.missing) this.missing = new LRUCache(options.missing);
   }
 
-  /** Values, and keys without one, that are cached. For tests. */
+  /** Numbers of cached values and of cached keys without one, for tests. */
   get size(): { found: number; missing: number } {
     return { found: this.found.size, missing: this.missing?.size ?? 0 };
   }
 
-  /** The value of a key; `undefined` where it has none. @throws what asking throws. */
+  /** Returns the value of a key; `undefined` if it has none. @throws errors of the lookup. */
   async find(key: string, question: Question): Promise<Value | undefined> {
     const cached = this.found.get(key);
     if (cached && this.isValid(cached, key)) return cached.value;
@@ -61,7 +61,7 @@ export class CredentialCache<Value extends object, Question = undefined> {
     return second && this.isValid(second, key) ? second.value : undefined;
   }
 
-  /** Notes that a key has no value any more. */
+  /** Caches that a key no longer has a value. */
   remove(key: string): void {
     this.found.delete(key);
     this.missing?.set(key, true);

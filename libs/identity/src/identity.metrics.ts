@@ -1,6 +1,6 @@
 import { countBy } from '#runtime';
 
-/** What was revoked, by its kind, and what could not be announced. */
+/** Exports the numbers of revocations by kind, and of those that could not be announced. */
 export function watchRevocations(read: () => Readonly<Record<string, number>>): void {
   countBy(
     'podcast_sync_revocations_total',

@@ -3,17 +3,17 @@ import type { Readable } from 'node:stream';
 import { dataUserSchema, type DataUser } from '#contracts';
 import { type IdentityConfig, issuerAliases, userId } from './user-id.js';
 
-/** A user whom somebody named. */
+/** A user in a file of an operator. */
 export interface NamedUser {
   readonly id: string;
-  /** As they were named: an id can't be turned back into issuer and subject. */
+  /** The name as in the file. An id can't be turned back into issuer and subject. */
   readonly name: Readonly<DataUser>;
 }
 
-/** A line of a file with users names none. */
+/** Error for a line of a file that names no user. */
 export class UnknownUserLine extends Error {}
 
-/** The users that a file names, a line each (docs/reference/data.md). @throws UnknownUserLine with the number of a line. */
+/** Reads users, one per line (docs/reference/data.md). @throws UnknownUserLine */
 export async function* usersIn(input: Readable, path: string, config: IdentityConfig): AsyncGenerator<NamedUser> {
   let number = 0;
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
@@ -25,7 +25,7 @@ export async function* usersIn(input: Readable, path: string, config: IdentityCo
   }
 }
 
-/** The id of a user who is named by it, or by issuer and subject. */
+/** Returns the id of a user who is given by id, or by issuer and subject. */
 export function idOf(name: Readonly<DataUser>, config: IdentityConfig): string {
   if ('id' in name) return name.id;
   const issuer = issuerAliases(config.AUTH_ISSUER_ALIASES).get(name.issuer) ?? name.issuer;

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * The network that an address counts as for rate limits: an IPv4 address itself, also when written as IPv6; of IPv6 the
- * first 64 bits, as a household or a rented server owns all addresses below them.
+ * Returns the network of an address for rate limits: an IPv4 address, also if written as IPv6; of
+ * IPv6 the /64, because a household or a rented server owns all of its addresses.
  */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;

@@ -1,6 +1,6 @@
-/** There were more requests than a limit allows. */
+/** Error for more requests than a limit allows. */
 export class RateLimited extends Error {
-  /** @param retryAfter seconds until there is room again. */
+  /** @param retryAfter seconds until requests are allowed again. */
   constructor(readonly retryAfter: number) {
     super('too many requests');
     this.name = 'RateLimited';

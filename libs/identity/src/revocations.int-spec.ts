@@ -18,7 +18,7 @@ const connected = async () => {
   return connection;
 };
 
-/** A process that follows, having read what there is. */
+/** Creates a subscriber that has read all retained revocations. */
 async function follower(url = server.url): Promise<Revocations> {
   const one = new Revocations(redisConfig.parse({ REDIS_URL: url }), log);
   followers.push(one);
@@ -26,7 +26,7 @@ async function follower(url = server.url): Promise<Revocations> {
   return one;
 }
 
-/** Seconds of Redis' time, as an issuer writes them into a token. */
+/** Returns the time of Redis in seconds, as in the `iat` of tokens. */
 const seconds = async () => Number((await redis.time())[0]);
 
 beforeAll(async () => {

@@ -5,8 +5,10 @@ import { Condition, type Log } from '#runtime';
 import { connectRedis, type RedisConfig } from '#redis';
 
 /**
- * What is revoked: a grant or a session (the `gid` of tokens), everything that a user was given until now, one app password
- * by its id, or one session of the gpodder API (a `gid` as well).
+ * A revocation. Its id depends on the kind:
+ * - `grant`, `session` and `gpodder_session`: the `gid`
+ * - `user`: the user, for all credentials issued until now
+ * - `credential`: an app password
  */
 export interface Revocation {
   readonly kind: 'grant' | 'session' | 'user' | 'credential' | 'gpodder_session';
@@ -14,25 +16,24 @@ export interface Revocation {
 }
 
 /**
- * The streams in Redis that carry revocations to whoever accepts credentials, on one node of a Redis Cluster. App
- * passwords and what is begun with them have their own: anybody makes and removes any number of them, which is to push
- * nobody else's revocations out.
+ * Redis streams of revocations, on one node of a Redis Cluster. App passwords and their sessions
+ * have their own stream: any user can create and revoke many of them, which must not evict other
+ * revocations.
  */
 export const revocationStreams = {
   tokens: '{revocations}:tokens',
   credentials: '{revocations}:credentials',
 } as const;
 const streams = Object.values(revocationStreams);
-/** What goes into the stream of app passwords. */
 const ofCredentials: readonly string[] = ['credential', 'gpodder_session'];
 
-/** How long one is kept, in milliseconds: longer than any access token that we issue is valid. */
+/** Retention of a revocation in milliseconds: longer than the lifetime of our access tokens. */
 const keptMs = 11 * 60_000;
 
-/** Revocations of a stream that are kept at most. Beyond it the oldest end early; the tokens that they name end by themselves. */
+/** Maximum revocations of a stream. Tokens of removed ones still expire. */
 const mostKept = 100_000;
 
-/** Adds entries to the stream of their kind, and drops what is too old or too much, all by Redis' time. */
+/** Adds entries to the stream of their kind, and trims both by age (Redis time) and length. */
 const add = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -46,22 +47,22 @@ for _, stream in ipairs(KEYS) do
 end
 `;
 
-/** Revocations of one step; Redis does nothing else while it adds them. */
+/** Revocations per script call; it blocks Redis while it adds them. */
 const perStep = 500;
 
-/** Tells every process that accepts credentials what is valid no more. */
+/** Publishes revocations to every process that accepts credentials. */
 export class RevocationWriter {
-  /** What was revoked by this process, and `unannounced` attempts, for metrics. */
+  /** Numbers of revocations by this process, and of `unannounced` attempts, for metrics. */
   readonly counts = { user: 0, grant: 0, session: 0, credential: 0, gpodder_session: 0, unannounced: 0 };
 
   constructor(private readonly redis: Redis | Cluster) {}
 
   /**
-   * Revokes from Redis' time of this call on. To be called when what it says is committed in Postgres: whoever hears of it
-   * asks there again. Twice is once.
+   * Revokes credentials from the Redis time of this call. Call it after the commit in Postgres,
+   * because receivers look up credentials there again. It is idempotent.
    *
-   * @throws Error where Redis is away: access tokens then live until they expire, ten minutes at most, and app passwords
-   * for a minute.
+   * @throws Error if Redis is unavailable: access tokens then stay valid until they expire, at most
+   *   ten minutes, and app passwords for a minute.
    */
   async revoke(revocations: readonly Revocation[]): Promise<void> {
     for (let from = 0; from < revocations.length; from += perStep) {
@@ -77,44 +78,43 @@ export class RevocationWriter {
   }
 }
 
-/** A credential that was accepted, or could be. */
+/** A credential to check against revocations. */
 export interface Accepted {
   readonly userId: string;
-  /** The grant or session that a token was issued for, or a session of the gpodder API. */
+  /** The grant or session of a token, or a gpodder session. */
   readonly gid?: string | undefined;
-  /** When a token was issued, in seconds; one that does not say it counts as old. */
+  /** Time of issue of a token in seconds. A token without it counts as old. */
   readonly issuedAt?: number | undefined;
-  /** The id of an app password. */
   readonly credentialId?: string;
-  /** When somebody asked for an app password, by `performance.now()`. */
+  /** Time of the lookup of an app password (`performance.now()`). */
   readonly askedAt?: number;
 }
 
-/** A revocation as it is remembered. */
 interface Heard {
-  /** When it was made, by Redis' time, in milliseconds. */
+  /** Time of the revocation in milliseconds, by the clock of Redis. */
   readonly at: number;
-  /** When this process heard of it first, by `performance.now()`. */
+  /** Time of its first receipt by this process (`performance.now()`). */
   readonly heardAt: number;
 }
 
-/** What a read answers of a stream. */
+/** Entries of a stream in the reply to a read. */
 type Entries = [stream: string, entries: [id: string, fields: string[]][]];
 
-/** How long Redis may let a read wait, in milliseconds. */
+/** Blocking time of a read in milliseconds. */
 const blockMs = 2_000;
-/** Entries that are read at once. */
+/** Maximum entries of one read. */
 const perRead = 1_000;
-/** How long a start waits for Redis, in milliseconds. */
+/** Maximum wait for Redis at the start, in milliseconds. */
 const openLimitMs = 2_000;
-/** The pause after a failed read, in milliseconds. */
+/** Pause after a failed read, in milliseconds. */
 const retryMs = 250;
 
 /**
- * The revocations of the last minutes, kept in memory and followed.
- * - Each one arrives as soon as it is written while Redis works. After a lost connection all that are kept are read
- *   again, as Redis may be another server now; so a process that starts knows them, too.
- * - What is remembered is bounded in number and time, by the same bounds as each stream.
+ * Subscribes to revocations and stores those of the last minutes in memory. Invariants:
+ * - A revocation arrives as soon as it is written, while Redis is available. After a reconnect all
+ *   retained ones are read again, because Redis may be another server. A process that starts reads
+ *   them too.
+ * - Number and age of stored revocations have the same limits as each stream.
  */
 export class Revocations {
   private readonly tokens = new Map<string, Heard>();
@@ -132,17 +132,17 @@ export class Revocations {
     private readonly log: Log,
   ) {
     this.redis = connectRedis(config);
-    // Failures are handled where it reads.
+    // `follow` handles failures of Redis.
     this.redis.on('error', () => {});
     this.following = this.follow();
   }
 
-  /** Resolves when all that are kept have been read, or after {@link openLimitMs}: a process also starts without Redis. */
+  /** Resolves when retained revocations are read, or after {@link openLimitMs}. */
   async opened(): Promise<void> {
     await Promise.race([this.first, delay(openLimitMs, undefined, { ref: false })]);
   }
 
-  /** Whether a credential was revoked since it was issued or asked for. */
+  /** Returns true if a credential was revoked after its issue or lookup. */
   refuses({ userId, gid, issuedAt, credentialId, askedAt }: Accepted): boolean {
     if (this.size === 0) return false;
     if (gid !== undefined && (this.tokens.has(`gid:${gid}`) || this.credentials.has(`gid:${gid}`))) return true;
@@ -153,12 +153,11 @@ export class Revocations {
     return issuedAt === undefined || issuedAt * 1_000 <= user.at;
   }
 
-  /** How many were heard of until now, also again: as long as it is the same, what was not refused still is not. */
+  /** Number of received revocations. While unchanged, accepted credentials stay valid. */
   get heard(): number {
     return this.count;
   }
 
-  /** Revocations that are remembered. */
   get size(): number {
     return this.tokens.size + this.credentials.size;
   }
@@ -184,7 +183,7 @@ export class Revocations {
     }
   }
 
-  /** Reads all that are kept, and what comes. Ends only by an error, as when the connection is lost. */
+  /** Reads retained revocations, then new ones, until an error such as a lost connection. */
   private async readOn(): Promise<never> {
     const [seconds] = await this.redis.time();
     const last = new Map<string, string>(streams.map((stream) => [stream, `${Number(seconds) * 1_000 - keptMs}-0`]));
@@ -212,7 +211,7 @@ export class Revocations {
     const heard = ofCredentials.includes(kind) ? this.credentials : this.tokens;
     const known = heard.get(key);
     if (known && known.at >= at) return;
-    // Inserted anew, so that the oldest is the first to be forgotten.
+    // Deletes and inserts the key, so that the map stays ordered by age.
     heard.delete(key);
     heard.set(key, { at, heardAt: performance.now() });
   }

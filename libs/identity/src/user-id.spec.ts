@@ -4,7 +4,7 @@ import { issuerAliases, userId } from './user-id.js';
 const own = 'urn:podcast-sync:standalone';
 const uuid = '3f2504e0-4f89-41d3-9a0c-0305e82c3301';
 
-/** Never to be changed: stored data is found by these. */
+/** These ids must never change, because they are the keys of stored data. */
 describe('userId', () => {
   it.each([
     ['https://id.example.com/', 'ann', 'c055b0ab-4cbb-5f9e-b180-836f0bfea94c'],

@@ -3,7 +3,7 @@ import { v5 as uuidv5 } from 'uuid';
 import { z } from 'zod';
 import { commaList } from '#runtime';
 
-/** What decides who is who. The same for every program that turns names into users. */
+/** Variables that define user ids. They must be the same for all programs. */
 export const identityConfig = z.object({
   AUTH_OWN_ISSUER: commaList
     .optional()
@@ -17,15 +17,16 @@ export const identityConfig = z.object({
 export type IdentityConfig = z.output<typeof identityConfig>;
 
 /**
- * The user that a credential names: the subject itself where the issuer is one of ours and it is a UUID, otherwise UUIDv5 of
- * the subject in the namespace that is UUIDv5 of the issuer. Never changed: stored data is found by it.
+ * Returns the user id of a credential: the subject if it is a UUID of one of our issuers. Otherwise
+ * UUIDv5 of the subject in the namespace UUIDv5 of the issuer. Must never change, because it is the
+ * key of stored data.
  */
 export function userId(issuer: string, subject: string, ownIssuers: string | readonly string[] = []): string {
   const uuid = [ownIssuers].flat().includes(issuer) ? guidSchema.safeParse(subject) : undefined;
   return uuid?.success ? uuid.data : uuidv5(subject, uuidv5(issuer, uuidv5.URL));
 }
 
-/** Reads `new=first,…`: which issuer another one counts as. */
+/** Parses `new=first,…` into a map from the new issuer to the first one. */
 export function issuerAliases(setting: string | undefined): ReadonlyMap<string, string> {
   const pairs = setting?.split(',').map((pair) => pair.split('=').map((name) => name.trim()) as [string, string]);
   return new Map(pairs);

@@ -46,14 +46,14 @@ function gateway(
   return startGateway(fixture, { ...needed, ...variables }, options);
 }
 
-/** Asks for a path that does not exist: 404 means that the credential was accepted. */
+/** Requests a missing path. A 404 means that the credential was accepted. */
 const ask = ({ url }: Pick<ServedApp, 'url'>, authorization?: string, method = 'GET') =>
   fetch(`${url}/nothing`, {
     method,
     headers: authorization ? { authorization } : {},
   });
 
-/** For each reason a credential that is refused for it. */
+/** Returns a rejected credential for each reason. */
 async function refusedCredentials(keySetFile: string): Promise<Record<FailureReason, string | undefined>> {
   const [key, stranger] = [await newKey('ours'), await newKey('strange')];
   writeFileSync(keySetFile, JSON.stringify(keySet(key)));
@@ -77,7 +77,7 @@ async function refusedCredentials(keySetFile: string): Promise<Record<FailureRea
   };
 }
 
-/** What a 401 says was wrong, where it is not the token as a whole. */
+/** Challenges that differ from that of an invalid token. */
 const wrong: Record<string, string> = {
   missing: '',
   scope: ', error="insufficient_scope", scope="read:subscriptions"',

@@ -28,7 +28,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Replaces the file as a whole, as a secret is replaced. */
+/** Replaces the file atomically, like Kubernetes secrets. */
 function writeKeys(name: string, ...keys: JWK[]): string {
   const file = join(directory, name);
   writeFileSync(`${file}.new`, JSON.stringify(keySet(...keys)));
@@ -50,7 +50,7 @@ beforeEach(() => {
 const read = (token: string, by = auth) => by.authenticate(`Bearer ${token}`, 'read:subscriptions', '192.0.2.1');
 const token = (claims: JWTPayload = {}, header = {}, key = one) =>
   sign(key as SigningKey, { iss: first, ...claims }, header);
-/** Why a credential was refused. */
+/** Returns the reason of a rejection. */
 async function reason(refused: Promise<unknown>): Promise<string> {
   const error = await refused.catch((caught: unknown) => caught);
   if (!(error instanceof AuthenticationFailure)) throw new Error(`not refused: ${String(error)}`);

@@ -18,7 +18,7 @@ import type { IssuerKeys } from './issuer.keys.js';
 import { discoverKeySet, RemoteKeys } from './remote.keys.js';
 import { type TrustedIssuer, trustedIssuers } from './trusted.issuers.js';
 
-/** Why a credential is not accepted, for the operator; clients get the same 401 for all of them. */
+/** Reason of a rejection, for the operator. Clients get the same 401 for all reasons. */
 export type FailureReason =
   | 'missing'
   | 'malformed'
@@ -34,25 +34,25 @@ export type FailureReason =
   | 'app_password'
   | 'revoked';
 
-/** What a credential allows. */
+/** Permissions of a credential. */
 export type Scope = 'read:subscriptions' | 'write:subscriptions';
 
 /** The authenticated user of a request. */
 export interface Caller {
   userId: string;
-  /** `undefined` where the token has no claim of scopes, which allows everything. */
+  /** `undefined` if the token has no scope claim, which allows everything. */
   scopes: ReadonlySet<string> | undefined;
-  /** When the credential expires, in milliseconds; one that never does has none. */
+  /** Expiry of the credential in milliseconds; absent if it does not expire. */
   expires?: number | undefined;
 }
 
-/** What ends a credential before it expires, and who knows app passwords: without the latter none is accepted. */
+/** Sources for revocations and app passwords. Without `appPasswords` none is accepted. */
 export interface Credentials {
   readonly revocations?: Revocations;
   readonly appPasswords?: AppPasswords;
 }
 
-/** A caller whose token was verified, and the version of the keys that verified it. */
+/** A caller with a verified token, and the version of the keys that verified it. */
 interface Verified extends Caller {
   gid: string | undefined;
   issuedAt: number | undefined;
@@ -61,25 +61,24 @@ interface Verified extends Caller {
   version: number;
 }
 
-/** A caller with an app password, and when that was found to hold, by `performance.now()`. */
+/** A caller with an app password, and the time of its check (`performance.now()`). */
 interface Holder extends Caller {
   credentialId: string;
   askedAt: number;
 }
 
-/** Signatures that need no shared secret. */
+/** Signature algorithms without a shared secret. */
 const algorithms = ['EdDSA', 'ES256', 'RS256'];
 /** Tolerated difference between the provider's clock and ours, in seconds. */
 const clockToleranceSeconds = 30;
-/** Verified tokens that are cached at most. */
 const cacheSize = 10_000;
 
 /**
- * Checks bearer tokens (docs/reference/interface.md, "Credential").
- * - A token is checked with the keys of the issuer that it names, and with no others.
- * - A verified token is cached by its hash, while a new verification would accept it and its issuer's keys stay the same, so a
- *   polling client costs one verification an hour and not one a request. Requests that come together share one.
- * - One that was revoked is refused at its next request.
+ * Checks bearer tokens (docs/reference/interface.md, "Credential"). Invariants:
+ * - A token is verified only with the keys of the issuer that it names.
+ * - A verified token is cached by its hash, until it expires or its issuer's keys change. So a
+ *   polling client costs one verification an hour. Concurrent requests share one.
+ * - A revoked token is refused at its next request.
  */
 export class Authenticator {
   private readonly issuers: ReadonlyMap<string, IssuerKeys>;
@@ -88,12 +87,12 @@ export class Authenticator {
     max: cacheSize,
     ttl: Infinity,
     ask: (_hash, token) => this.verify(token),
-    // As long as a token that is verified anew is accepted.
+    // Cached as long as a new verification would accept the token.
     expiresAt: ({ expires }) => expires + clockToleranceSeconds * 1_000,
     isRevoked: ({ keys, version }) => version !== keys.version(),
   });
 
-  /** @throws ConfigurationError when a key set in a file can't be used. */
+  /** @throws ConfigurationError if a key set in a file is invalid. */
   constructor(
     private readonly config: GatewayConfig,
     log: Log,
@@ -103,18 +102,18 @@ export class Authenticator {
     this.issuers = new Map(trustedIssuers(config).map((issuer) => [issuer.issuer, keysOf(issuer, config, log)]));
   }
 
-  /** The key sets to serve, as one: those that are kept in files. `undefined`: none. */
+  /** Returns the union of the key sets in files, for publication; `undefined` for none. */
   keySet(): JSONWebKeySet | undefined {
     const sets = [...this.issuers.values()].flatMap((keys) => keys.published?.() ?? []);
     return sets.length === 0 ? undefined : { keys: sets.flatMap(({ keys }) => keys) };
   }
 
   /**
-   * Names the caller of a request.
+   * Returns the caller of a request.
    *
-   * @param address where it asks from.
-   * @throws AuthenticationFailure; RateLimited for too many wrong app passwords of its address; Failure `unavailable` when
-   * the provider's keys can't be had, or nobody knows app passwords.
+   * @param address of the client.
+   * @throws AuthenticationFailure; RateLimited for too many wrong app passwords of the address;
+   *   Failure `unavailable` without the provider's keys or the account service.
    */
   async authenticate(authorization: string | undefined, scope: Scope, address: string): Promise<Caller> {
     if (authorization === undefined) throw new AuthenticationFailure('missing');
@@ -125,14 +124,14 @@ export class Authenticator {
     return caller;
   }
 
-  /** Whether a caller whom {@link authenticate} named would still be let in. */
+  /** Returns true if the caller's credential is still valid. */
   holds(caller: Caller): boolean {
     const { expires, keys, version } = caller as Partial<Verified>;
     if (expires !== undefined && expires <= Date.now()) return false;
     return keys?.version() === version && !this.credentials.revocations?.refuses(caller);
   }
 
-  /** Stays the same as long as nothing but time makes {@link holds} say no: when it changes, it is to be asked again. */
+  /** Changes with revocations. While unchanged, only time or new keys make {@link holds} false. */
   get revoked(): number {
     return this.credentials.revocations?.heard ?? 0;
   }
@@ -167,7 +166,8 @@ export class Authenticator {
     if (!keys) throw new AuthenticationFailure('issuer');
     const version = keys.version();
     const { sub, exp, iat, gid, scope, scp } = await this.payload(token, issuer, keys);
-    // In UTF-8 all lone surrogates are the same bytes, so subjects that differ in one only would be the same user.
+    // In UTF-8 all lone surrogates are the same bytes. Subjects that differ only in one would be
+    // the same user.
     if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new AuthenticationFailure('claims');
     return {
       userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
@@ -204,7 +204,7 @@ function keysOf({ issuer, keys }: TrustedIssuer, config: GatewayConfig, log: Log
   return new RemoteKeys(issuer, async () => keys.url, log);
 }
 
-/** The issuer that a token names. Not verified yet: it only selects the keys that have to verify it. */
+/** Returns the unverified issuer of a token, which selects the keys to verify it. */
 function claimedIssuer(token: string): string {
   try {
     return String(decodeJwt(token).iss);
@@ -225,11 +225,11 @@ const claimReasons: Readonly<Record<string, FailureReason>> = { aud: 'audience',
 
 function reasonOf(error: unknown): FailureReason {
   if (error instanceof errors.JWTClaimValidationFailed) return claimReasons[error.claim] ?? 'claims';
-  // An error that is none of jose's comes from a key that can't be used, e.g. an RSA key that is too short.
+  // Other errors come from unusable keys, such as an RSA key that is too short.
   return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';
 }
 
-/** The scopes of the claims `scope` and `scp`, each a text or an array; `undefined` where there is neither. */
+/** Returns the scopes of `scope` and `scp`, each a string or an array; `undefined` without both. */
 function scopesOf(claims: readonly unknown[]): ReadonlySet<string> | undefined {
   const sent = claims.filter((claim) => claim !== undefined);
   if (sent.length === 0) return undefined;

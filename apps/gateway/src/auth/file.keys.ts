@@ -3,23 +3,23 @@ import { ConfigurationError, type Log } from '#runtime';
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { IssuerKeys } from './issuer.keys.js';
 
-/** How long to wait between two checks of the file, in milliseconds. */
+/** Minimum time between two checks of the file, in milliseconds. */
 const pollMs = 1_000;
 
 /**
- * The keys of an issuer in a file.
- * - A changed file takes effect within a second, also where a link is swapped, as Kubernetes does with secrets.
- * - A file that is gone or unreadable changes nothing and is logged once: it may be in the middle of a change.
+ * The keys of an issuer in a file. Invariants:
+ * - A changed file takes effect within a second, also after a swap of a link (Kubernetes secrets).
+ * - A missing or invalid file changes nothing and is logged once, because it may be incomplete.
  */
 export class FileKeys implements IssuerKeys {
   private keySet: JSONWebKeySet = { keys: [] };
   private local: JWTVerifyGetKey = createLocalJWKSet(this.keySet);
   private count = 0;
-  /** The state of the file when it was read last, or what was wrong with it. */
+  /** State of the file at the last read, or the message of its error. */
   private seen = '';
   private readAt = 0;
 
-  /** @throws ConfigurationError when the file can't be used at the start. */
+  /** @throws ConfigurationError if the file is invalid at the start. */
   constructor(
     private readonly file: string,
     private readonly developmentKeys: 'allow' | 'refuse',
@@ -74,12 +74,12 @@ export class FileKeys implements IssuerKeys {
   }
 }
 
-/** The key set is published, so it must hold no key that can sign. */
+/** Rejects keys that can sign, because the key set is published. */
 function refuseSecrets({ keys }: JSONWebKeySet): void {
   if (keys.some((key) => 'd' in key || key.kty === 'oct')) throw new Error('the key set holds a private key');
 }
 
-/** Development keys, which `npm start` makes by itself, prove nothing in production. */
+/** Rejects the development keys that `npm start` creates, which are insecure in production. */
 function refuseDevelopmentKeys({ keys }: JSONWebKeySet): void {
   const [key] = keys.filter(({ kid }) => kid?.startsWith('dev-'));
   if (!key) return;

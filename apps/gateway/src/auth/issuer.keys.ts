@@ -2,14 +2,10 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 
 /** The public keys of one issuer. */
 export interface IssuerKeys {
-  /** A number that changes with the keys. May check first whether they have changed. */
+  /** Returns a number that changes with the keys. It can check for changes first. */
   version(): number;
-  /**
-   * Finds the key of a token by its header.
-   *
-   * @throws Failure `unavailable` without any keys; JOSEError when none of them fits.
-   */
+  /** Finds a token's key. @throws Failure `unavailable` without keys; JOSEError for no match. */
   readonly find: JWTVerifyGetKey;
-  /** The key set to publish; only of issuers whose keys the gateway publishes. */
+  /** Returns the key set to publish; only for issuers whose keys the gateway publishes. */
   published?(): JSONWebKeySet;
 }

@@ -3,22 +3,22 @@ import type { Log } from '#runtime';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { IssuerKeys } from './issuer.keys.js';
 
-/** How often the provider is asked, in milliseconds. */
+/** Intervals of fetches in milliseconds. */
 export interface Pace {
   /** Keys older than this are fetched again in the background, and used meanwhile. */
   readonly maxAge: number;
-  /** Between two fetches, failed or not, so that tokens with unknown keys can't cause many. */
+  /** Minimum time between two fetches, so that unknown keys cannot cause many. */
   readonly coolDown: number;
 }
 
 const usualPace: Pace = { maxAge: 600_000, coolDown: 10_000 };
-/** How long the provider may take for one answer, in milliseconds. */
+/** Time limit of one request to the provider, in milliseconds. */
 const fetchLimitMs = 5_000;
 
 /**
- * The keys of an issuer that a provider publishes.
- * - Fetched keys are used until the provider has others, also while it is down for days.
- * - There is one fetch at a time, and no two within the cool-down.
+ * The keys of an issuer, fetched from its provider. Invariants:
+ * - Fetched keys are used until the provider has others, even if it is down for days.
+ * - There is one fetch at a time, and at most one per cool-down.
  */
 export class RemoteKeys implements IssuerKeys {
   private local: (JWTVerifyGetKey & { jwks(): JSONWebKeySet }) | undefined;
@@ -27,14 +27,14 @@ export class RemoteKeys implements IssuerKeys {
   private askedAt = -Infinity;
   private fetching: Promise<void> | undefined;
 
-  /** @param keySetUrl resolves to the URL of the key set, which may take a request (discovery). */
+  /** @param keySetUrl resolves to the URL of the key set, and can make a request (discovery). */
   constructor(
     private readonly issuer: string,
     private readonly keySetUrl: () => Promise<string>,
     private readonly log: Log,
     private readonly pace: Pace = usualPace,
   ) {
-    // Before the first token comes, so that it need not wait.
+    // Fetches early, so that the first token does not wait.
     void this.refresh();
   }
 
@@ -58,7 +58,7 @@ export class RemoteKeys implements IssuerKeys {
     }
   };
 
-  /** Fetches the keys unless that was done within the cool-down. Never rejects: failures are logged. */
+  /** Fetches the keys, at most once per cool-down. Logs failures and never rejects. */
   private refresh(): Promise<void> {
     if (this.fetching) return this.fetching;
     if (performance.now() < this.askedAt + this.pace.coolDown) return Promise.resolve();
@@ -86,9 +86,9 @@ export class RemoteKeys implements IssuerKeys {
 }
 
 /**
- * Where the key set of an issuer is (OpenID Connect Discovery 1.0, sections 4 and 4.3).
+ * Returns the URL of an issuer's key set (OpenID Connect Discovery 1.0, sections 4 and 4.3).
  *
- * @throws Error when the document can't be had, or is another issuer's.
+ * @throws Error if the document is unavailable, or names another issuer.
  */
 export async function discoverKeySet(issuer: string): Promise<string> {
   const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
@@ -96,7 +96,7 @@ export async function discoverKeySet(issuer: string): Promise<string> {
   if (named !== issuer) throw new Error(`the discovery document names the issuer ${String(named)}`);
   if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the discovery document names no key set');
   const { protocol } = new URL(url);
-  // Over http anybody on the way could replace the keys.
+  // Over http, an attacker on the network could replace the keys.
   if (protocol !== 'https:' && !(protocol === 'http:' && issuer.startsWith('http:')))
     throw new Error(`the discovery document names a key set by ${protocol}`);
   return url;

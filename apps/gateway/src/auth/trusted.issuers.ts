@@ -1,12 +1,11 @@
-/** An issuer of tokens that the gateway believes, and where its keys are. */
+/** A trusted issuer of tokens, and the source of its keys. */
 export interface TrustedIssuer {
-  /** The `iss` of its tokens, letter by letter. */
+  /** The exact `iss` of its tokens. */
   readonly issuer: string;
-  /** Where its keys are; `discovery`: OpenID Connect discovery says it. */
+  /** Source of its keys: a URL, a file, or OpenID Connect discovery. */
   readonly keys: { readonly url: string } | { readonly file: string } | 'discovery';
 }
 
-/** The variables that name issuers and their keys. */
 interface IssuerVariables {
   AUTH_ISSUER: readonly string[];
   AUTH_JWKS_URL?: string | undefined;
@@ -15,11 +14,7 @@ interface IssuerVariables {
 
 const webAddress = /^https?:\/\//;
 
-/**
- * The issuers of the configuration.
- *
- * @throws Error that says which variable can't be used, and why.
- */
+/** Returns the configured issuers. @throws Error with the name of the invalid variable. */
 export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   const issuers = config.AUTH_ISSUER;
   const urls = byIssuer('AUTH_JWKS_URL', config.AUTH_JWKS_URL, issuers);
@@ -38,7 +33,7 @@ export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   });
 }
 
-/** Reads `value` for the first issuer, and `issuer=value` for any. */
+/** Parses `value` as that of the first issuer, and `issuer=value` for any issuer. */
 function byIssuer(variable: string, list: string | undefined, issuers: readonly string[]): Map<string, string> {
   const values = new Map<string, string>();
   for (const part of list?.split(',').map((value) => value.trim()) ?? []) {

@@ -1,36 +1,37 @@
 import type { ServerResponse } from 'node:http';
 import type { Caller } from '../auth/authenticator.js';
 
-/** Why a stream ended. */
+/** Reasons for the end of a stream. */
 export const endings = ['client', 'expired', 'revoked', 'replaced', 'age', 'drain', 'slow', 'lost', 'failed'] as const;
 export type Ending = (typeof endings)[number];
 
-/** How a stream goes, in milliseconds by `performance.now()`. */
+/** Timing of a stream in milliseconds, by `performance.now()`, and its buffer limit. */
 export interface StreamPace {
-  /** Between two signs of life. */
+  /** Interval of heartbeats. */
   readonly beatMs: number;
-  /** Between two hints; what comes meanwhile is joined to one. */
+  /** Minimum time between two notifications; those in between are merged. */
   readonly joinMs: number;
-  /** Bytes that may wait for a client to read them. */
+  /** Maximum unread bytes of a client. */
   readonly waitingBytes: number;
 }
 
-/** The stamp that stands for a client who has heard of nothing yet; every other is greater, also as a text. */
+/** Initial stamp; every other is greater, also as a string. */
 const nothing = '';
 
 /**
- * One stream of `GET /changes` (docs/reference/interface-opml-changes.md, "Changes"). It tells stamps of the user's
- * clock, each greater than the one before, and that it is alive. It knows no timer: {@link turn} is to be called often.
+ * One stream of `GET /changes` (docs/reference/interface-opml-changes.md, "Changes"). It sends
+ * increasing stamps of the user's clock, and heartbeats. It has no timer; {@link turn} must be
+ * called often.
  */
 export class ChangeStream {
   private response: ServerResponse | undefined;
   private told = nothing;
-  /** The latest stamp that was not told yet. */
+  /** The latest stamp that was not sent yet. */
   private waiting = nothing;
   private joinUntil = 0;
   private beatAt = 0;
 
-  /** @param endsAt when it ends at the latest, and why then. */
+  /** @param endsAt latest end, for the reason `endsBy`. */
   constructor(
     readonly caller: Caller,
     private readonly pace: StreamPace,
@@ -38,26 +39,25 @@ export class ChangeStream {
     public endsBy: Ending,
   ) {}
 
-  /** Whether it has been answered. */
   get hasBegun(): boolean {
     return this.response !== undefined;
   }
 
-  /** Takes note of where the clock is; tells it at once where nothing was told just now. */
+  /** Stores a new stamp, and sends it immediately unless one was sent within `joinMs`. */
   hint(stamp: string, now: number): void {
     if (stamp > this.waiting) this.waiting = stamp;
     if (now >= this.joinUntil) this.tell(now);
   }
 
-  /** Begins to answer. What it tells first is this stamp, or a later one that was hinted at meanwhile. */
+  /** Starts the answer. It first sends this stamp, or a later one that arrived meanwhile. */
   begin(response: ServerResponse, stamp: string, now: number): void {
     this.response = response;
-    // At a time of its own, as thousands may have come together.
+    // Random, because thousands of clients may have connected simultaneously.
     this.beatAt = now + Math.random() * this.pace.beatMs;
     this.hint(stamp, now);
   }
 
-  /** Does what is due: tells what waits, or gives a sign of life. @returns whether it gave one. */
+  /** Sends a pending stamp or heartbeat if it is due. Returns true after a heartbeat. */
   turn(now: number): boolean {
     if (now >= this.joinUntil) this.tell(now);
     if (now < this.beatAt) return false;
@@ -66,12 +66,12 @@ export class ChangeStream {
     return true;
   }
 
-  /** Whether its client does not read. To be asked with a sign of life: until the next one not much can come. */
+  /** True if the client does not read. Checked at heartbeats, as little is sent in between. */
   get isStuck(): boolean {
     return (this.response?.writableLength ?? 0) > this.pace.waitingBytes;
   }
 
-  /** Ends the answer: in order, or by closing the connection where nobody reads it. */
+  /** Ends the answer; destroys the connection of a client that does not read. */
   end(ending: Ending): void {
     if (ending === 'slow') this.response?.destroy();
     else this.response?.end();

@@ -4,15 +4,15 @@ import type { ServerResponse } from 'node:http';
 import type { Authenticator, Caller } from '../auth/authenticator.js';
 import { ChangeStream, type Ending, endings, type StreamPace } from './change.stream.js';
 
-/** How many streams there are, and how they go. Other than the usual in tests alone. */
+/** Limits and timing of streams. Only tests override them. */
 export interface StreamBounds extends StreamPace {
-  /** Streams of one user: with one more the oldest ends. */
+  /** Maximum streams of one user; a further one ends the oldest. */
   readonly perUser: number;
-  /** How long one lasts at most, in milliseconds; each ends at a time of its own in the last tenth of it. */
+  /** Maximum lifetime in milliseconds. Each stream ends at a random time in its last tenth. */
   readonly lastsMs: number;
-  /** Over how long streams end that have to end together, in milliseconds. */
+  /** Time over which streams that must end together are spread, in milliseconds. */
   readonly spreadMs: number;
-  /** Between two looks at all of them, in milliseconds. */
+  /** Interval of checks of all streams, in milliseconds. */
   readonly turnMs: number;
 }
 
@@ -26,7 +26,7 @@ export const usualBounds: StreamBounds = {
   turnMs: 250,
 };
 
-/** Who hears of users' clocks. */
+/** Subscribes to notifications about users' clocks. */
 export interface Ear {
   listen(userId: string): Promise<void>;
   forget(userId: string): void;
@@ -34,14 +34,13 @@ export interface Ear {
 
 /**
  * The streams of changes of a gateway (ADR 26). Invariants:
- * - there are at most `most`, and `perUser` of one user; a place is free as soon as its stream ends, however it ends;
- * - a user is listened to from before the first stream's clock is read until the last one ends, so that nothing falls in
- *   between; nobody else is;
- * - one timer serves all: an idle stream costs a look at it four times a second, and a write in 25;
- * - a stream ends with its credential: when that expires, and within a turn of hearing that it was revoked.
+ * - At most `most` streams are open, and `perUser` of one user. The end of a stream frees its slot.
+ * - A user's clock is subscribed to exactly while streams are open. The subscription precedes the
+ *   first read of the clock, so that no change is missed.
+ * - One timer serves all streams. An idle stream costs a check every 250 ms and a write every 25 s.
+ * - A stream ends with its credential: at its expiry, and within 250 ms of a received revocation.
  */
 export class ChangeStreams {
-  /** Streams that ended, by reason. */
   readonly ended = Object.fromEntries(endings.map((ending) => [ending, 0])) as Record<Ending, number>;
   private readonly users = new Map<string, Set<ChangeStream>>();
   private count = 0;
@@ -58,7 +57,6 @@ export class ChangeStreams {
     this.revoked = authenticator.revoked;
   }
 
-  /** Streams that are open. */
   get open(): number {
     return this.count;
   }
@@ -66,10 +64,11 @@ export class ChangeStreams {
   /**
    * Opens a stream.
    *
-   * @param end of its request: the stream ends with it.
-   * @param readClock reads where the user's clock is.
-   * @param answer begins the answer.
-   * @throws Failure `unavailable` where there are too many, or it ended before it began; what `readClock` throws.
+   * @param end of the request, which ends the stream.
+   * @param readClock returns the current stamp of the user's clock.
+   * @param answer starts the answer.
+   * @throws Failure `unavailable` if there are too many streams or this one has ended; errors of
+   *   `readClock`.
    */
   async follow(
     caller: Caller,
@@ -90,24 +89,23 @@ export class ChangeStreams {
     }
   }
 
-  /** Tells the streams of a user where the clock is. */
+  /** Notifies the streams of a user of the clock's stamp. */
   hint(userId: string, stamp: string): void {
     const now = performance.now();
     for (const stream of this.users.get(userId) ?? []) stream.hint(stamp, now);
   }
 
-  /** Ends all streams, spread over some time, as hints may be missing: whoever comes back polls. */
+  /** Ends all streams after lost notifications. Clients poll when they reconnect. */
   lose(): void {
     this.endAll('lost', this.bounds.spreadMs);
   }
 
-  /** Takes no more streams, and ends those that there are, spread over a time. */
+  /** Rejects new streams and ends the open ones, spread over `overMs` milliseconds. */
   drain(overMs: number): void {
     this.draining = true;
     this.endAll('drain', overMs);
   }
 
-  /** Ends whatever is still open. */
   close(): void {
     this.drain(0);
     this.turn();
@@ -133,7 +131,6 @@ export class ChangeStreams {
     return this.users.get(stream.caller.userId)?.has(stream) ?? false;
   }
 
-  /** Ends one stream, if it is open. */
   private end(stream: ChangeStream, ending: Ending): void {
     const { userId } = stream.caller;
     const own = this.users.get(userId);
@@ -169,7 +166,7 @@ export class ChangeStreams {
     }
   }
 
-  /** Does what is due of all streams. */
+  /** Ends, writes to or checks all streams, as due. */
   private turn(): void {
     const now = performance.now();
     const { revoked } = this.authenticator;
@@ -178,7 +175,8 @@ export class ChangeStreams {
     for (const stream of this.all()) {
       if (now >= stream.endsAt) this.end(stream, stream.endsBy);
       else {
-        // With each sign of life as well: the keys that verified a token may be there no more.
+        // Checks with each heartbeat too, because the keys that verified a token may have been
+        // removed.
         const isAlive = stream.turn(now);
         if ((isAlive || isNews) && !this.authenticator.holds(stream.caller)) this.end(stream, 'revoked');
         else if (isAlive && stream.isStuck) this.end(stream, 'slow');
@@ -187,7 +185,7 @@ export class ChangeStreams {
   }
 }
 
-/** Created once, as refusing a request has to cost less than sending it. */
+/** Created once, because a refusal must cost less than the request. */
 const refusals = {
   draining: unavailable('the gateway stops'),
   full: unavailable('too many streams'),

@@ -6,10 +6,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OpenStream } from '../openapi.decorators.js';
 import { ChangeStreams } from './change.streams.js';
 
-/** No change is later: a list since then is empty, and costs the look at the clock that it tells. */
+/** Later than every change. A list since then is empty, so it costs only the read of the clock. */
 const never = '9999-12-31T23:59:59.999Z';
 
-/** Nothing on the way keeps or gathers it; its connection ends with it, and the next may be made to another gateway. */
+/** Disables proxy caches and buffers. A reconnecting client can reach another gateway. */
 const headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
@@ -31,7 +31,8 @@ export class ChangesController {
   async follow(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { caller, end = new RequestEnd() } = request;
     if (!caller) throw new Failure('unauthorized');
-    // What is still let in for the difference between two clocks would end at once.
+    // Token checks tolerate some clock difference. The stream of an expired one would end
+    // immediately.
     if (caller.expires !== undefined && caller.expires <= Date.now()) throw new AuthenticationFailure('expired');
     if (request.method === 'HEAD') return void begin(request, reply).end();
     const { userId } = caller;
@@ -43,7 +44,7 @@ export class ChangesController {
   }
 }
 
-/** Takes the answer out of Fastify's hands, which would keep it in a stream of its own, and sends its head. */
+/** Sends the head of the answer itself, because Fastify would buffer it in a stream. */
 function begin(request: FastifyRequest, reply: FastifyReply) {
   request.begunMs = reply.elapsedTime;
   reply.headers(headers).hijack();

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { StreamFixture } from '../../testing/stream.fixture.js';
 
 const epoch = '1970-01-01T00:00:00.000Z';
-/** The n-th stamp of some order. */
+/** Returns the n-th stamp of an ascending sequence. */
 const stamp = (n: number) => new Date(Date.UTC(2026, 0, 1) + n).toISOString();
 
 let context: StreamFixture;
@@ -18,7 +18,7 @@ afterAll(() => context.close());
 const headers = ({ token }: Device) => ({ authorization: `Bearer ${token}` });
 const ask = (device: Device, init: RequestInit = {}) =>
   fetch(`${context.url}/changes`, { headers: headers(device), ...init });
-/** How many gateways listen to a user. */
+/** Returns the number of gateways that subscribe to a user. */
 const listeners = async ({ user }: Device) => (await context.redis.pubsub('NUMSUB', `clock:${user}`))[1];
 
 describe('a stream', () => {
@@ -55,7 +55,7 @@ describe('a stream', () => {
     await context.hint(device.user, stamp(10));
     await stream.knows(stamp(10));
     expect(stream.stamps).toEqual([...new Set(stream.stamps)].sort());
-    // The first stamp has just been told, so the others wait.
+    // The first stamp was just sent, so the others are merged.
     expect(stream.stamps.length).toBeLessThanOrEqual(4);
   });
 
@@ -187,7 +187,7 @@ describe('places', () => {
     socket.write(`GET /changes HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${device.token}\r\n\r\n`);
     const open = () => context.metric('podcast_sync_streams');
     await eventually(async () => expect(await open()).toBe(2));
-    // Far longer than stamps are, to be more than the kernels of both ends keep.
+    // Far longer than real stamps, to fill the socket buffers of both ends.
     for (let n = 0; (await open()) === 2 && n < 1_000; n += 1) {
       await context.hint(device.user, `${stamp(n)}${'.'.repeat(32_768)}`);
       await eventually(() => expect(reading.strange).toHaveLength(n + 1), { interval: 1 });

@@ -14,7 +14,7 @@ const messages: Readonly<Record<DeletionStatus, string>> = {
   FAILURE: 'The deletion process encountered an error and was rolled back',
 };
 
-/** A positive integer of decimal digits that a JavaScript number holds exactly. */
+/** A positive decimal integer that a JavaScript number represents exactly. */
 const deletionId = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().positive());
 
 /** /deletions (docs/reference/interface.md, "Deletion"). */

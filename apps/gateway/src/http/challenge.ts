@@ -3,19 +3,19 @@ import { AuthenticationFailure, linkBase } from '#http';
 import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
 
-/** Where a client that was refused learns who issues tokens (RFC 9728, 3). */
+/** Path of the metadata that names the issuers of tokens for refused clients (RFC 9728, 3). */
 export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
 
 /**
- * The header of a 401 (RFC 6750, 3, and RFC 9728, 5.1): where it says how to get a token, and what was wrong with the one
- * that was sent.
+ * Returns the header of a 401 (RFC 6750, 3, and RFC 9728, 5.1): the URL of the metadata, and the
+ * error of the sent token.
  */
 export function challenge(
   request: FastifyRequest,
   config: GatewayConfig,
   error: unknown,
 ): { readonly 'www-authenticate': string } {
-  // A Host may have a quotation mark.
+  // A Host can contain a quotation mark.
   const base = linkBase(request, config).replace(/["\\]/g, encodeURIComponent);
   const parts = [`resource_metadata="${base}${resourceMetadataPath}"`];
   const { reason, wanted } = error instanceof AuthenticationFailure ? error : {};
@@ -24,7 +24,7 @@ export function challenge(
   return { 'www-authenticate': `Bearer ${parts.join(', ')}` };
 }
 
-/** What RFC 9728, 2, tells of the API. */
+/** Returns the metadata of the API (RFC 9728, 2). */
 export function resourceMetadata(request: FastifyRequest, config: GatewayConfig): Record<string, unknown> {
   const isUrl = (issuer: string) => /^https?:\/\//.test(issuer) && URL.canParse(issuer);
   const servers = config.AUTH_SERVERS ?? config.AUTH_ISSUER.filter(isUrl);

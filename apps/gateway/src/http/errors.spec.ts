@@ -40,7 +40,7 @@ describe('httpAnswers', () => {
   ])('answers %d with %s', (status, message) => expect(httpAnswers[status]).toMatchObject({ status, message }));
 });
 
-/** What a client gets for whatever was thrown. */
+/** Returns the answer to a thrown error. */
 async function answerTo(error: unknown) {
   const fastify = Fastify();
   fastify.get('/', (_, reply) => send(reply, answerFor(error, createLog('test', 'silent'), failureAnswers)));

@@ -12,12 +12,12 @@ export const failureAnswers: FailureAnswers = {
   internal: { status: 500, message: 'Internal error' },
 };
 
-/** Returns the form of the interface's error answers. */
+/** Returns the format of the interface's error answers. */
 export function errorFormat(config: GatewayConfig): ErrorFormat {
   return {
     answerTo(error, request, log) {
       const answer = answerFor(error, log, failureAnswers);
-      // A service refuses a user who is disabled or erased, whatever the credential says.
+      // Services also reject disabled and erased users, with valid credentials.
       return answer.status === 401 ? { ...answer, headers: challenge(request, config, error) } : answer;
     },
     send,

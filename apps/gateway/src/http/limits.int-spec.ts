@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(keys, { recursive: true });
 });
 
-/** A gateway without services, as what it refuses by itself needs none. It is stopped after its test. */
+/** Starts a gateway without services, which its refusals do not need. It stops after the test. */
 function gateway(
   variables: Record<string, string>,
   options: Parameters<typeof startGateway>[2] = {},
@@ -44,14 +44,16 @@ function gateway(
   return startGateway(fixture, { ...needed, ...variables }, options);
 }
 
-/** A path that every gateway answers by itself, behind the credential. */
+/** Requests a path that every gateway answers without a service, after the credential check. */
 async function ask({ url }: ServedApp, user?: string, headers: Record<string, string> = {}): Promise<Response> {
   const credential: Record<string, string> =
     user === undefined ? {} : { authorization: `Bearer ${await issuer.issue(user)}` };
   return fetch(`${url}/nothing`, { headers: { ...credential, ...headers } });
 }
 
-/** Sends the pieces of a request, one each time the server would wait for more, and reads all that comes back. */
+/**
+ * Sends a request in small pieces, each before the connection times out. Returns the whole answer.
+ */
 async function slowly(at: ServedApp, first: string, drop: string): Promise<{ text: string; tookMs: number }> {
   const start = performance.now();
   const socket = connect(Number(at.facts['port']), '127.0.0.1');
@@ -202,7 +204,7 @@ it('requests whose connections were lost hold none of the places of their user',
       socket.once('close', () => resolve());
       socket.write(line.repeat(requests), () => socket.destroy());
     });
-  // Together more than the 212 that one user may have.
+  // Together more than the maximum of 212 requests of one user.
   for (const requests of [1, 10, 11, 100]) await Promise.all(Array.from({ length: 30 }, () => lost(requests)));
   await eventually(async () => expect((await ask(at, 'ann')).status).toBe(404));
   expect(await at.metrics('podcast_sync_held_bytes')).toEqual(['podcast_sync_held_bytes 0']);

@@ -1,15 +1,12 @@
-/** The lengths of the shortest and the longest name of a known parameter, the longest one percent-encoded. */
+/** Minimum and maximum length of a known parameter's name; the maximum is percent-encoded. */
 const [shortestName, longestName] = ['page'.length, 3 * 'timestamp'.length];
 
-/**
- * The query of a request. Only the parameters that it knows are decoded; all others, however many, are repeated
- * unchanged in the links of a page.
- */
+/** The query of a request. Page links repeat parameters with unknown names as sent. */
 export class QueryString {
   private readonly known = new Map<string, string[]>();
   private readonly others: string[] = [];
 
-  /** @param search beginning with the question mark, or empty. */
+  /** @param search starts with a question mark, or is empty. */
   constructor(search: string, names: readonly string[]) {
     for (const part of search.slice(1).split('&')) {
       const name = nameOf(part);
@@ -18,12 +15,12 @@ export class QueryString {
     }
   }
 
-  /** The values of a known parameter, decoded; of more than two only the first two. */
+  /** Returns the decoded values of a known parameter, at most the first two. */
   getAll(name: string): string[] {
     return (this.known.get(name) ?? []).flatMap((part) => new URLSearchParams(part).getAll(name));
   }
 
-  /** The query of a link: new values for some of the known parameters, everything else as sent. */
+  /** Returns the query of a link: new values of some known parameters, the others as sent. */
   with(values: Readonly<Record<string, string>>): string {
     const kept = [...this.known].filter(([name]) => !(name in values)).flatMap(([, parts]) => parts);
     return `?${[...this.others, ...kept, new URLSearchParams(values).toString()].join('&')}`;
@@ -36,7 +33,7 @@ export class QueryString {
   }
 }
 
-/** The name of a parameter, decoded; `undefined` for one too short or too long to be known. */
+/** Returns the decoded name of a parameter; `undefined` if its length fits no known name. */
 function nameOf(part: string): string | undefined {
   const equals = part.indexOf('=');
   const name = equals < 0 ? part : part.slice(0, equals);

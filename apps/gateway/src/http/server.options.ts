@@ -10,15 +10,15 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The authenticated caller; absent only on paths that need no credential. */
     caller?: Caller;
-    /** The SHA-256 of its body, where it has one and a key by which it may be sent again. */
+    /** SHA-256 of the body, if the request has one and an idempotency key. */
     bodyHash?: string | undefined;
   }
 }
 
-/** Paths that are served without a credential, read-only. */
+/** Read-only paths that need no credential. */
 const open = /^\/($|openapi\.json$|docs(\/.*)?$|\.well-known\/(jwks\.json|oauth-protected-resource)$)/;
 
-/** What a web page may send and read (docs/reference/interface.md). */
+/** CORS options of the API (docs/reference/interface.md). */
 const cors = {
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
   allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
@@ -27,24 +27,23 @@ const cors = {
   maxAge: 600,
 };
 
-/** On every answer that is no page. */
+/** Headers of every answer except the reference page. */
 const withoutScripts = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" };
-/** On answers of the API, which are not cached either; lists allow revalidation (list.responder.ts). */
+/** Headers of API answers. They are not cached; lists allow revalidation (list.responder.ts). */
 const api = { ...withoutScripts, 'cache-control': 'no-store' };
-/** On the reference page, which has scripts of its own and inline styles. */
+/** Headers of the reference page, which has its own scripts and inline styles. */
 const reference = {
   'content-security-policy':
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
 };
 
-/** What admits a request to the gateway. */
 interface Gates {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
 }
 
-/** The gateway's HTTP server. */
+/** Returns the options of the gateway's HTTP app. */
 export function serverOptions(config: GatewayConfig, { authenticator, limits, limiter }: Gates, log: Log): HttpOptions {
   return {
     config,
@@ -74,7 +73,7 @@ function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] as string;
 }
 
-/** Returns whether a request needs no credential. */
+/** Returns true if a request needs no credential. */
 export function isOpen(method: string, path: string): boolean {
   return (method === 'GET' || method === 'HEAD') && open.test(path);
 }

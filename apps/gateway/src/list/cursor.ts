@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { IdRange } from '#contracts';
 
-/** The end of the year 9999, the last that a stamp can show. */
+/** End of the year 9999, the last stamp, in milliseconds. */
 const lastStamp = 253_402_300_799_999;
 
 const cursorSchema = z.tuple([
@@ -14,20 +14,20 @@ const cursorSchema = z.tuple([
   z.int().optional(),
 ]);
 
-/** Where a walk by links continues, and what its first page determined. */
+/** Start of a page that was reached by a link, with facts of the walk's first page. */
 export interface Cursor {
   direction: 'after' | 'before';
   /** The row id after or before which the page starts. */
   boundary: number;
   /** The `Sync-Timestamp` of the walk's first page. */
   syncTimestamp: string;
-  /** The total that the first page counted. */
+  /** The total of the first page. */
   total: number;
-  /** Of a walk with `since`: see {@link IdRange}. */
+  /** Only of a walk with `since`; see {@link IdRange}. */
   range?: IdRange | undefined;
 }
 
-/** What a cursor is valid for: one user, one list, one `since`. */
+/** Scope in which a cursor is valid: one user, one list, one `since`. */
 export interface CursorScope {
   userId: string;
   list: string;
@@ -35,8 +35,8 @@ export interface CursorScope {
 }
 
 /**
- * Writes a cursor for a link. Its check value ties it to its scope: one that was altered or is of another scope counts
- * as not sent. It is no secret: who forges one reads only their own list, as every statement is bound to the user.
+ * Encodes a cursor for a link. Its check value binds it to its scope; altered cursors are ignored.
+ * It is no secret: every statement is bound to the user, so a forged one reveals nothing.
  */
 export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
   const { direction, boundary, syncTimestamp, total, range } = cursor;
@@ -45,7 +45,7 @@ export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
   return `${payload}.${check(payload, scope)}`;
 }
 
-/** Reads a cursor; `undefined` when it was not made for this scope. */
+/** Decodes a cursor; `undefined` if it is invalid or of another scope. */
 export function decodeCursor(text: string, scope: CursorScope): Cursor | undefined {
   const [payload = '', checkValue] = text.split('.', 2);
   if (check(payload, scope) !== checkValue || `${payload}.${checkValue}` !== text) return undefined;

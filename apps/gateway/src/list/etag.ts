@@ -1,28 +1,28 @@
 import { hash } from 'node:crypto';
 
-/** To be increased with every release that answers with other JSON for the same data. */
+/** Increase it in every release that answers with other JSON for the same data. */
 const representation = 1;
 
-/** Everything but the user's data that a list's answer depends on. */
+/** All inputs of a list's answer except the user's data. */
 export interface ListIdentity {
   userId: string;
-  /** The whole URL with the base of its links. */
+  /** The whole URL, with the base of its links. */
   url: string;
-  /** The parameters as they took effect. */
+  /** The parameters that took effect. */
   effective: unknown;
 }
 
 /**
- * The weak ETag of a list (RFC 9110, 8.8.3): the user's clock, readable, and a hash of everything else. See
- * docs/reference/interface.md, "Polling".
+ * Returns the weak ETag of a list (RFC 9110, 8.8.3): the user's clock and a hash of all other
+ * inputs. See docs/reference/interface.md, "Polling".
  */
 export function listETag(clock: string, identity: ListIdentity): string {
   return `W/"${Date.parse(clock).toString(36)}-${fingerprint(identity)}"`;
 }
 
 /**
- * The user's clock in an ETag of this list in `If-None-Match` (RFC 9110, 13.1.2); `undefined` without one. Of several the
- * latest, as no other can be the present one.
+ * Returns the user's clock from a matching ETag in `If-None-Match` (RFC 9110, 13.1.2); `undefined`
+ * for none. Of several it is the latest, because earlier ones cannot be current.
  */
 export function knownClock(ifNoneMatch: string | undefined, identity: ListIdentity): string | undefined {
   if (ifNoneMatch === undefined) return undefined;

@@ -1,23 +1,21 @@
 import { parseTime, toStamp } from '#contracts';
 import { type Cursor, decodeCursor } from './cursor.js';
 
-/** Rows on a page unless the client asks for another number. */
 const defaultPerPage = 50;
 
-/** The query of a list, without what can't be used (docs/reference/interface.md, "Lists"). */
+/** The query of a list, without invalid parameters (docs/reference/interface.md, "Lists"). */
 export interface ListQuery {
   since: string | undefined;
   page: number;
   perPage: number;
   cursor: Cursor | undefined;
-  /** The parameters that were not used as sent, in the order of their names in the interface. */
+  /** Names of the parameters that were ignored or clamped, in the order of the interface. */
   ignored: string[];
 }
 
-/** The parameters of both lists. */
 export const listParameters = ['since', 'page', 'per_page', 'cursor'] as const;
 
-/** Reads the query of a list (docs/reference/interface.md, "Invalid parameters"). */
+/** Parses the query of a list (docs/reference/interface.md, "Invalid parameters"). */
 export function readListQuery(
   parameters: Pick<URLSearchParams, 'getAll'>,
   scope: { userId: string; list: string; maxPerPage: number },
@@ -46,7 +44,7 @@ function positiveInteger(text: string): number | undefined {
   return value >= 1 && Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** A positive number of any size: one that is too large is clamped. */
+/** Returns a positive number of any size; the caller clamps it. */
 function clampedInteger(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 ? value : undefined;

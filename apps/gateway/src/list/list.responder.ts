@@ -9,13 +9,13 @@ import { QueryString } from '../http/query.string.js';
 import { listParameters, type ListQuery, readListQuery } from './list.query.js';
 import { type Neighbour, neighbours } from './page.links.js';
 
-/** The lists of the interface and the name of each one's array. */
+/** Name of the array in each list's answer. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
 
-/** The most bytes of an envelope without its items: two links, which repeat the URL percent-encoded, and numbers. */
+/** Maximum bytes of an envelope: two links with the URL percent-encoded, and numbers. */
 const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
-/** Answers the two lists: query, headers, envelope and links (docs/reference/interface.md, "Lists"). */
+/** Answers both lists: query, headers and links (docs/reference/interface.md, "Lists"). */
 @Injectable()
 export class ListResponder {
   constructor(
@@ -65,13 +65,13 @@ export class ListResponder {
     return JsonText.concat(`${envelope.slice(0, -1)},"${array}":`, items, '}');
   }
 
-  /** The URL of the request with the base of its links. */
+  /** Returns the URL of the request with the base of its links. */
   private urlOf(request: FastifyRequest): URL {
     return new URL(`${linkBase(request, this.config)}${request.url}`);
   }
 }
 
-/** What the service needs of a query. */
+/** Returns the service's part of a query. */
 function requested({ since, page, perPage, cursor }: ListQuery) {
   const position: ListRequest['position'] = cursor
     ? { from: cursor.direction, id: cursor.boundary }

@@ -7,8 +7,8 @@ const perPage = 3;
 const syncTimestamp = '2026-02-02T12:00:00.000Z';
 
 /**
- * A page of rows with these ids, as a service reads it: by its number or beside a boundary, and from the second page of a
- * walk with `since` on only within its range of ids.
+ * Returns a page of rows with these ids, like a service: by its number or next to a boundary. From
+ * the second page of a walk with `since`, only ids within its range.
  */
 function readPage(all: readonly number[], page: number, cursor?: Cursor, since = false) {
   const backward = cursor?.direction === 'before';
@@ -30,7 +30,7 @@ function readPage(all: readonly number[], page: number, cursor?: Cursor, since =
 
 type Page = ReturnType<typeof readPage>;
 
-/** Follows one kind of link to its end; `ids` may change between the pages. */
+/** Follows one kind of link to its end; `ids` can change between the pages. */
 function walk(first: Page, link: 'next' | 'previous', ids: () => readonly number[]): Page[] {
   const pages = [first];
   for (let neighbour: Neighbour | undefined = first[link]; neighbour; neighbour = pages.at(-1)?.[link]) {

@@ -1,22 +1,22 @@
 import type { IdRange } from '#contracts';
 import type { Cursor } from './cursor.js';
 
-/** What determines the neighbours of a page. */
+/** Inputs of a page's links. */
 export interface PageFacts {
   page: number;
   perPage: number;
   cursor: Cursor | undefined;
   total: number;
-  /** Of a walk with `since` only. */
+  /** Only of a walk with `since`. */
   range: IdRange | undefined;
   syncTimestamp: string;
   firstId: number | undefined;
   lastId: number | undefined;
-  /** Whether rows follow in the direction of the walk. */
+  /** True if rows follow in the direction of the walk. */
   more: boolean;
 }
 
-/** A neighbour of a page. Its cursor says where it starts; its number is a label only. */
+/** A neighbouring page. The cursor defines its start; the number is only a label. */
 export interface Neighbour {
   page: number;
   cursor: Cursor;
@@ -26,8 +26,9 @@ export interface Neighbour {
 const end = Number.MAX_SAFE_INTEGER;
 
 /**
- * The neighbours of a page (docs/reference/interface.md, "Paging"). A page that was reached by a link has its origin on the other
- * side; a page past the end has the last one before it.
+ * Returns the neighbours of a page (docs/reference/interface.md, "Paging"). A page that was reached
+ * by a link always has a neighbour on the side of its origin. Before a page past the end is the
+ * last page.
  */
 export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
   const { page, cursor, total, range, syncTimestamp, more } = facts;

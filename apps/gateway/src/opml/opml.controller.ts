@@ -7,7 +7,7 @@ import { Operation, Repeatable } from '../openapi.decorators.js';
 import { OpmlExport } from './opml.export.js';
 import { OpmlImport } from './opml.import.js';
 
-/** Subscriptions as OPML, for people and scripts (docs/reference/interface-opml-changes.md, "OPML"). */
+/** Subscriptions as OPML (docs/reference/interface-opml-changes.md, "OPML"). */
 @ApiTags('Subscriptions')
 @Controller()
 export class OpmlController {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.close());
 
-/** The answer to an export of which nothing was read yet. */
+/** Returns the answer to an export, of which nothing is read yet. */
 function unread({ facts }: AppProcess, { token }: Device): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}` };
@@ -32,7 +32,7 @@ async function read(answer: IncomingMessage, onText: (text: string) => void): Pr
 
 it('an export waits for its client with a page held, and is cut off before its end where the next one can not be had', async () => {
   const device = await stack.device(gateway);
-  // Too many bytes for the buffers of a connection.
+  // More than the buffers of a connection hold.
   const long = Array.from({ length: 10_000 }, (_, n) => `${feed(n)}?${'x'.repeat(600)}`);
   for (let n = 0; n < long.length; n += 1_000) {
     const subscriptions = long.slice(n, n + 1_000).map((url) => ({ feed_url: url }));

@@ -3,7 +3,7 @@ import { writeOpml } from '#opml';
 import { type AppProcess, SharedStack } from '#testing';
 import { feeds, OpmlClient, urlsOf } from '../../testing/opml.client.js';
 
-/** Enough for a document that is streamed; with full counts as many as a user may have. */
+/** Enough feeds for a streamed document; with TEST_FULL the maximum of a user. */
 const count = process.env.TEST_FULL ? 10_000 : 5_000;
 
 let stack: SharedStack;

@@ -6,22 +6,22 @@ import { opmlEnd, opmlOutline, opmlStart } from '#opml';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 
-/** Characters that are written at a time. */
+/** Minimum characters of a written chunk. */
 const pieceLength = 16_384;
 
-/** The most bytes of one page of the service: 500 URLs. */
+/** Maximum bytes of one page of the service: 500 URLs. */
 const pageBytes = 500 * textLimits.url;
 
 /**
- * Answers with all feeds that a user is subscribed to, as OPML. Never holds more than a page of them: a short document is
- * sent like any other answer, a longer one page by page, as fast as its client reads. Where a page can't be had any more,
- * the connection ends before the document does.
+ * Answers with all subscribed feeds of a user as OPML. Short documents are ordinary answers. Longer
+ * ones are streamed page by page, as fast as the client reads. If a page fails, the connection
+ * breaks before the document ends.
  */
 @Injectable()
 export class OpmlExport {
   constructor(private readonly services: Services) {}
 
-  /** @throws Failure as long as nothing was sent. */
+  /** @throws Failure before anything is sent. */
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const pieces = this.pieces(request);
     let start = '';
@@ -37,7 +37,7 @@ export class OpmlExport {
     describe(reply).send(Readable.from([]));
   }
 
-  /** The document in pieces; the next page is asked for when all of the one before were taken. */
+  /** Generates the document in chunks. Reads a page only after the previous one is consumed. */
   private async *pieces(request: FastifyRequest): AsyncGenerator<string, void> {
     const question: RequestOf<typeof listFeeds> = { userId: userIdOf(request) };
     let piece = opmlStart;
@@ -52,14 +52,14 @@ export class OpmlExport {
         yield piece;
         piece = '';
       }
-      // What is not held any more; that can't be refused.
+      // Releases the bytes of the page; `always` prevents a refusal.
       request.hold?.(-held, true);
     }
     yield piece + opmlEnd;
   }
 }
 
-/** Takes one piece at a time from what it reads. */
+/** Buffers one chunk at a time. */
 const once = { highWaterMark: 1 };
 
 async function* after(start: string, rest: AsyncGenerator<string, void>): AsyncGenerator<string, void> {

@@ -6,20 +6,19 @@ import type { FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';
 
-/** How long an import may take, in milliseconds; twenty writes of new subscriptions, one after another, take two seconds. */
+/** Time limit of an import in milliseconds. Twenty sequential writes take two seconds. */
 const importMs = 20_000;
 
-/** The most feeds of one document. */
 const maxFeeds = 5_000;
 
-/** One import of a user runs at a time. */
 const imports = { calls: 1, bytes: Infinity };
 
 type Subscribed = ReplyOf<typeof subscribe>;
 
 /**
- * Subscribes to all feeds of an OPML document, as POST /subscriptions does to entries with nothing but a `feed_url`: in as
- * many writes as they need, in the order of the document. One import of a user runs at a time.
+ * Subscribes to all feeds of an OPML document, as POST /subscriptions does for entries with only a
+ * `feed_url`. Uses several writes, in the order of the document. One import per user runs at a
+ * time.
  */
 @Injectable()
 export class OpmlImport {
@@ -29,10 +28,11 @@ export class OpmlImport {
   ) {}
 
   /**
-   * Imports a document.
+   * Imports a document. After `unavailable` some writes may have taken effect; a repetition does
+   * the rest.
    *
-   * @throws Failure `invalid` for what is none, and where its key was that of another request: nothing is applied then.
-   *   `unavailable` also where some writes have taken effect: sent again it does the rest.
+   * @throws Failure `invalid` without effect, for invalid OPML or the key of another request;
+   *   `unavailable`; TooLarge.
    */
   run(request: FastifyRequest, document: Buffer): Promise<JsonText> {
     return this.services.run(imports, request, { budgetMs: importMs }, (budgetMs) =>
@@ -49,11 +49,11 @@ export class OpmlImport {
     const userId = userIdOf(request);
     const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, mostEntries);
     const answers: Subscribed[] = [];
-    // An empty list is a write as well: its key stands for it.
+    // An empty list is also written, to store the idempotency key.
     for (let first = 0; first === 0 || first < urls.length; first += size) {
       if (end.reached) throw unavailable('the caller went away');
       const entries = urls.slice(first, first + size).map((feedUrl) => ({ feed_url: feedUrl }));
-      // Named by what it has: where the next gateway cuts in another way, it is another write.
+      // The name includes the size, because a gateway with another batch size makes other writes.
       const part = first === 0 ? undefined : `${first}+${entries.length}`;
       const options = { part, budgetMs: until - performance.now() };
       answers.push(await this.services.call(subscribe, request, { userId, body: { subscriptions: entries } }, options));
@@ -62,11 +62,7 @@ export class OpmlImport {
   }
 }
 
-/**
- * Reads a document.
- *
- * @throws Failure `invalid` where it is not OPML, or has outlines and no feed; TooLarge.
- */
+/** Parses a document. @throws Failure `invalid` for no OPML, or outlines but no feed; TooLarge. */
 async function opmlOf(document: Buffer): Promise<Opml> {
   try {
     const opml = await readOpml(document, parsingSlot, { maxFeeds });
@@ -78,15 +74,15 @@ async function opmlOf(document: Buffer): Promise<Opml> {
   }
 }
 
-/** The most entries of one write: a thousand of them hold up the service for longer than others should wait. */
+/** Maximum entries of one write. A thousand would block the service for too long. */
 const mostEntries = 250;
 
-/** About the largest answer to these URLs. */
+/** Returns the approximate maximum size of the answer for these URLs, in bytes. */
 function answerBytes(urls: readonly string[]): number {
   return urls.reduce((sum, url) => sum + Buffer.byteLength(JSON.stringify(url)) + subscribedBytes, 0);
 }
 
-/** The verdicts of all writes as those of one, with the number of skipped entries. */
+/** Merges the verdicts of all writes into one answer, with the number of skipped entries. */
 function joined(answers: readonly Subscribed[], skipped: number): JsonText {
   const lists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
   for (const answer of answers) {

@@ -119,7 +119,7 @@ describe('limits', () => {
 
   it('an answer that would be too large is 413 before anything is applied', async () => {
     const device = await stack.device(gateway);
-    // Two bytes of JSON for each quotation mark.
+    // Each quotation mark is two bytes of JSON.
     const outlines = feeds(4_700).map((url) => `<outline xmlUrl='${url}/${'"'.repeat(385)}'/>`);
     const answer = await send(device, `<opml><body>${outlines.join('')}</body></opml>`);
     expect([answer.status, answer.verdicts()]).toMatchObject([413, { code: '413' }]);

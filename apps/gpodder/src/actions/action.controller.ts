@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Downloads } from './download.js';
 import { Uploads } from './upload.js';
 
-/** Episode actions of the gpodder API, of which both versions are the same. */
+/** Episode actions of the gpodder API; both versions are the same. */
 @Controller(['api/1/episodes', 'api/2/episodes'])
 export class EpisodeActionController {
   constructor(
@@ -31,7 +31,7 @@ export class NextcloudActionController {
     private readonly downloads: Downloads,
   ) {}
 
-  /** Cardo asks for the second path. */
+  /** Cardo uses the second path. */
   @Post(['episode_action/create', 'episodes/create'])
   @HttpCode(200)
   upload(@Req() request: FastifyRequest, @Body() body: Buffer | undefined) {

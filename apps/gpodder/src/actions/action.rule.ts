@@ -3,11 +3,11 @@ import { isDeviceId } from '../devices/device.rule.js';
 import { readGuid, readSeconds, readTime } from './action.values.js';
 import { repairEnclosureUrl, repairFeedUrl } from './url.repair.js';
 
-/** What an action means to the services. */
+/** An action in the form of the services. */
 export type ActionEntry = RequestOf<typeof uploadActions>['entries'][number];
 type Statuses = ActionEntry['statuses'];
 
-/** Why an action is skipped, as metrics name it. */
+/** Reason of a skipped action, as in metrics. */
 export type SkippedReason =
   | 'no_object'
   | 'missing_key'
@@ -17,16 +17,16 @@ export type SkippedReason =
   | 'unknown_subscription'
   | 'refused';
 
-/** An action as it was read. Texts are as they were sent, for `update_urls`; absent where there was none. */
+/** A parsed action. `podcast` and `episode` are as sent, for `update_urls`; absent if they were. */
 export interface ReadAction {
   readonly podcast?: string;
   readonly episode?: string;
-  /** What `episode` became; absent where it can't be used. */
+  /** Repaired `episode`; absent if it is unusable. */
   readonly enclosureUrl?: string | undefined;
-  /** What `podcast` became; absent where it can't be used. */
+  /** Repaired `podcast`; absent if it is unusable. */
   readonly feedUrl?: string | undefined;
   readonly device?: string | undefined;
-  /** Absent where the action is skipped. */
+  /** Absent if the action is skipped. */
   readonly entry?: ActionEntry;
   readonly skipped?: SkippedReason;
 }
@@ -42,7 +42,7 @@ export function isUsable(action: ReadAction): action is UsableAction {
   return action.entry !== undefined;
 }
 
-/** Reads one element of an upload (docs/reference/gpodder.md, "Actions in"). Whatever it is, it costs no other element anything. */
+/** Parses one element of an upload (docs/reference/gpodder.md, "Actions in"). */
 export function readAction(sent: unknown): ReadAction {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return { skipped: 'no_object' };
   const { podcast, episode, action, guid, device, timestamp, ...times } = sent as Record<string, unknown>;
@@ -70,7 +70,7 @@ export function readAction(sent: unknown): ReadAction {
   };
 }
 
-/** What an action sets, all at its time, and the duration that it says. */
+/** Values that an action sets, and the duration that it contains. */
 interface Meant {
   playbackPosition?: number;
   playedStatus?: boolean;
@@ -94,7 +94,7 @@ function statusesOf(action: string, { position, total }: Record<string, unknown>
   }
 }
 
-/** A client that has played an episode to its end says so by a position that is its length. */
+/** Returns the values of a `play`. A position equal to the length means finished. */
 function playOf(position: number | undefined, sentTotal: number | undefined): Meant {
   if (position === undefined) return { newStatus: false };
   const total = isCredible(sentTotal, position) ? sentTotal : undefined;
@@ -105,8 +105,8 @@ function playOf(position: number | undefined, sentTotal: number | undefined): Me
 }
 
 /**
- * Whether a total is the length of an episode in which a player is at a position. Players round, and
- * some write 1 or another small number for a length that they do not have.
+ * Returns true if a total can be the episode's length at this position. Players round, and some
+ * send 1 or another small number for an unknown length.
  */
 function isCredible(total: number | undefined, position: number): boolean {
   return total !== undefined && (position <= total || (total > 1 && position <= total * 1.05 + 1));

@@ -1,21 +1,21 @@
 import { parseTime, textLimits } from '#contracts';
 
-// How values of actions are read, of which each client has its own form (docs/reference/gpodder.md, "Actions in").
+// Parsers of action values, whose forms vary by client (docs/reference/gpodder.md, "Actions in").
 
-/** A date and a time in any form that clients write: `T` or a space, any fraction, `Z`, an offset or none, which is UTC. */
+/** A date and time in any form of a client; without `Z` or an offset it is UTC. */
 const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?([.,]\d{1,30})? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;
 const digits = /^\d{1,17}(?:\.\d{1,30})?$/;
-/** From here on a number is one of milliseconds: as seconds it would be the year 5138. */
+/** Numbers from here are milliseconds; in seconds this would be the year 5138. */
 const firstMilliseconds = 1e11;
 /** The last millisecond of the year 9999. */
 const lastMilliseconds = 253_402_300_799_999;
 
-/** Older than everything else, so that it wins over nothing. */
+/** Older than all others, so that it never wins. */
 const oldest = '1970-01-01T00:00:00.000000Z';
 
 /**
- * Returns when an action happened, in RFC 3339 and UTC; `undefined` where no time is sent. A time that
- * can't be read is the oldest: such an action must not win over newer listening.
+ * Returns the time of an action in RFC 3339 and UTC; `undefined` without one. Invalid times become
+ * the oldest one, so that such actions never win over newer listening.
  */
 export function readTime(sent: unknown): string | undefined {
   if (sent === undefined || sent === null || sent === '') return undefined;
@@ -38,21 +38,21 @@ function timeOf(sent: number): string | undefined {
   return milliseconds >= 0 && milliseconds <= lastMilliseconds ? new Date(milliseconds).toISOString() : undefined;
 }
 
-/** `+01` and `+0100` are `+01:00`. */
+/** Normalizes `+01` and `+0100` to `+01:00`. */
 function withColon(zone: string): string {
   if (!/^[+-]/.test(zone)) return zone;
   return `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}`;
 }
 
-/** The largest whole number that all clients read: some keep 32 bits. */
+/** Largest integer that all clients read, because some use 32 bits. */
 export const mostSeconds = 2_147_483_647;
 const decimal = /^\d{1,10}(?:\.\d{0,30})?$/;
 const clockForm = /^(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d{1,30})?$/;
 
-/** A number of whole seconds; `undefined` where none is said, or it is negative or can't be read. */
+/** Returns whole seconds; `undefined` for a missing, negative or invalid number. */
 export function readSeconds(sent: unknown): number | undefined {
   const seconds = typeof sent === 'string' ? secondsIn(sent) : sent;
-  // A negative number means that there is none, also between -1 and 0.
+  // A negative number means none, also between -1 and 0.
   if (typeof seconds !== 'number' || !(seconds >= 0 && seconds <= mostSeconds)) return undefined;
   // Adding zero turns -0 into 0.
   return Math.trunc(seconds) + 0;
@@ -66,11 +66,11 @@ function secondsIn(sent: string): number | undefined {
   return minutes === undefined ? undefined : Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
 }
 
-/** The guid of an episode as the feed has it; `undefined` where the client has none, or has made one up. */
+/** Returns an episode's guid in the feed; `undefined` for a missing or generated one. */
 export function readGuid(sent: unknown): string | undefined {
   if (typeof sent !== 'string') return undefined;
   const guid = sent.trim();
-  // Kasts makes one up for an episode without a guid, and some clients send the text null.
+  // Kasts generates one for episodes without a guid, and some clients send the string null.
   if (guid === '' || guid === 'null' || guid.startsWith('hash:')) return undefined;
   const isUsable = Buffer.byteLength(guid) <= textLimits.episodeGuid && !/[\0\p{Surrogate}]/u.test(guid);
   return isUsable ? guid : undefined;

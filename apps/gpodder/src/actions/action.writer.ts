@@ -2,22 +2,20 @@ import { type ReplyOf, type RequestOf, type Rpc, uploadActions } from '#contract
 import { isUsable, readAction, type SkippedReason, type UsableAction } from './action.rule.js';
 import { UrlUpdates } from './url.repair.js';
 
-/** The owner of the actions. */
 interface Writer {
   readonly userId: string;
   readonly sessionId?: string | undefined;
 }
 
-/** Calls a service. @throws Failure */
 type Call = <C extends Rpc>(contract: C, payload: RequestOf<C>) => Promise<ReplyOf<C>>;
 
-/** Writes the actions of one upload, and collects what its answer and the metrics say of them. */
+/** Writes the actions of one upload, and collects its answer and metrics. */
 export class ActionWriter {
   readonly updates = new UrlUpdates();
   readonly devices = new Set<string>();
-  /** How many actions were skipped why. */
+  /** Numbers of skipped actions by reason. */
   readonly skipped = new Map<SkippedReason, number>();
-  /** The timestamp of the answer: of several messages the lowest, which is safe. */
+  /** Timestamp of the answer: the lowest of all messages, so that the client misses nothing. */
   timestamp: number | undefined;
 
   constructor(
@@ -25,19 +23,19 @@ export class ActionWriter {
     private readonly writer: Writer,
   ) {}
 
-  /** Reads one element of an upload, and notes what of it is not as it was sent. @returns none where it is skipped. */
+  /** Parses an element of an upload and collects changed URLs; `undefined` if skipped. */
   read(sent: unknown): UsableAction | undefined {
     const action = readAction(sent);
     const { podcast, episode, feedUrl, enclosureUrl, device, skipped } = action;
     if (skipped !== undefined) this.skip(skipped);
     if (podcast !== undefined) this.updates.repaired(podcast, feedUrl);
-    // GNOME Podcasts sends none beside a guid.
+    // GNOME Podcasts sends no URL next to a guid.
     if (episode) this.updates.repaired(episode, enclosureUrl);
     if (device !== undefined) this.devices.add(device);
     return isUsable(action) ? action : undefined;
   }
 
-  /** Writes at most `mostActions`. */
+  /** Writes at most `mostActions` actions. */
   async write(actions: readonly UsableAction[]): Promise<void> {
     const { userId, sessionId } = this.writer;
     const entries = actions.map(({ entry }) => entry);
@@ -53,7 +51,7 @@ export class ActionWriter {
     }
   }
 
-  /** The timestamp of the answer, which is asked for where nothing was written. */
+  /** Returns the timestamp of the answer. Calls the service if nothing was written. */
   async ask(): Promise<number> {
     if (this.timestamp === undefined) await this.write([]);
     return this.timestamp ?? 1;

@@ -151,7 +151,7 @@ describe('a download', () => {
       ]);
     for (const podcast of ['https://c.example/feed', 'x', '', '%00', 'https://c.example/%00', '%ff', 'content:7'])
       expect(await download(ann, `?podcast=${podcast}`)).toEqual({ actions: [], timestamp: expect.any(Number) });
-    // A URL that means the podcast once it is decoded.
+    // A URL that matches the podcast after decoding.
     await upload(ann, [play(3, { podcast: 'https://d.example/a%20b' })]);
     const decoded = encodeURIComponent('https://d.example/a%2520b');
     expect((await download(ann, `?podcast=${decoded}`)).actions).toMatchObject([{ episode: medium(3) }]);
@@ -209,7 +209,6 @@ describe('on the paths of Nextcloud', () => {
   });
 });
 
-/** Begins to read an answer, and pauses. */
 async function paused(
   person: Person,
   gpodder: Pick<ServedApp, 'facts'> | undefined = world.gpodder[0],
@@ -223,7 +222,7 @@ async function paused(
   return answer.pause();
 }
 
-/** The rest of an answer, and whether it came to its end. */
+/** Returns the rest of an answer, and `whole` or `broken` for its end. */
 async function rest(answer: IncomingMessage): Promise<{ end: string; text: string }> {
   let text = '';
   const ended = new Promise<string>((resolve) => {
@@ -238,7 +237,7 @@ describe('an answer in pages', () => {
   let ann: Person;
   beforeAll(async () => {
     ann = await world.person();
-    // More than the connection's buffers take.
+    // More than the buffers of a connection hold.
     const long = 'x'.repeat(3_900);
     for (let part = 0; part < 9; part++)
       await upload(
@@ -252,7 +251,7 @@ describe('an answer in pages', () => {
       );
   });
 
-  /** The status of a replica, which breaks the connection where it answers. */
+  /** Returns the status of a replica's answer, and then closes the connection. */
   const statusOf = async (gpodder: ServedApp, person: Person) => {
     const answer = await paused(person, gpodder);
     answer.destroy();

@@ -13,22 +13,23 @@ import { queryOf, sinceOf } from '../http/input.js';
 import { actionsOf, type Showing } from './shown.action.js';
 import { repairFeedUrl } from './url.repair.js';
 
-/** Episodes of the first page, which is sent as soon as it is there, and of each further one. */
+/** Episodes of the first page, which is sent as soon as it is read, and of each further page. */
 const [firstPage, furtherPage] = [100, 250];
 
-/** As the lists are alike all over, the fastest level leaves a tenth of them. */
+/** The fastest level: lists are repetitive and shrink to a tenth. */
 const compression = { level: 1 };
 
 type Page = ReplyOf<typeof listActions>;
 type Question = RequestOf<typeof listActions>;
 
 /**
- * Downloads of actions (docs/reference/gpodder.md, "Actions out"). They are never paged for the client: pages of the service are written as the client
- * reads them, and no more than one is in memory. Of one user as many run at a time as reads do, others wait.
+ * Downloads of actions (docs/reference/gpodder.md, "Actions out"). Clients get them in one answer.
+ * It is streamed as the client reads, with one page of the service in memory. Each user has as many
+ * concurrent downloads as reads; others wait.
  */
 @Injectable()
 export class Downloads {
-  /** Answers that are sent in pages, from the first byte until the client has read the last one. */
+  /** Streamed answers, from the first byte until the client has read the last one. */
   private readonly streams: Lane;
 
   constructor(
@@ -40,10 +41,10 @@ export class Downloads {
   }
 
   /**
-   * Answers with the actions of the caller's episodes, where the request asks for them. Once the answer has begun, a failure
-   * breaks the connection: of an answer that looks whole, the client would keep the time stamp.
+   * Answers with the requested actions of the caller's episodes. A failure after the start breaks
+   * the connection, because the client would store the timestamp of a complete answer.
    *
-   * @throws Failure before the answer has begun.
+   * @throws Failure before the answer starts.
    */
   async answer(request: FastifyRequest, reply: FastifyReply, nextcloud: boolean): Promise<void> {
     const caller = callerOf(request);
@@ -51,7 +52,7 @@ export class Downloads {
     const [podcast, device] = [query.get('podcast'), query.get('device')];
     const reader = readerOf(caller, sinceOf(query));
     void reply.type('application/json; charset=utf-8');
-    // Nobody is told anything by it.
+    // Does not read the list, because the service would store it as answered.
     if (request.method === 'HEAD') return void reply.send('');
     const question: Question = {
       userId: caller.userId,
@@ -76,7 +77,7 @@ export class Downloads {
     });
   }
 
-  /** The URL that the podcast has now; empty, which no podcast has, where it is unknown or can't be used. */
+  /** Returns the podcast's current URL; an empty one, which matches none, if it is unknown. */
   private async currentUrl(request: FastifyRequest, sent: string): Promise<string> {
     const url = repairFeedUrl(sent);
     if (url === undefined) return '';
@@ -98,7 +99,7 @@ export class Downloads {
     let [page, begin, held] = [first, '{"actions":[', textOf(first, showing).length];
     for (;;) {
       const text = textOf(page, showing);
-      // What a client that reads slowly keeps here: the largest page. Where there is no room for it, the answer breaks off.
+      // A slow client keeps the largest page in memory. Without room for it, the answer breaks off.
       if (text.length > held) request.hold?.(text.length - held);
       held = Math.max(held, text.length);
       if (text !== '') {
@@ -113,13 +114,13 @@ export class Downloads {
 
   private stream(request: FastifyRequest, reply: FastifyReply, texts: AsyncGenerator<string>): void {
     const plain = Readable.from(texts, { highWaterMark: 1 });
-    // By this header a client declines compression: the edge would take a level that is for small answers.
+    // With this header the HTTP adapter does not compress; its level is for small answers.
     const isAsked = acceptsGzip(request.headers['accept-encoding'] as string | undefined);
     request.headers['x-no-compression'] = 'streamed';
     void reply.header('vary', 'Accept-Encoding');
     if (!isAsked) return void reply.send(plain);
     const packed = createGzip(compression);
-    // What fails is told to the reader of the end.
+    // `packed` gets the errors too, and its reader handles them.
     pipeline(plain, packed, () => undefined);
     void reply.header('content-encoding', 'gzip').send(packed);
   }
@@ -132,7 +133,7 @@ function textOf({ episodes }: Page, showing: Showing): string {
     .join(',');
 }
 
-/** Whether a request prefers gzip (RFC 9110, 12.5.3). */
+/** Returns true if a request prefers gzip (RFC 9110, 12.5.3). */
 function acceptsGzip(header: string | undefined): boolean {
   return negotiate(header?.toLowerCase() ?? '', ['gzip', 'identity']) === 'gzip';
 }

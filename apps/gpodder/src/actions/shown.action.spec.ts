@@ -24,7 +24,7 @@ const played = (value: boolean, minute: number) => ({ playedStatus: { value, at:
 const isNew = (value: boolean, minute: number) => ({ newStatus: { value, at: at(minute) } });
 const download = (value: boolean, minute: number) => ({ downloadStatus: { value, at: at(minute) } });
 
-/** The action, minute and numbers of each that is shown. */
+/** Returns the action, minute and numbers of each resulting action. */
 const shown = (statuses: ActedStatuses, duration?: number) =>
   actionsOf(episode(statuses, duration === undefined ? {} : { duration }), 'all').map(
     ({ action, timestamp, started, position: reached, total }) => {
@@ -120,7 +120,7 @@ it('an episode without an enclosure is left out', () => {
   expect(actionsOf(episode(played(true, 1), { enclosureUrl: '' }), 'all')).toEqual([]);
 });
 
-/** Statuses by last writer wins, as the episode service keeps them. */
+/** Merges statuses by last writer wins, like the episode service. */
 function merged(standing: ActedStatuses, sent: ActedStatuses): ActedStatuses {
   const names = Object.keys(sent) as (keyof ActedStatuses)[];
   const newer = names.filter((name) => (sent[name]?.at ?? '') >= (standing[name]?.at ?? ''));

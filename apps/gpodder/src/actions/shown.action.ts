@@ -7,25 +7,25 @@ export interface ShownAction {
   readonly episode: string;
   readonly guid?: string;
   readonly action: 'play' | 'new' | 'download' | 'delete' | 'PLAY';
-  /** UTC to the second, without a zone: the only form that every client reads. */
+  /** UTC to the second without a zone, the only form that every client reads. */
   readonly timestamp: string;
   readonly started?: number;
   readonly position?: number;
   readonly total?: number;
 }
 
-/** Which actions of an episode are shown: all, the one that counts, or that one only where Nextcloud's clients know it. */
+/** Selection of an episode's actions: all, only the relevant one, or only a relevant `play`. */
 export type Showing = 'all' | 'aggregated' | 'nextcloud';
 
-/** The length of an episode that was played and whose length nobody knows: longer than any, so that it counts as played. */
+/** Length of a played episode of unknown length: longer than real ones. */
 const unknownLength = 86_400;
-/** What is left of an episode at least whose length nobody knows: as its end, clients would take the position for played. */
+/** Minimum rest of an episode of unknown length. A position at its end would count as played. */
 const leftAtLeast = 3_600;
 
-/** What is shown of one family of actions, with the time by which families are ordered. */
+/** An action of one family, with the time that orders the families. */
 type Shown = Pick<ShownAction, 'action' | 'started' | 'position' | 'total'> & { at: string };
 
-/** The actions of an episode, the older first: at most one about listening, and one about its download. */
+/** Returns an episode's actions, oldest first: at most one of listening and one of download. */
 export function actionsOf(episode: ActedEpisode, showing: Showing): ShownAction[] {
   if (episode.enclosureUrl === '') return [];
   const listening = listeningOf(episode);
@@ -43,7 +43,7 @@ function actionOf({ feedUrl, enclosureUrl, episodeGuid }: ActedEpisode, { at, ..
   return { podcast: feedUrl, episode: enclosureUrl, ...guid, ...shown, timestamp: at.slice(0, 19) };
 }
 
-/** A status with its time in a form that compares. */
+/** A status with its time in a comparable form. */
 interface Standing<Value> {
   value: Value;
   at: string;
@@ -59,7 +59,7 @@ function listeningOf({ statuses, duration }: ActedEpisode): Shown | undefined {
   const played = standing(statuses.playedStatus);
   const position = standing(statuses.playbackPosition);
   const isNew = standing(statuses.newStatus);
-  // A position within the first second is none to clients.
+  // Clients treat a position within the first second as none.
   const seconds = Math.min(Math.trunc(position?.value ?? 0), mostSeconds - leftAtLeast);
   const reached = position && seconds >= 1 ? position : undefined;
   const length = Math.min(Math.trunc(duration ?? 0), mostSeconds);

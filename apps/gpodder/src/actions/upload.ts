@@ -31,10 +31,11 @@ export class Uploads {
   ) {}
 
   /**
-   * Applies an array of actions in their order, in messages of a bounded size: where one fails, those before it stand, and
-   * the client sends all of them again, which changes nothing that stands.
+   * Applies actions in order, in messages of limited size. If one fails, earlier ones keep their
+   * effect. The client repeats all of them, which is idempotent.
    *
-   * @throws Failure `invalid` for a body that is no array; Refused with 413 for too many; other failures of calls.
+   * @throws Failure `invalid` for a body that is no array; TooLarge for too many actions; other
+   *   failures of calls.
    */
   async answer(request: FastifyRequest, body: Buffer | undefined): Promise<UploadAnswer> {
     const sent = await jsonOf(body, this.config.MAX_ENTRIES);
@@ -49,7 +50,7 @@ export class Uploads {
       if (request.end?.reached) throw unavailable('the caller went away');
       const actions = sent.slice(from, from + mostActions).flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
-      // Other requests run in between, also where there is nothing to wait for.
+      // Lets other requests run, also without a call to wait for.
       else await nextTick();
     }
     const [timestamp] = await Promise.all([writer.ask(), this.devices.use(request, writer.devices)]);

@@ -1,24 +1,25 @@
 import { faultInHttpUrl, faultInSpacedUrl, textLimits } from '#contracts';
 
-/** A pair of `update_urls`: what the client sent, and what is used in its place; empty where it can't be used. */
+/** A pair of `update_urls`: the sent URL, and the used one, which is empty for an unusable URL. */
 export type UrlUpdate = [sent: string, used: string];
 
-/** The names that players register for feeds, in the place of http or before a whole URL. */
+/** Schemes of players for feeds, instead of http or before a whole URL. */
 const feedScheme = /^(?:feed|itpc|itms|pcast):(?:\/\/)?/i;
-/** http or https whose colon or slash got lost, often behind another scheme. */
+/** http or https without its colon or a slash, often after another scheme. */
 const damagedScheme = /^(https?)(?::\/|\/\/)(?!\/)/i;
 /** Any scheme; digits after the colon are a port. */
 const anyScheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
-/** A host name with a dot, of any script, perhaps with a port, and anything behind it: a URL whose scheme nobody typed. */
+/** A host name with a dot in any script, an optional port and path: a URL without a scheme. */
 const hostWithoutScheme =
   /^[\p{L}\p{N}][\p{L}\p{N}\p{M}-]{0,62}(?:\.[\p{L}\p{N}\p{M}-]{1,63}){1,10}\.?(?::\d{1,5})?(?:[/?#]|$)/u;
 
 /**
- * The URL of a feed as the services take it, out of what a client sent; `undefined` where it can't be used (docs/reference/gpodder.md,
- * "URLs"). A URL that they take as it is stays as it is, but for white space around it.
+ * Returns a feed URL that the services accept; `undefined` for an unusable one
+ * (docs/reference/gpodder.md, "URLs"). Acceptable URLs stay unchanged, except for white space
+ * around them.
  */
 export function repairFeedUrl(sent: string): string | undefined {
-  // Nothing is as long once it is repaired: neither time nor memory goes into it.
+  // A URL of this length cannot become valid. Skips the costly repair.
   if (sent.length > 2 * textLimits.url) return undefined;
   const trimmed = sent.trim();
   const scheme = feedScheme.exec(trimmed)?.[0];
@@ -28,7 +29,7 @@ export function repairFeedUrl(sent: string): string | undefined {
   return faultInHttpUrl(url) === undefined ? url : undefined;
 }
 
-/** The URL of an enclosure as the services take it: without white space around it; `undefined` where it can't be used. */
+/** Returns an enclosure URL without white space around it; `undefined` for an unusable one. */
 export function repairEnclosureUrl(sent: string): string | undefined {
   if (sent.length > 2 * textLimits.url) return undefined;
   const url = sent.trim();
@@ -36,18 +37,18 @@ export function repairEnclosureUrl(sent: string): string | undefined {
 }
 
 /**
- * The `update_urls` of one answer: each pair once, and none where both are the same. One that was repaired and then turned
- * out to be the former URL of a subscription is told with the URL that this has now.
+ * Collects the `update_urls` of one answer: each changed pair once. A repaired former URL of a
+ * subscription is paired with the subscription's current URL.
  */
 export class UrlUpdates {
   private readonly used = new Map<string, string>();
 
-  /** Notes what became of a URL. */
+  /** Adds a repaired or unusable URL. */
   repaired(sent: string, used: string | undefined): void {
     if (sent !== used) this.used.set(sent, used ?? '');
   }
 
-  /** Notes that what was used is no longer the current URL of its subscription. */
+  /** Adds the current URL of a subscription that moved. */
   moved(sent: string, used: string, current: string): void {
     if (!isAlike(used, current)) this.used.set(sent, current);
   }
@@ -57,7 +58,7 @@ export class UrlUpdates {
   }
 }
 
-/** Whether two URLs differ in their scheme and in slashes at their end alone: no client needs to be told. */
+/** Returns true if two URLs differ only in scheme and trailing slashes. */
 export function isAlike(one: string, other: string): boolean {
   return bare(one) === bare(other);
 }

@@ -6,21 +6,21 @@ import type { FailedLogins } from './failed.logins.js';
 import { readSession, type SignedSession } from './session.cookie.js';
 import type { Sessions } from './sessions.js';
 
-/** Who asks, and with what. */
+/** The authenticated client. */
 export interface Caller extends Credential {
-  /** The session whose cookie came with the request. Absent where none of this app password did. */
+  /** The session of the request's cookie. Absent without a valid one of this app password. */
   readonly session?: SignedSession;
 }
 
-/** What an `Authorization` header says: a name, of which there is none with a bearer, and an app password. */
+/** App password of an `Authorization` header; Basic also has a name. */
 interface Sent {
   readonly name?: string;
   readonly secret: string;
 }
 
 /**
- * Checks app passwords, by Basic (RFC 7617) or as a bearer, and sessions (docs/reference/gpodder.md, "Authentication"). Where a request
- * has an `Authorization`, that alone decides who asks; else the cookie does.
+ * Checks sessions and app passwords, by Basic (RFC 7617) or as a bearer (docs/reference/gpodder.md,
+ * "Authentication"). An `Authorization` header takes precedence over the cookie.
  */
 export class Authenticator {
   constructor(
@@ -31,9 +31,10 @@ export class Authenticator {
   ) {}
 
   /**
-   * Names the caller of a request.
+   * Returns the caller of a request.
    *
-   * @throws AuthenticationFailure; RateLimited for too many wrong ones; Failure `unavailable` where nobody can tell.
+   * @throws AuthenticationFailure; RateLimited for too many wrong app passwords; Failure
+   *   `unavailable`.
    */
   async authenticate({ headers, ip }: FastifyRequest): Promise<Caller> {
     const session = readSession(headers.cookie, this.key);
@@ -56,7 +57,7 @@ export class Authenticator {
     return { ...credential, session };
   }
 
-  /** Whether a session that came beside an app password counts; where nobody can tell, the app password suffices. */
+  /** Returns true for a valid session; false if the account service is unavailable. */
   private async isOpen(session: SignedSession): Promise<boolean> {
     try {
       return (await this.sessions.check(session)) !== undefined;
@@ -67,7 +68,7 @@ export class Authenticator {
   }
 }
 
-/** Whether a credential is that of this name, letter case aside. */
+/** Returns true if a credential has this name, in any letter case, or if none was sent. */
 export function isNamed({ name }: Credential, sent: string | undefined): boolean {
   return sent === undefined || sent.toLowerCase() === name.toLowerCase();
 }
@@ -75,7 +76,7 @@ export function isNamed({ name }: Credential, sent: string | undefined): boolean
 function sentIn(authorization: string): Sent | undefined {
   const [, scheme = '', text = ''] = /^(basic|bearer) +([\w.~+/=-]+) *$/i.exec(authorization) ?? [];
   if (scheme.toLowerCase() === 'bearer') return { secret: text };
-  // Names and app passwords are ASCII, whatever a client encodes them in.
+  // Names and app passwords are ASCII, in any encoding of the client.
   const [, name, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(text, 'base64').toString('latin1')) ?? [];
   return name === undefined || secret === undefined ? undefined : { name, secret };
 }

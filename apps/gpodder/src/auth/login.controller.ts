@@ -6,7 +6,7 @@ import { By } from './request.caller.js';
 import { expiredCookie } from './session.cookie.js';
 import { Sessions } from './sessions.js';
 
-/** Login and logout of gpodder clients. Admission has checked the credential and set the cookie. */
+/** Login and logout of clients. Admission checks the credential and sets the cookie before. */
 @Controller('api/2/auth/:user')
 export class LoginController {
   constructor(private readonly sessions: Sessions) {}

@@ -192,7 +192,7 @@ describe('a session', () => {
     await ann.askByCookie(logout, { method: 'POST' });
     expect((await ann.askByCookie(devices)).status).toBe(401);
     expect((await ann.ask(devices, { headers: { cookie: ann.cookie } })).status).toBe(200);
-    // The last answer begins another one.
+    // The last answer starts another session.
     expect([(await counted('made')) - before[0], (await counted('refused')) - before[1]]).toEqual([2, 2]);
   });
 

@@ -10,18 +10,18 @@ declare module 'fastify' {
   }
 }
 
-/** The caller whom admission found in the credential. @throws Failure `unauthorized` where there is none. */
+/** Returns the authenticated caller of a request. @throws Failure `unauthorized` without one. */
 export function callerOf({ by }: FastifyRequest): Caller {
   if (!by) throw new Failure('unauthorized');
   return by;
 }
 
-/** Injects {@link callerOf} of the request into a parameter of a handler. */
+/** Injects {@link callerOf} of the request into a handler's parameter. */
 export const By = createParamDecorator((_: unknown, context: ExecutionContext) =>
   callerOf(context.switchToHttp().getRequest<FastifyRequest>()),
 );
 
-/** Who reads a list, for the services: its app password, its session if its cookie came, and from where on. */
+/** Returns the reader of a list: app password, session of the cookie, and `since`. */
 export function readerOf({ credentialId, session }: Caller, since: number) {
   return { credentialId, since, ...(session && { sessionId: session.sessionId }) };
 }

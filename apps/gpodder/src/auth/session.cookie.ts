@@ -1,29 +1,29 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** The name that clients know from gpodder.net; that of the account's pages is another one. */
+/** Cookie name of gpodder.net, which clients expect. The account pages use another one. */
 const name = 'sessionid';
 
-/** How long a client keeps it after it came, in seconds: a year. */
+/** Lifetime of the cookie at the client in seconds: a year. */
 const maxAge = 31_536_000;
 
-/** Random bytes, those of the app password's id, and the first ones of their HMAC. */
+/** Length in bytes of each part: random bytes, the id of the app password, and a truncated HMAC. */
 const part = 16;
 
-/** A session that was signed here. It is kept nowhere until its cookie comes back. */
+/** A session that this server signed. It is not stored before its cookie is sent back. */
 export interface SignedSession {
-  /** What it is known by: a hash, so that who sees it can't make the cookie of it. */
+  /** Hash of the cookie, from which nobody can derive the cookie. */
   readonly sessionId: string;
-  /** The app password that it was made with. */
+  /** The app password that created it. */
   readonly credentialId: string;
 }
 
-/** A new cookie value for an app password. */
+/** Returns a new cookie value for an app password. */
 export function makeSession(credentialId: string, key: string): string {
   const signed = Buffer.concat([randomBytes(part), Buffer.from(credentialId.replaceAll('-', ''), 'hex')]);
   return Buffer.concat([signed, signatureOf(signed, key)]).toString('base64url');
 }
 
-/** Reads the session of a `Cookie` header (RFC 6265, 4.2); `undefined` where there is none that was signed with this key. */
+/** Returns the validly signed session of a `Cookie` header (RFC 6265, 4.2), if any. */
 export function readSession(header: string | undefined, key: string): SignedSession | undefined {
   const value = header === undefined ? undefined : /(?:^|;) *sessionid="?([\w-]{64})"?(?:;|$)/.exec(header)?.[1];
   if (value === undefined) return undefined;
@@ -36,12 +36,12 @@ export function readSession(header: string | undefined, key: string): SignedSess
   };
 }
 
-/** The `Set-Cookie` header of a session. Without its path some clients would send it to the login alone. */
+/** Returns the `Set-Cookie` header of a session. Some clients need its path. */
 export function sessionCookie(value: string, isSecure: boolean): string {
   return `${name}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isSecure ? '; Secure' : ''}`;
 }
 
-/** The `Set-Cookie` header that ends a session at the client. */
+/** `Set-Cookie` header that removes the cookie from the client. */
 export const expiredCookie = `${name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
 
 function signatureOf(signed: Buffer, key: string): Buffer {

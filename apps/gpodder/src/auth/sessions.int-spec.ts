@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterAll(() => fixture.close());
 
-/** An app password that the account service knows, and sessions that were signed for it. */
+/** Returns signed sessions of an app password that the account service has. */
 function signed(count: number) {
   const credentialId = randomUUID();
   book.sessions.set(credentialId, { credentialId, userId: randomUUID(), name: 'ann', scopes: [] });

@@ -5,17 +5,17 @@ import type { StreamClient } from '#transport';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import type { SignedSession } from './session.cookie.js';
 
-/** Questions at the same time: in all, and about sessions of one app password, of which a user can have any number signed. */
+/** Maximum concurrent lookups: in total, and for sessions of one app password. */
 const [mostPending, mostPendingOfOne] = [256, 4];
 
 /**
- * Asks the account service whose a session is, and caches the answer as that of an app password. Only sessions that were
- * signed here are asked for, so a stranger costs nobody a question; and few of one app password at a time, so
- * nobody takes the others' places.
+ * Looks up sessions in the account service, and caches the answers like those of app passwords.
+ * Only signed sessions are looked up, so forged ones cost nothing. A limit per app password keeps
+ * capacity for others.
  */
 export class Sessions {
   private readonly cache: CredentialCache<Credential, SignedSession>;
-  /** Questions under way: in all, and by app password. */
+  /** Running lookups: in total, and by app password. */
   private pending = 0;
   private readonly pendingOf = new Map<string, number>();
   private readonly count = gpodderSessionMetrics();
@@ -36,9 +36,9 @@ export class Sessions {
   }
 
   /**
-   * Whose the session is; `undefined` where it was ended.
+   * Returns the credential of a session; `undefined` if it has ended.
    *
-   * @throws Failure `unavailable` where nobody can tell.
+   * @throws Failure `unavailable` if the account service does not answer or too many lookups run.
    */
   async check(session: SignedSession): Promise<Credential | undefined> {
     const credential = await this.cache.find(session.sessionId, session);
@@ -46,7 +46,7 @@ export class Sessions {
     return credential;
   }
 
-  /** Ends a session for good. Twice is once. @throws Failure `unavailable` */
+  /** Ends a session permanently. Idempotent. @throws Failure `unavailable` */
   async end(session: SignedSession): Promise<void> {
     await this.client.call(endSession, session, { requestId: randomUUID() });
     this.cache.remove(session.sessionId);
@@ -72,5 +72,5 @@ export class Sessions {
   }
 }
 
-/** Created once, as refusing a request has to cost less than sending it. */
+/** Created once, because a refusal must cost less than the request. */
 const tooMany = unavailable('too many sessions are asked for');

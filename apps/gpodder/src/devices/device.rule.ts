@@ -1,26 +1,26 @@
 import { deviceTypes, Failure } from '#contracts';
 
-/** Letters of any script, digits, and what the ids of all clients are made of; letter case counts. */
+/** Form of device ids in any script, with the punctuation of clients. Case-sensitive. */
 const form = /^[\p{L}\p{N}_.-]{1,64}$/u;
 
-/** The types that are known, and `tablet`, which some clients do not. */
+/** The supported types. Clients can also send `tablet`, which becomes `mobile`. */
 export type DeviceType = (typeof deviceTypes)[number];
 
-/** The longest caption, in characters; of a longer one that much is kept. */
+/** Maximum characters of a caption; longer ones are cut. */
 const captionLength = 100;
 
-/** Whether a text can be the id of a device. */
+/** Returns true for a valid device id. */
 export function isDeviceId(text: unknown): text is string {
   return typeof text === 'string' && form.test(text) && text.length <= 64;
 }
 
-/** The id of a device in a path or query. @throws Failure `invalid` */
+/** Returns a device id from a path or query. @throws Failure `invalid` */
 export function deviceIdOf(text: string): string {
   if (!isDeviceId(text)) throw new Failure('invalid');
   return text;
 }
 
-/** What a client says of a device: only what it sends. @throws Failure `invalid` for an empty caption or an unknown type. */
+/** Returns the sent properties of a device. @throws Failure `invalid` for invalid ones. */
 export function describedDevice({ caption, type }: Record<string, unknown>): { caption?: string; type?: DeviceType } {
   return {
     ...(caption !== undefined && { caption: captionOf(caption) }),

@@ -7,10 +7,9 @@ import { By } from '../auth/request.caller.js';
 import { objectOf } from '../http/input.js';
 import { describedDevice, deviceIdOf } from './device.rule.js';
 
-/** Values in a body that describes a device or its links. */
 const mostEntries = 1_000;
 
-/** Devices: names that clients show, with one list of subscriptions for all. */
+/** Devices: names for display. All devices of a user share one list of subscriptions. */
 @Controller()
 export class DevicesController {
   constructor(private readonly services: Services) {}
@@ -23,7 +22,7 @@ export class DevicesController {
     return devices.map(({ id, caption, type }) => ({ id, caption, type, subscriptions }));
   }
 
-  /** With no text in its answer, which some clients take for a failure. */
+  /** Answers with an empty body, because some clients report text as a failure. */
   @Post('api/:version([12])/devices/:user/:device.json')
   @HttpCode(200)
   async describe(
@@ -46,7 +45,7 @@ export class DevicesController {
     await this.describe(request, caller, device, body);
   }
 
-  /** All devices have the same list, whatever anybody links. */
+  /** Returns all devices as synchronized, independent of links. */
   @Get('api/2/sync-devices/:user.json')
   async linked(@Req() request: FastifyRequest, @By() { userId }: Caller) {
     const { devices } = await this.services.call(listDevices, request, { userId });

@@ -7,16 +7,15 @@ import { LRUCache } from 'lru-cache';
 import { callerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 
-/** Devices of one message at most. */
 const mostSaved = 100;
 
 /**
- * Makes devices known at their first use: clients come over from other servers with ids that were never described here.
- * Remembers for which it did, so that a poll costs no message of its own.
+ * Creates devices at their first use, because clients of other servers use ids that were never
+ * described here. Caches saved devices, so that a poll needs no further call.
  */
 @Injectable()
 export class KnownDevices {
-  /** Devices that need not be told of again for an hour: their use is noted once a day. */
+  /** Devices saved within the last hour. The service stores their use once a day. */
   private readonly saved = new LRUCache<string, true>({ max: 20_000, ttl: 3_600_000 });
 
   constructor(
@@ -25,8 +24,9 @@ export class KnownDevices {
   ) {}
 
   /**
-   * To be awaited beside what the request is about; it never fails, as nothing else hangs on a device.
-   * Who may only read makes none known, and so pushes out none of the user's.
+   * Saves the devices of a request. Never throws a Failure, because requests do not depend on
+   * devices. Clients with read permission create none, so that they evict none of the user's
+   * devices.
    */
   async use(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
     const { userId, scopes } = callerOf(request);

@@ -8,8 +8,8 @@ import { Open } from '../http/routes.js';
 import { formatOf, showFeeds } from '../subscriptions/formats.js';
 
 /**
- * What gpodder.net has of its directory. Nothing is fetched or ranked here: on a small server a ranking would tell who
- * listens to what. So lists are empty, which clients show as such, and nothing is known by its URL.
+ * The directory paths of gpodder.net. Nothing is fetched or ranked, because a ranking on a small
+ * server would reveal the podcasts of its users. So lists are empty and lookups fail.
  */
 @Controller()
 export class DirectoryController {
@@ -53,14 +53,14 @@ export class DirectoryController {
     throw new Failure('not_found');
   }
 
-  /** What gpodder.net fetches for whoever asks, and its pages: nothing of it is here, for nobody. */
+  /** Pages and fetching services of gpodder.net that do not exist here. */
   @All(['api/2/podcasts/create', 'api/2/task/:id', 'upload', 'getlist'])
   @Open()
   absent(): never {
     throw new Failure('not_found');
   }
 
-  /** There are no lists of podcasts to publish. */
+  /** No lists of podcasts exist to publish. */
   @Get('api/2/lists/:user.json')
   lists(): never[] {
     return [];

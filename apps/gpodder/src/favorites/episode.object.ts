@@ -1,6 +1,6 @@
 import type { ActedEpisode } from '#contracts';
 
-/** An episode as gpodder.net described it; clients demand all of it. */
+/** Returns an episode in the format of gpodder.net. Clients require all fields. */
 export function episodeObject({ title, enclosureUrl, feedUrl, episodeUrl, publishDate }: ActedEpisode) {
   const isKnown = !publishDate.startsWith('1970-01-01T00:00:00');
   return {

@@ -6,10 +6,9 @@ import type { Caller } from '../auth/authenticator.js';
 import { By } from '../auth/request.caller.js';
 import { episodeObject } from './episode.object.js';
 
-/** Episodes of one message. */
 const perPage = 1_000;
 
-/** Episodes that a listener keeps. They become such by the setting `is_favorite`, or in an app of the main API. */
+/** Favourite episodes, which the setting `is_favorite` or apps of the main API mark. */
 @Controller()
 export class FavoritesController {
   constructor(private readonly services: Services) {}

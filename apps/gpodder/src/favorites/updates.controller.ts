@@ -11,10 +11,9 @@ import { Feeds } from '../subscriptions/feeds.js';
 import { podcastObject } from '../subscriptions/formats.js';
 import { episodeObject } from './episode.object.js';
 
-/** Episodes of one message. */
 const perPage = 1_000;
 
-/** What changed of subscriptions and episodes, in one answer. No client is known to ask for it. */
+/** Changes of subscriptions and episodes in one answer. No known client uses it. */
 @Controller()
 export class UpdatesController {
   constructor(
@@ -29,13 +28,13 @@ export class UpdatesController {
     const query = queryOf(request);
     if (!query.has('since')) throw new Failure('invalid');
     const since = sinceOf(query);
-    // The lower of both time stamps, which comes first.
+    // Called first, so that its timestamp is the lower of both.
     const { add, remove, timestamp } = await this.feeds.peekSince(request, since);
     const [episodes] = await Promise.all([this.changed(request, since), this.devices.use(request, [id])]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
       add: add.map(podcastObject),
-      // As gpodder.net's code says, and as its documentation does.
+      // gpodder.net's code and its documentation use different names.
       rem: remove,
       remove,
       updates: episodes.map((episode) => updateOf(episode, withActions)),
@@ -56,7 +55,7 @@ export class UpdatesController {
   }
 }
 
-/** An episode with the action that counts, which is also its status; without one it is new. */
+/** Returns an episode with its relevant action, which is also its status (default `new`). */
 function updateOf(episode: ActedEpisode, withAction: boolean): object {
   const [action] = actionsOf(episode, 'aggregated');
   return { ...episodeObject(episode), status: action?.action ?? 'new', ...(withAction && action && { action }) };

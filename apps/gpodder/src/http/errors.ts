@@ -1,12 +1,12 @@
 import { answerFor, type ErrorAnswer, type ErrorFormat, type FailureAnswers, httpAnswers, send } from '#http';
 
-/** Status and message of every failure of a call. Clients read the status alone. */
+/** Status and message of every failure of a call. Clients read only the status. */
 export const failureAnswers: FailureAnswers = {
   invalid: { status: 400, message: 'Input could not be validated' },
   unauthorized: {
     status: 401,
     message: 'User not authorized',
-    // No other scheme: clients take the first one that they know.
+    // The only scheme, because clients use the first one that they support.
     headers: { 'www-authenticate': 'Basic realm="Podcast Sync"' },
   },
   not_found: httpAnswers[404],
@@ -17,7 +17,7 @@ export const failureAnswers: FailureAnswers = {
 
 export const forbidden: ErrorAnswer = { status: 403, message: 'Not allowed' };
 
-/** Ends a handler with an error answer that stands for no failure of a call. */
+/** Ends a handler with an error answer that is no failure of a call. */
 export class Refused extends Error {
   constructor(readonly answer: ErrorAnswer) {
     super(answer.message);
@@ -25,10 +25,10 @@ export class Refused extends Error {
   }
 }
 
-/** The form of the app's error answers. */
+/** Format of the app's error answers. */
 export const errorFormat: ErrorFormat = {
   answerTo: (error, _request, log) => (error instanceof Refused ? error.answer : answerFor(error, log, failureAnswers)),
-  // No session begins with a 401.
+  // A 401 starts no session.
   send: (reply, answer) => send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer),
   wrongMethod: { status: 405, message: 'Method not allowed' },
   badPath: httpAnswers[404],

@@ -2,19 +2,19 @@ import { Failure } from '#contracts';
 import { readJson, TooLarge, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
 
-/** Values of JSON for each entry of a body: the fields of an action, and as many again. */
+/** Maximum JSON values of each entry: twice the fields of an action. */
 const valuesPerEntry = 20;
 
-/** Seconds beyond any date; only a broken clock has them. */
+/** Maximum `since` in seconds. Only a broken clock exceeds it. */
 const latest = 253_402_300_799;
 
-/** The parameters of a request's query. */
+/** Returns the parameters of a request's query. */
 export function queryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
   const start = url.indexOf('?');
   return new URLSearchParams(start < 0 ? '' : url.slice(start));
 }
 
-/** The `since` of a query: whole seconds, 0 where there is none. @throws Failure `invalid` for anything else. */
+/** Returns the `since` of a query in seconds, by default 0. @throws Failure `invalid` */
 export function sinceOf(query: URLSearchParams): number {
   const since = query.get('since');
   if (since === null) return 0;
@@ -23,10 +23,10 @@ export function sinceOf(query: URLSearchParams): number {
 }
 
 /**
- * The JSON of a body, whatever its type is said to be.
+ * Parses the JSON of a body of any content type.
  *
- * @param mostEntries for which it may have values.
- * @throws Failure `invalid` where it is none; TooLarge where it has more values.
+ * @param mostEntries maximum entries, which limits the values.
+ * @throws Failure `invalid`; TooLarge for more values.
  */
 export async function jsonOf(body: Buffer | undefined, mostEntries: number): Promise<unknown> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
@@ -34,19 +34,19 @@ export async function jsonOf(body: Buffer | undefined, mostEntries: number): Pro
   return parsed(body, mostEntries);
 }
 
-/** The same for a body that may be parsed now. */
+/** Parses JSON like {@link jsonOf}, without waiting for a slot. */
 export function parsed(body: Buffer, mostEntries: number): unknown {
   return readJson(body, mostEntries * valuesPerEntry, () => new TooLarge()).value;
 }
 
-/** What {@link jsonOf} reads, where it has to be an object. @throws Failure `invalid`; TooLarge */
+/** Parses a JSON object with {@link jsonOf}. @throws Failure `invalid`; TooLarge */
 export async function objectOf(body: Buffer | undefined, mostEntries: number): Promise<Record<string, unknown>> {
   const value = await jsonOf(body, mostEntries);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Failure('invalid');
   return value as Record<string, unknown>;
 }
 
-/** Refuses more entries than one body may have. */
+/** Checks the number of entries of a body. @throws TooLarge */
 export function limitEntries(count: number, most: number): void {
   if (count > most) throw new TooLarge(`more than ${most} entries`);
 }

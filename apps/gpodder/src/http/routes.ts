@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 
-/** Who may ask for a route: anybody; whoever may read. Not said: by its method, whoever may read or write. */
+/** Access of a route without a credential or for reading. By default the method decides. */
 type Access = 'open' | 'read';
 
 declare module 'fastify' {
@@ -13,10 +13,10 @@ declare module 'fastify' {
 
 /** Marks a handler that needs no credential. */
 export const Open = () => applyDecorators(RouteConfig({ access: 'open' satisfies Access }));
-/** Marks a handler that changes nothing that is synced, whatever its method is. */
+/** Marks a handler that changes no synced data, with any method. */
 export const OnlyReads = () => applyDecorators(RouteConfig({ access: 'read' satisfies Access }));
 
-/** Which right a request needs: none, or that of a scope. */
+/** Returns the access that a request needs: none, or that of a scope. */
 export function accessOf({ method, routeOptions }: FastifyRequest): 'open' | 'read' | 'write' {
   const access = (routeOptions.config as { access?: Access } | undefined)?.access;
   return access ?? (method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? 'read' : 'write');

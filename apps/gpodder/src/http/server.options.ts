@@ -8,28 +8,27 @@ import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import { errorFormat, failureAnswers, forbidden, Refused } from './errors.js';
 import { accessOf } from './routes.js';
 
-/** No scripts, no frames, and no caching: some clients have an HTTP cache. */
+/** No scripts, frames or caching; some clients have an HTTP cache. */
 const headers = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cache-control': 'no-store',
 };
 
-/** What a web page may read, as on gpodder.net: by a header of its own, never with what a browser remembers. */
+/** CORS as on gpodder.net: pages can read with `Authorization`, but no stored credentials. */
 const cors = { origin: '*', methods: ['GET', 'HEAD'], allowedHeaders: ['Authorization'], maxAge: 600 };
 
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 
-/** What stands before the paths of Nextcloud where an app asks below a folder. */
+/** Folder before the paths of Nextcloud, as some apps send it. */
 const folder = /^\/[^?]*?(?=\/index\.php\/(?:apps\/gpoddersync|login\/v2)|\/ocs\/v2\.php\/core\/)/;
 
-/** What admits a request to the app. */
 interface Gates {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
 }
 
-/** The app's HTTP server. */
+/** Returns the options of the app's HTTP server. */
 export function serverOptions(config: GpodderConfig, { authenticator, limits, limiter }: Gates, log: Log): HttpOptions {
   const countSession = gpodderSessionMetrics();
   return {
@@ -66,7 +65,7 @@ export function serverOptions(config: GpodderConfig, { authenticator, limits, li
   };
 }
 
-/** Refuses what another site's page makes a browser send, which may remember an app password. */
+/** Rejects requests from pages of other sites, because browsers may have stored an app password. */
 function refusePages({ method, headers: { origin, 'sec-fetch-site': site } }: FastifyRequest, own: string): void {
   if (safeMethods.includes(method)) return;
   const isForeign = origin !== undefined && origin !== own;

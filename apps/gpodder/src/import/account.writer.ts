@@ -6,21 +6,20 @@ import { type ActionEntry, isUsable, type ReadAction, readAction, type UsableAct
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
-/** Older than anything that was done here, so that it never wins over it. */
+/** Older than all changes here, so that it never wins over them. */
 const longAgo = '1970-01-01T00:00:00Z';
 
-/** A feed of a list that has objects. */
 const feedSchema = z.object({ url: z.string() });
 const favoriteSchema = z.object({ url: z.string(), podcast_url: z.string() });
 
-/** What an import wrote. */
+/** Numbers of written records. */
 export interface Written {
   subscriptions: number;
   actions: number;
   favorites: number;
 }
 
-/** Writes into one account here what another server has. `unavailable` is no refusal, and tried again for ever. */
+/** Writes an imported account. Repeats `unavailable` calls without limit. */
 export class AccountWriter {
   readonly written: Written = { subscriptions: 0, actions: 0, favorites: 0 };
 
@@ -31,7 +30,7 @@ export class AccountWriter {
     readonly skipped: SkippedEntries,
   ) {}
 
-  /** Finds the account with a name. @throws Error where there is none. */
+  /** Returns the writer of the account with this name. @throws Error if there is none. */
   static async of(
     client: StreamClient,
     name: string,
@@ -43,21 +42,21 @@ export class AccountWriter {
     return new AccountWriter(client, userId, stopped, skipped);
   }
 
-  /** Subscribes, but for what was ever unsubscribed or deleted here. */
+  /** Subscribes to feeds, except those that were ever unsubscribed or deleted here. */
   async feeds(sent: readonly unknown[]): Promise<void> {
     const feeds = [...new Set(sent.flatMap((feed) => this.feedUrlOf(feed) ?? []))];
     for (let from = 0; from < feeds.length; from += chunkLimits.entries) {
       const part = feeds.slice(from, from + chunkLimits.entries);
       const subscriptions = part.map((feed_url) => ({ feed_url, timestamp: longAgo }));
       const { failure } = (await this.call(subscribe, { userId: this.userId, body: { subscriptions } })).parse();
-      // What is stored is newer: that is no refusal.
+      // The stored state is newer, which is no refusal.
       const refused = failure.filter(({ code }) => code !== 'superseded');
       this.written.subscriptions += part.length - refused.length;
       for (const { feed_url, message } of refused) this.skipped.add('feed', feed_url, message);
     }
   }
 
-  /** Writes at most `mostActions` actions, each a text of JSON, as an upload of theirs would. */
+  /** Writes at most `mostActions` actions, each as JSON text, like an upload. */
   async actions(texts: readonly string[]): Promise<void> {
     const writer = this.writer();
     const usable = texts.flatMap((text) => dated(this.actionOf(text)) ?? []);
@@ -65,7 +64,7 @@ export class AccountWriter {
     this.written.actions += usable.length;
   }
 
-  /** Marks favourites, but for those that were ever marked or unmarked here. */
+  /** Marks favourites, except those that were ever marked or unmarked here. */
   async favorites(favorites: readonly unknown[]): Promise<void> {
     const usable = favorites.flatMap((favorite) => this.favoriteOf(favorite) ?? []);
     for (let from = 0; from < usable.length; from += mostActions) {
@@ -119,7 +118,7 @@ export class AccountWriter {
   }
 }
 
-/** An action without a time is older than all others: were it of now, each import would be a change. */
+/** Gives an undated action the oldest time, so that a repeated import changes nothing. */
 function dated(action: UsableAction | undefined): UsableAction | undefined {
   if (!action) return undefined;
   const statuses = Object.entries(action.entry.statuses).map(([name, status]) => [name, { at: longAgo, ...status }]);

@@ -1,5 +1,5 @@
 import { redisConfig } from '#redis';
 import { z } from 'zod';
 
-/** The configuration of `import`: how it reaches the services. */
+/** The configuration of `import`: the connection to the services. */
 export const importConfig = z.object(redisConfig.shape);

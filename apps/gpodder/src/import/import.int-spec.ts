@@ -20,7 +20,6 @@ afterAll(async () => {
 
 const here = () => `http://127.0.0.1:${String(world.gpodder[0]?.facts['port'])}`;
 
-/** Runs the program. */
 async function run(from: string, to: Person, login: string, password: string, progress = join(folder, randomUUID())) {
   const file = join(folder, randomUUID());
   writeFileSync(file, `${password}\n`, { mode: 0o600 });
@@ -107,7 +106,7 @@ describe('an account of another server of the gpodder API', () => {
   });
 });
 
-/** A server of somebody else, which answers as it is told. */
+/** Starts another server with the given handler. Returns its URL too. */
 async function serving(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<[string, Server]> {

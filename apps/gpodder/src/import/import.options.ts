@@ -1,13 +1,13 @@
-/** What an operator says to import. */
+/** Options of an import. */
 export interface ImportOptions {
-  /** Base URL of the other server; `/` at its end. */
+  /** Base URL of the other server, with a trailing `/`. */
   readonly from: URL;
-  /** The name of the account here. */
+  /** Name of the account here. */
   readonly user: string;
-  /** Who that is there. */
+  /** Name of the account at the other server. */
   readonly login: string;
-  /** Where the password is; not said: it is asked for. */
+  /** File with the password; by default the program asks for it. */
   readonly passwordFile?: string | undefined;
-  /** Where it is noted how far it came. */
+  /** File for the progress. */
   readonly progress?: string | undefined;
 }

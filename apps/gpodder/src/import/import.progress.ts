@@ -3,11 +3,11 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { ImportOptions } from './import.options.js';
 
-/** How far an import came: the answer that was asked for, and how much of it was written. */
+/** Progress of an import: the current answer, and the written part of it. */
 const placeSchema = z.object({
   /** The `since` of that answer. */
   since: z.int().min(0),
-  /** How many actions of it were written, and their hash, by which they are known again. */
+  /** Number and hash of the written actions. The hash detects a changed answer. */
   actions: z.int().min(0),
   hash: z.string(),
 });
@@ -16,10 +16,10 @@ const storedSchema = placeSchema.extend({ import: z.string() });
 
 export const start: Place = { since: 0, actions: 0, hash: '' };
 
-/** The least time between two notes, in milliseconds. */
+/** Minimum time between two saves in milliseconds. */
 const saveMs = 1_000;
 
-/** Notes how far an import came. One of another import counts as none; there is no secret in it. */
+/** Stores an import's progress in a file without secrets. Ignores files of other imports. */
 export class ImportProgress {
   private saved = 0;
 
@@ -43,7 +43,7 @@ export class ImportProgress {
     if (performance.now() - this.saved >= saveMs) await this.save();
   }
 
-  /** Replaces the note as a whole, so that there is always one that can be read. */
+  /** Replaces the file atomically, so that it is always readable. */
   async save(): Promise<void> {
     this.saved = performance.now();
     const temporary = `${this.path}.${process.pid}`;
@@ -51,7 +51,7 @@ export class ImportProgress {
     await rename(temporary, this.path);
   }
 
-  /** All is imported: the next import begins at its start. */
+  /** Removes the file after a complete import, so that the next one starts again. */
   async remove(): Promise<void> {
     await rm(this.path, { force: true });
   }

@@ -12,9 +12,9 @@ import { readPassword } from './password.js';
 import { SkippedEntries } from './skipped.entries.js';
 
 /**
- * Imports an account of another server, until the end or SIGINT or SIGTERM.
+ * Imports an account of another server, until the end, SIGINT or SIGTERM.
  *
- * @throws Error with what a person needs to know; ConfigurationError.
+ * @throws Error with a message for people; ConfigurationError.
  */
 export async function importAccount(options: ImportOptions, environment: NodeJS.ProcessEnv): Promise<void> {
   const config = loadConfig(importConfig, environment);
@@ -58,7 +58,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 }
 
-/** One import. Subscriptions and favourites are few, and done again by each run; of actions it is noted how far it came. */
+/** One import. Each run repeats subscriptions and favourites, but not the stored actions. */
 class Import {
   constructor(
     private readonly server: OtherServer,
@@ -70,11 +70,11 @@ class Import {
   async run(): Promise<void> {
     await this.writer.feeds(await this.server.feeds());
     try {
-      // Some servers answer a part, with the time stamp to go on from.
+      // Some servers answer in parts, each with the timestamp for the next request.
       for (let last = ''; ;) {
         const { since } = this.progress.place;
         const { timestamp, actions, hash } = await this.answer();
-        // One that answers the same again does not heed the time stamp.
+        // A server that repeats its answer ignores the timestamp.
         if (actions === 0 || timestamp <= since || hash === last) break;
         last = hash;
         await this.progress.reached({ since: timestamp, actions: 0, hash: '' });
@@ -86,7 +86,7 @@ class Import {
     await this.progress.remove();
   }
 
-  /** Writes one answer, but for what of it was written before. @returns its time stamp, and what it had. */
+  /** Writes the new actions of one answer. Returns its timestamp and its progress. */
   private async answer(): Promise<Place & { timestamp: number }> {
     const { since, actions: done, hash } = this.progress.place;
     const seen = createHash('sha256');
@@ -115,7 +115,7 @@ class Import {
     }
   }
 
-  /** Writes all of an answer whose actions are others now, or in another order. */
+  /** Writes all of an answer whose actions or their order have changed. */
   private again(): Promise<Place & { timestamp: number }> {
     this.progress.place = { ...this.progress.place, actions: 0, hash: '' };
     return this.answer();

@@ -6,7 +6,7 @@ async function* chunksOf(text: string, size: number): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += size) yield text.slice(from, from + size);
 }
 
-/** The elements of a text that arrives in pieces, and what else the object has. */
+/** Reads a text in pieces. Returns the elements and the other content of the object. */
 async function read(text: string, size = text.length): Promise<{ elements: unknown[]; rest: unknown }> {
   const elements: unknown[] = [];
   const all = new JsonElements('actions').of(chunksOf(text, Math.max(size, 1)));

@@ -1,27 +1,23 @@
-/** What a service answered is not what its protocol says. */
+/** Error for an answer that does not match the protocol. */
 export class AnswerError extends Error {}
 
-/** The most characters of one element, and of all that is not one. */
+/** Maximum characters of one element, and of all other text. */
 const mostCharacters = 1_048_576;
 
 const [quote, backslash, comma, openSquare, closeSquare] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
 
-/**
- * The elements of the array that an object of JSON has under one of its keys, as texts, one after the other as they arrive:
- * however many there are, one is in memory at a time.
- */
+/** Streams the elements of an array in a JSON object as texts, one at a time in memory. */
 export class JsonElements {
   private rest = '';
   private element = '';
   private depth = 0;
   private inString = false;
   private isEscaped = false;
-  /** Whether what is read is within the array. */
   private inArray = false;
 
   constructor(private readonly key: string) {}
 
-  /** @returns the object, its array empty, once all of it was read. @throws AnswerError where it is none, or ends half-way. */
+  /** Returns the object, its array empty. @throws AnswerError for other or truncated text. */
   async *of(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
     for await (const chunk of chunks) yield* this.take(chunk);
     if (this.depth !== 0 || this.inString) throw new AnswerError('the answer ends half-way');
@@ -79,7 +75,7 @@ export class JsonElements {
   }
 }
 
-/** @throws AnswerError where a text is no JSON. */
+/** Parses JSON. @throws AnswerError for invalid JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

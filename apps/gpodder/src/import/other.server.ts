@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { AnswerError, JsonElements, parsed } from './json.elements.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
-/** How long the other server may take to say anything more, in milliseconds. */
+/** Maximum pause in an answer of the other server, in milliseconds. */
 const patienceMs = 120_000;
-/** Redirects that are followed, and bytes of an answer that is no list of actions. */
+/** Maximum redirects, and maximum characters of an answer that is no list of actions. */
 const [mostRedirects, mostBytes] = [5, 33_554_432];
 
-/** The other server does not answer, refuses, or answers what its protocol does not have. */
+/** Error for an answer that is missing, negative or not of the protocol. */
 class ServerError extends Error {
-  /** @param status where it answered at all. */
+  /** @param status absent without an answer. */
   constructor(
     message: string,
     readonly status?: number,
@@ -18,7 +18,7 @@ class ServerError extends Error {
   }
 }
 
-/** A list whose entries are judged one by one. Some servers write null for an empty list. */
+/** A list of unchecked entries. Some servers send null for an empty list. */
 const listSchema = z
   .array(z.unknown())
   .nullable()
@@ -26,25 +26,21 @@ const listSchema = z
 const feedsSchema = z.object({ add: listSchema });
 const deviceSchema = z.object({ id: z.string() });
 
-/** The actions of one answer, as texts of JSON, and then the time stamp to ask with next; 0 where there is none. */
+/** Generates the JSON texts of actions. Returns the next request's timestamp, or 0. */
 export type Actions = AsyncGenerator<string, number>;
 
-/** A server that somebody moves from. */
+/** The server that an account is imported from. */
 export interface OtherServer {
-  /** What it speaks, for people. */
+  /** Name of its protocol, for people. */
   readonly protocol: string;
-  /** The subscribed feeds: URLs, objects with a `url`, or anything else. */
+  /** Returns the subscribed feeds: URLs, objects with a `url`, or invalid entries. */
   feeds(): Promise<unknown[]>;
   actions(since: number): Actions;
-  /** The favourites: objects with `url` and `podcast_url`, or anything else. */
+  /** Returns the favourites: objects with `url` and `podcast_url`, or invalid entries. */
   favorites(): Promise<unknown[]>;
 }
 
-/**
- * Finds out what a server speaks.
- *
- * @throws ServerError where it speaks neither, or refuses the password.
- */
+/** Detects a server's protocol. @throws ServerError for no known one or a wrong password. */
 export async function meet(
   from: URL,
   { login, password }: { login: string; password: string },
@@ -67,7 +63,7 @@ export async function meet(
 }
 
 function gpodder(http: OtherHttp, user: string, devices: unknown[], skipped: SkippedEntries): OtherServer {
-  /** On gpodder.net each device has a list of its own. */
+  /** On gpodder.net each device has its own list. */
   const feedsOf = async (device: unknown): Promise<unknown[]> => {
     const { data } = deviceSchema.safeParse(device);
     const path = data && `api/2/subscriptions/${user}/${encodeURIComponent(data.id)}.json?since=0`;
@@ -89,7 +85,7 @@ function gpodder(http: OtherHttp, user: string, devices: unknown[], skipped: Ski
   };
 }
 
-/** Asks the other server, and nobody else. */
+/** Sends requests only to the other server's origin. */
 class OtherHttp {
   constructor(
     private readonly from: URL,
@@ -97,7 +93,7 @@ class OtherHttp {
     private readonly stopped: AbortSignal,
   ) {}
 
-  /** @throws ServerError */
+  /** @throws ServerError; AnswerError for another answer than the schema's. */
   async get<Answer extends z.ZodType>(path: string, schema: Answer): Promise<z.output<Answer>> {
     let text = '';
     for await (const chunk of this.chunks(path)) {
@@ -107,7 +103,7 @@ class OtherHttp {
     return readAs(schema, text, path);
   }
 
-  /** The same; `undefined` where the server has no such place, or something else there. */
+  /** Like `get`, but returns `undefined` if the path is missing or has another answer. */
   async found<Answer extends z.ZodType>(path: string, schema: Answer): Promise<z.output<Answer> | undefined> {
     try {
       return await this.get(path, schema);
@@ -158,7 +154,7 @@ class OtherHttp {
       if (answer.status < 300 || answer.status > 399 || to === null || !URL.canParse(to, url.href))
         throw refusal(url.host, answer.status);
       const next = new URL(to, url);
-      // Another one would get the password.
+      // Another origin must not get the password.
       if (next.origin !== this.from.origin)
         throw new ServerError(`${url.host} sends us to ${next.origin}; if that is right, say --from ${next.origin}`);
       url = next;
@@ -172,7 +168,7 @@ function refusal(host: string, status: number): ServerError {
   return new ServerError(`${host} answers ${status}`, status);
 }
 
-/** Servers answer so at places that they do not have. */
+/** Returns true for the statuses of servers at unsupported paths. */
 function isMissing(status: number | undefined): boolean {
   return status === 400 || status === 404 || status === 405 || status === 501;
 }

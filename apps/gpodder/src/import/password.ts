@@ -3,9 +3,9 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 
 /**
- * The password at the other server: the first line of a file, or what is typed, which nobody sees.
+ * Reads the password at the other server: the first line of a file, or hidden input.
  *
- * @throws Error where there is none.
+ * @throws Error for an empty password, or without a terminal.
  */
 export async function readPassword(file: string | undefined, asked: string): Promise<string> {
   const password = file === undefined ? await typed(asked) : await firstLine(file);

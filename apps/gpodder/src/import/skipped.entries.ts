@@ -1,17 +1,17 @@
 import { count } from '#runtime';
 
-/** The largest number of skipped entries that are listed one by one, and characters of one. */
+/** Maximum skipped entries in the list, and maximum characters of one. */
 const [maxListed, maxCharacters] = [50, 200];
 
 /** Counts the entries of another server that an import skips, and lists them with their reasons. */
 export class SkippedEntries {
   total = 0;
   private readonly listed: string[] = [];
-  /** The number of entries that are not listed, by kind and reason. */
+  /** Numbers of entries outside the list, by kind and reason. */
   private readonly others = new Map<string, number>();
 
   /**
-   * Notes one entry.
+   * Adds one entry to the list.
    *
    * @param kind such as `favourite`.
    * @param entry as the other server sent it.
@@ -23,7 +23,7 @@ export class SkippedEntries {
     this.listed.push(`skipped ${kind} ${printable(text.slice(0, maxCharacters))}: ${reason}`);
   }
 
-  /** Notes entries that are only counted. */
+  /** Counts entries without listing them. */
   addMany(kind: string, entries: number, reason: string): void {
     if (entries === 0) return;
     this.total += entries;
@@ -31,13 +31,12 @@ export class SkippedEntries {
     this.others.set(key, (this.others.get(key) ?? 0) + entries);
   }
 
-  /** The lines to print. */
   get lines(): string[] {
     return [...this.listed, ...[...this.others].map(([key, entries]) => `skipped ${count(entries)} × ${key}`)];
   }
 }
 
-/** Replaces what a terminal would act on. */
+/** Replaces characters that control a terminal. */
 function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Surrogate}]/gu, '\ufffd');
 }

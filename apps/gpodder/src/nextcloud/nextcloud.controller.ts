@@ -11,11 +11,11 @@ import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { forbidden, Refused } from '../http/errors.js';
 import { OnlyReads, Open } from '../http/routes.js';
 
-/** What Nextcloud's OCS answers to what it did. */
+/** Success answer of Nextcloud's OCS API. */
 const done =
   '<?xml version="1.0"?>\n<ocs><meta><status>ok</status><statuscode>200</statuscode><message>OK</message></meta><data/></ocs>\n';
 
-/** How apps of Nextcloud get an app password, and give it back. */
+/** Lets Nextcloud apps get and revoke an app password. */
 @Controller()
 export class NextcloudController {
   constructor(
@@ -23,7 +23,7 @@ export class NextcloudController {
     @Inject(CONFIG) private readonly config: GpodderConfig,
   ) {}
 
-  /** Begins the login flow (v2). The secrets of it are made here, and only their hashes are passed on. */
+  /** Starts the login flow (v2). Creates its secrets, and passes on only their hashes. */
   @Post('index.php/login/v2')
   @HttpCode(200)
   @Open()
@@ -43,13 +43,13 @@ export class NextcloudController {
     return { poll: { token: poll, endpoint: begun.endpoint }, login: `${begun.login}${login}` };
   }
 
-  /** Who asks has an app password already: there is no other way in. */
+  /** Rejected, because the caller already authenticates with an app password. */
   @Get('ocs/v2.php/core/getapppassword')
   appPassword(): never {
     throw new Refused(forbidden);
   }
 
-  /** Revokes the app password that it came with, or that its session began with. */
+  /** Revokes the app password of the request or of its session. */
   @Delete('ocs/v2.php/core/apppassword')
   @OnlyReads()
   @Header('content-type', 'application/xml; charset=utf-8')

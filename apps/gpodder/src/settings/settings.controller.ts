@@ -7,10 +7,10 @@ import { Settings } from './settings.js';
 
 const path = 'api/2/settings/:user/:scope(account|device|podcast|episode).json';
 
-/** What one change may have: bytes, as a scope keeps 64 KiB, and entries of twenty values each. */
+/** Maximum bytes of one change, for 64 KiB in a scope, and its entries of twenty values each. */
 const [mostBytes, mostEntries] = [131_072, 50];
 
-/** Settings that clients keep here: of the account, a device, a podcast or an episode. */
+/** Settings of clients: of the account, a device, a podcast or an episode. */
 @Controller()
 export class SettingsController {
   constructor(private readonly settings: Settings) {}
@@ -30,7 +30,7 @@ export class SettingsController {
   }
 }
 
-/** What a query says that settings are of. @throws Failure `invalid` where it leaves out what the scope needs. */
+/** Returns the subject in a query. @throws Failure `invalid` for a missing parameter. */
 function subjectOf(scope: string, query: URLSearchParams) {
   const needed = (name: string): string => {
     const value = query.get(name);

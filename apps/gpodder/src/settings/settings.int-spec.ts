@@ -22,7 +22,7 @@ const inScope = (scope: string, query = '') => `/api/2/settings/{u}/${scope}.jso
 const episode = inScope('episode', `?podcast=${encodeURIComponent(feed)}&episode=${encodeURIComponent(media)}`);
 const podcast = inScope('podcast', `?podcast=${encodeURIComponent(feed)}`);
 const set = async (path: string, body: unknown) => (await ann.ask(path, { body })).json();
-/** The feeds of which the person has anything, subscribed to or not. */
+/** Returns the feeds with any data of the person, subscribed or not. */
 const known = () => world.knownFeeds(ann);
 const read = async (path: string) => (await ann.ask(path)).json();
 const favorites = () => read('/api/2/favorites/{u}.json');

@@ -1,19 +1,15 @@
 import { Failure, settingLimits } from '#contracts';
 
-/** A change of settings: what is set comes before what is removed. */
+/** A change of settings; `remove` applies after `set`. */
 export interface SettingChanges {
   readonly set: Readonly<Record<string, unknown>>;
   readonly remove: readonly string[];
 }
 
-/** The setting of an episode that is a status, which all apps share. */
+/** The setting of an episode that is a status, shared by all apps. */
 export const favorite = 'is_favorite';
 
-/**
- * Reads a change of settings.
- *
- * @throws Failure `invalid` where a part is none or has more keys than a scope, or a key of `remove` is no text.
- */
+/** Parses a change of settings. @throws Failure `invalid` for wrong types or too many keys. */
 export function readSettingChanges({ set = {}, remove = [] }: Readonly<Record<string, unknown>>): SettingChanges {
   if (typeof set !== 'object' || set === null || Array.isArray(set)) throw new Failure('invalid');
   if (!Array.isArray(remove) || remove.some((key) => typeof key !== 'string')) throw new Failure('invalid');
@@ -21,11 +17,7 @@ export function readSettingChanges({ set = {}, remove = [] }: Readonly<Record<st
   return { set: set as Record<string, unknown>, remove: remove as string[] };
 }
 
-/**
- * Refuses what is beyond a limit even of a scope that is empty, before anything is made known that settings are of.
- *
- * @throws Failure `invalid`
- */
+/** Checks the limits of any scope, before a feed is created. @throws Failure `invalid` */
 export function limitSettings({ set, remove }: SettingChanges): void {
   if (Object.keys(set).some((key) => [...key].length > settingLimits.key)) throw new Failure('invalid');
   const removed = new Set(remove);
@@ -35,10 +27,10 @@ export function limitSettings({ set, remove }: SettingChanges): void {
 }
 
 /**
- * Takes the favourite out of a change of an episode's settings.
+ * Splits the favourite from a change of an episode's settings.
  *
- * @returns what becomes of it, `undefined` where nothing does; and the change without it.
- * @throws Failure `invalid` where it is neither true nor false.
+ * @returns the new favourite status, `undefined` for no change, and the other changes.
+ * @throws Failure `invalid` if it is no boolean.
  */
 export function withoutFavorite({ set, remove }: SettingChanges): { favorite: boolean | undefined } & SettingChanges {
   const { [favorite]: sent, ...others } = set;

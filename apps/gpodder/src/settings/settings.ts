@@ -7,7 +7,7 @@ import { callerOf } from '../auth/request.caller.js';
 import { deviceIdOf } from '../devices/device.rule.js';
 import { favorite, limitSettings, type SettingChanges, withoutFavorite } from './settings.rule.js';
 
-/** What settings are of, by the names that clients have for it. */
+/** The subject of settings, by the names of clients. */
 export type Subject =
   | { readonly of: 'account' }
   | { readonly of: 'device'; readonly id: string }
@@ -18,17 +18,19 @@ type Scope = RequestOf<typeof changeSettings>['scope'];
 type Values = Record<string, unknown>;
 
 /**
- * Settings of whoever asks. Those of podcasts and episodes are kept by our own ids that stay, the guid that a podcast had
- * first and the sync_id of an episode, so that they follow a feed that moves or gets another guid.
+ * Settings of the caller. Settings of podcasts and episodes use stable ids: the podcast's first
+ * guid and the episode's sync_id. So they follow a feed that moves or gets another guid.
  */
 @Injectable()
 export class Settings {
   constructor(private readonly services: Services) {}
 
   /**
-   * Changes settings, and reads all of the scope afterwards. To read or to remove alone makes nothing known.
+   * Changes settings and returns all settings of the scope. Reads and removals create no feed or
+   * episode.
    *
-   * @throws Failure `not_found` for a device that there is not; `invalid` beyond a limit, or for a URL that can't be used.
+   * @throws Failure `not_found` for an unknown device; `invalid` above a limit or for an unusable
+   *   URL.
    */
   async change(request: FastifyRequest, subject: Subject, changes: SettingChanges): Promise<Values> {
     switch (subject.of) {
@@ -62,7 +64,7 @@ export class Settings {
     const first = { ...asked, favorite: isAlone ? wanted : undefined };
     const { episode: found } = await this.services.call(setFavorite, request, first);
     if (!found) return {};
-    // Before the favourite: beyond a limit of these, nothing is applied.
+    // Before the favourite, so that nothing is applied above a limit of these settings.
     const settings = await this.store(request, { of: 'episode', id: found.syncId }, { set, remove });
     const isDone = isAlone || wanted === undefined;
     const { episode: after } = isDone
@@ -77,7 +79,7 @@ export class Settings {
     return (await this.services.call(changeSettings, request, change)).settings;
   }
 
-  /** @param isMade whether a feed without a subscription gets one. */
+  /** @param isMade creates a feed without a subscription if there is none. */
   private async feedOf(request: FastifyRequest, sent: string, isMade: boolean): Promise<Feed | null> {
     const { userId } = callerOf(request);
     const feedUrl = usableFeedUrl(sent);
@@ -86,14 +88,14 @@ export class Settings {
   }
 }
 
-/** @throws Failure `invalid` for a URL that can't be used. */
+/** @throws Failure `invalid` for an unusable URL. */
 function usableFeedUrl(sent: string): string {
   const url = repairFeedUrl(sent);
   if (url === undefined) throw new Failure('invalid');
   return url;
 }
 
-/** Whether there is something of a scope after a change that had nothing before. */
+/** Returns true if an empty scope would have settings after a change. */
 function hasMore({ set, remove }: SettingChanges): boolean {
   const removed = new Set(remove);
   return Object.keys(set).some((key) => !removed.has(key));

@@ -67,7 +67,7 @@ describe('the changes of an upload', () => {
       return performance.now() - begun;
     };
     const short = await timeOf(10_000);
-    // Ten times as many: a hundred times as long if it were quadratic.
+    // Ten times the entries would take a hundred times as long with quadratic complexity.
     expect(await timeOf(100_000)).toBeLessThan(40 * Math.max(short, 5));
   });
 

@@ -3,31 +3,30 @@ import { Failure, type Feed, mostFeeds } from '#contracts';
 import { repairFeedUrl, UrlUpdates } from '../actions/url.repair.js';
 import { limitEntries } from '../http/input.js';
 
-/** Entries that are looked at in one tick of the event loop, so that other requests run in between. */
+/** Entries per event loop iteration, so that other requests run in between. */
 const perTick = 500;
 
-/** The most feeds that an upload adds, and that it removes: as many as a user may have. */
+/** Maximum feeds that an upload adds, and that it removes: the maximum of a user. */
 const mostChanged = 10_000;
 
-/** The most feeds that one message of an upload adds, and that it removes: more in one write hold up others. */
+/** Maximum feeds that one message adds, and that it removes. Larger writes would delay others. */
 const perMessage = 250;
 
-/** URLs as the services take them, each once, with what the client sent for it. */
+/** Repaired URLs, each once, with the sent URLs for it. */
 type SentFeeds = ReadonlyMap<string, readonly string[]>;
 
-/** What a client wants to be changed, once all of it was read. */
+/** The changes of an upload. */
 export interface FeedChanges {
   readonly add: SentFeeds;
   readonly remove: SentFeeds;
-  /** What was sent for URLs that can't be used. */
+  /** The sent URLs that cannot be repaired. */
   readonly unusable: readonly string[];
 }
 
 /**
- * Reads the changes of an upload (docs/reference/gpodder.md, "Subscriptions").
+ * Parses the changes of an upload (docs/reference/gpodder.md, "Subscriptions").
  *
- * @param body an object.
- * @throws Failure `invalid` where a list is none, or both name the same URL.
+ * @throws Failure `invalid` for a wrong type, or the same URL in both lists.
  */
 export async function readChanges(body: Readonly<Record<string, unknown>>, mostEntries: number): Promise<FeedChanges> {
   const lists = [listOf(body['add']), listOf(body['remove'])] as const;
@@ -37,15 +36,16 @@ export async function readChanges(body: Readonly<Record<string, unknown>>, mostE
   if (removed.some((url) => adds.has(url))) throw new Failure('invalid');
   const add = await feedsOf(added, mostChanged);
   const remove = await feedsOf(removed, mostChanged);
-  // Two that differ as they were sent may be the same feed; then it is added.
+  // Different sent URLs can be the same feed. Then it is added.
   for (const url of add.feeds.keys()) remove.feeds.delete(url);
   return { add: add.feeds, remove: remove.feeds, unusable: [...add.unusable, ...remove.unusable] };
 }
 
 /**
- * Reads a whole list, which is changed by one message.
+ * Parses a whole list, which one message replaces.
  *
- * @throws Failure `invalid` where it has entries, but none that can be used: it was not meant to be an empty one.
+ * @throws Failure `invalid` if it has entries but no usable one, because an empty list is not
+ *   intended.
  */
 export async function readWhole(entries: readonly unknown[], mostEntries: number): Promise<FeedChanges> {
   limitEntries(entries.length, mostEntries);
@@ -55,8 +55,8 @@ export async function readWhole(entries: readonly unknown[], mostEntries: number
 }
 
 /**
- * The messages of an upload, in their order: one, and so one write, where it fits. Else what is removed comes first, as what
- * both lists mean by different URLs is subscribed in the end.
+ * Returns the messages of an upload in order: one write if it fits. Otherwise removals come first,
+ * so that a feed in both lists under different URLs ends up subscribed.
  */
 export function partsOf({ add, remove }: FeedChanges): { add: string[]; remove: string[] }[] {
   const [added, removed] = [[...add.keys()], [...remove.keys()]];
@@ -72,7 +72,7 @@ function cut(urls: string[]): string[][] {
   return Array.from({ length: count }, (_, part) => urls.slice(part * perMessage, (part + 1) * perMessage));
 }
 
-/** The `update_urls` of an upload, out of which subscriptions the service found its URLs to mean. */
+/** Returns the `update_urls` of an upload from the feeds that the service found for its URLs. */
 export function updatesOf(
   { add, remove, unusable }: FeedChanges,
   found: { readonly add: readonly (Feed | null)[]; readonly remove: readonly (Feed | null)[] },
@@ -93,14 +93,14 @@ export function updatesOf(
   return updates.pairs;
 }
 
-/** A list that may be left out. */
+/** Returns an optional list. */
 function listOf(list: unknown): readonly unknown[] {
   if (list === undefined) return [];
   if (!Array.isArray(list)) throw new Failure('invalid');
   return list;
 }
 
-/** The texts of a list; other entries are skipped. */
+/** Returns the strings of a list and skips other entries. */
 function textsOf(entries: readonly unknown[]): string[] {
   return entries.filter((entry) => typeof entry === 'string');
 }

@@ -10,14 +10,13 @@ import { type FeedChanges, partsOf, updatesOf } from './changes.rule.js';
 
 type Question = RequestOf<typeof listFeeds>;
 
-/** A delta of subscriptions, as clients get it. */
 interface FeedDelta {
   readonly add: string[];
   readonly remove: string[];
   readonly timestamp: number;
 }
 
-/** The subscriptions of whoever asks. */
+/** The subscriptions of the caller. */
 @Injectable()
 export class Feeds {
   private readonly skipped = skippedEntryMetrics();
@@ -27,24 +26,24 @@ export class Feeds {
     @Inject(LOG) private readonly log: Log,
   ) {}
 
-  /** All that changed since a second that the client was told. */
+  /** Returns the changes since a timestamp in seconds, from an earlier answer. */
   async changedSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
     return this.all(request, readerOf(callerOf(request), since));
   }
 
-  /** The same, but the sync state of the client stays as it is. */
+  /** Like {@link changedSince}, without an update of the client's sync state. */
   async peekSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
     return this.all(request, readerOf(callerOf(request), since), true);
   }
 
-  /** All that are subscribed. */
+  /** Returns the URLs of all subscribed feeds. */
   async subscribed(request: FastifyRequest): Promise<string[]> {
     return (await this.all(request)).add;
   }
 
   /**
-   * Changes subscriptions, or all of them. Where one of several messages fails, those before it stand, and the client sends
-   * all of them again, which changes nothing that stands.
+   * Changes subscriptions, or replaces all if `whole`. If one of several messages fails, earlier
+   * ones keep their effect. The client repeats all of them, which is idempotent.
    */
   async change(request: FastifyRequest, changes: FeedChanges, whole = false) {
     const { userId, credentialId, session } = callerOf(request);
@@ -55,7 +54,7 @@ export class Feeds {
       answers.push(await this.services.call(changeFeeds, request, { ...holder, ...part, whole }));
     }
     const found = {
-      // The lowest, which is safe.
+      // The lowest, so that the client misses no change.
       timestamp: Math.min(...answers.map(({ timestamp }) => timestamp)),
       add: answers.flatMap(({ add }) => add),
       remove: answers.flatMap(({ remove }) => remove),

@@ -2,7 +2,7 @@ import { Failure } from '#contracts';
 import { parsingSlot, TooLarge, waitToParse } from '#http';
 import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 
-/** The formats of the simple API, with their types. */
+/** Content types of the simple API by format. */
 const types = {
   json: 'application/json; charset=utf-8',
   jsonp: 'application/json-p; charset=utf-8',
@@ -12,19 +12,19 @@ const types = {
 } as const;
 export type Format = keyof typeof types;
 
-/** A body and its type. */
+/** A body and its content type. */
 export interface Shown {
   readonly type: string;
   readonly body: string;
 }
 
-/** The format with this name. @throws Failure `invalid` */
+/** Returns the format with this name. @throws Failure `invalid` */
 export function formatOf(name: string, others: readonly Format[] = []): Format {
   if (!Object.hasOwn(types, name) || others.includes(name as Format)) throw new Failure('invalid');
   return name as Format;
 }
 
-/** A podcast as the directory of gpodder.net described it; clients demand all of it. */
+/** Returns a podcast in the format of gpodder.net's directory. Clients require all fields. */
 export function podcastObject(url: string) {
   return {
     url,
@@ -41,10 +41,11 @@ export function podcastObject(url: string) {
 }
 
 /**
- * A list of feeds in a format.
+ * Returns a list of feeds in a format.
  *
- * @param items what JSON has of each feed.
- * @param callback the `jsonp` of the query. @throws Failure `invalid` where it is needed and unusable.
+ * @param items of JSON, one for each feed.
+ * @param callback the `jsonp` of the query.
+ * @throws Failure `invalid` for `jsonp` without a valid callback.
  */
 export function showFeeds(format: Format, urls: readonly string[], items: readonly unknown[], callback: string | null) {
   return { type: types[format], body: bodyOf(format, urls, items, callback) } satisfies Shown;
@@ -71,14 +72,15 @@ function podcastElement(url: string): string {
   return `<podcast>${fields.join('')}</podcast>`;
 }
 
-/** The largest number of feeds of an OPML document, and of lines of a text that are not empty. */
+/** Maximum feeds of an OPML document, and maximum lines of text, except empty ones. */
 const [maxFeeds, maxLines] = [5_000, 30_000];
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The entries of a whole list as a client sends it, those that can't be used among them.
+ * Parses a whole list. The result includes unusable entries. An empty body is invalid, because only
+ * an empty list may remove all feeds.
  *
- * @throws Failure `invalid` where it does not parse or is nothing at all: a list is emptied only by an empty list. TooLarge.
+ * @throws Failure `invalid` for a missing or invalid body; TooLarge.
  */
 export async function readFeeds(
   format: Format,
@@ -93,7 +95,7 @@ export async function readFeeds(
   throw new Failure('invalid');
 }
 
-/** The feed URLs of an OPML document. Outlines of which none has a URL are not an empty list. */
+/** Returns the feed URLs of OPML. Outlines without any URL are an error, no empty list. */
 async function feedUrlsOf(body: Buffer): Promise<string[]> {
   try {
     const { feeds, skipped } = await readOpml(body, parsingSlot, { maxFeeds });
@@ -105,7 +107,7 @@ async function feedUrlsOf(body: Buffer): Promise<string[]> {
   }
 }
 
-/** The lines of a text that are not blank, found one by one: a text of line feeds alone would be millions of them. */
+/** Returns the lines that are not blank. Iterates, as a text can have millions of line feeds. */
 function linesOf(text: string): string[] {
   const lines: string[] = [];
   let seen = 0;
@@ -124,7 +126,7 @@ function textOf(body: Buffer): string {
   }
 }
 
-/** The URLs are texts, or those of objects with a `url`; what is neither is no URL. */
+/** Returns the URLs of entries: strings, or objects with a `url`. Others stay as they are. */
 function entriesOf(list: unknown): unknown[] {
   if (!Array.isArray(list)) throw new Failure('invalid');
   return list.map((entry: unknown) =>

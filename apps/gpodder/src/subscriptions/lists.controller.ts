@@ -14,7 +14,7 @@ import { type Format, formatOf, podcastObject, readFeeds, showFeeds } from './fo
 
 const ofDevice = 'subscriptions/:user/:device.:format([^.]*)';
 
-/** Whole lists of subscriptions: the simple API. They are the same for all devices. */
+/** Whole lists of subscriptions (simple API). They are the same for all devices. */
 @Controller()
 export class ListsController {
   constructor(

@@ -7,7 +7,7 @@ import { objectOf, queryOf, sinceOf } from '../http/input.js';
 import { readChanges } from './changes.rule.js';
 import { Feeds } from './feeds.js';
 
-/** Deltas of subscriptions: gpodder API v2, with and without a device, and the Nextcloud variant. */
+/** Deltas of subscriptions: gpodder API v2, with or without a device, and Nextcloud. */
 @Controller()
 export class SubscriptionsController {
   constructor(
@@ -25,7 +25,7 @@ export class SubscriptionsController {
   @Get(['api/:version([12])/subscriptions/:user.json', 'index.php/apps/gpoddersync/subscriptions'])
   async changedSince(@Req() request: FastifyRequest) {
     const since = sinceOf(queryOf(request));
-    // Who asks for the head alone is not told anything, so nothing is remembered of it.
+    // HEAD sends no list, so it must not update the client's sync state.
     return request.method === 'HEAD' ? this.feeds.peekSince(request, since) : this.feeds.changedSince(request, since);
   }
 
