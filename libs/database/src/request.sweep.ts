@@ -3,12 +3,15 @@ import type { Logger } from 'pino';
 import type { Database } from './database.js';
 import { statement } from './statement.js';
 
-/** How often markers that nobody can meet any more are removed, in milliseconds. */
+/** Interval between two sweeps in milliseconds. */
 const sweepMs = 60_000;
-/** Rows per statement: few enough that each one is over soon. */
+/** Rows per statement: few, so that each statement is short. */
 const batchSize = 5_000;
 
-/** $1 how many rows at most. A row that someone else has locked is left to the next sweep. */
+/**
+ * Deletes old markers and their answers. $1 maximum number of rows. Locked rows are left to the
+ * next sweep.
+ */
 export const sweepRequests = statement(
   'sync.sweep_requests',
   `WITH old AS (
@@ -23,8 +26,8 @@ export const sweepRequests = statement(
 );
 
 /**
- * Removes markers of writes, and their answers, that are older than an hour, of all services, once a minute. One app provides it
- * (the deletion worker); Nest starts and stops it with that app.
+ * Deletes markers of writes that are older than an hour, and their answers, once a minute. One app,
+ * the deletion worker, provides it for all services.
  */
 export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
@@ -46,7 +49,7 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
     await this.sweeping;
   }
 
-  /** Removes all that are old now. */
+  /** Deletes all markers that are old now. */
   async sweep(): Promise<void> {
     try {
       for (let removed = batchSize; removed === batchSize;) {
