@@ -1,6 +1,9 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** How many episodes a user has, and how many further sync_ids, kept by the statements that add or remove some. */
+/**
+ * Numbers of a user's episodes and aliases of sync_ids. The statements that add or remove rows
+ * update them.
+ */
 @Entity({ schema: 'episode', name: 'totals' })
 @Check('totals_are_no_debts', 'episodes >= 0 AND sync_ids >= 0')
 export class TotalEntity {

@@ -1,7 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { refusedUser } from '../fault.rule.js';
 
-/** The schema every writer uses: the users' clocks, and the markers and answers of their latest writes. */
+/**
+ * Creates the users' clocks, and the markers and answers of writes. Every writer uses this schema.
+ */
 export class CreateSync1763715600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
