@@ -1,14 +1,17 @@
 import { z } from 'zod';
 
-/** Every way in which a call can fail. The gateway maps each to HTTP in one table (http/errors.ts). */
+/** Codes of all failures of a call. The gateway maps them to HTTP in one table (http/errors.ts). */
 export const failureCodes = ['invalid', 'unauthorized', 'not_found', 'gone', 'unavailable', 'internal'] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
-/** A failure as it travels. */
+/** A failure in a message. */
 export const failureSchema = z.object({ code: z.enum(failureCodes) });
 export type FailureData = z.output<typeof failureSchema>;
 
-/** A failure that the caller sees. Anything else that is thrown is logged and `internal` to the caller. */
+/**
+ * A failure that the caller receives. Any other error is logged, and the caller receives
+ * `internal`.
+ */
 export class Failure extends Error {
   constructor(
     readonly code: FailureCode,
@@ -19,7 +22,7 @@ export class Failure extends Error {
   }
 }
 
-/** The failure `unavailable`, with its reason for the log. */
+/** Creates the failure `unavailable` with a reason for the log. */
 export function unavailable(reason: string, cause?: unknown): Failure {
   return new Failure('unavailable', { cause: new Error(reason, { cause }) });
 }

@@ -1,14 +1,17 @@
 import { z } from 'zod';
 
-/** Who reads a list of the gpodder API, and from where on (docs/reference/gpodder.md, "Timestamps"). */
+/**
+ * The client that reads a list of the gpodder API, and its `since` (docs/reference/gpodder.md,
+ * "Timestamps").
+ */
 export const readerSchema = z.object({
-  /** The app password that it came with. */
+  /** The app password of the request. */
   credentialId: z.guid(),
-  /** Absent where the client keeps no session. */
+  /** Absent without a session. */
   sessionId: z.guid().optional(),
-  /** Whole seconds, as the client sent it; 0 where it sent none. */
+  /** Whole seconds from the client; 0 if absent. */
   since: z.int().min(0),
 });
 
-/** Where the next page of one answer starts; made by the service, and given back to it as it is. */
+/** The start of the next page of an answer; opaque to callers, which return it unchanged. */
 export const furtherSchema = z.object({ after: z.int(), since: z.int().min(0), first: z.boolean() });
