@@ -22,7 +22,6 @@ export const checkCredential = rpc({
       .object({
         credentialId: z.guid(),
         userId: z.guid(),
-        /** The user's login name. */
         name: z.string(),
         scopes: z.array(z.string()),
         /** RFC 3339; absent if it never expires. */
@@ -84,10 +83,7 @@ export const checkSession = rpc({
   reply: checkCredential.reply,
 });
 
-/**
- * Ends a session of the gpodder API (logout) permanently, and notifies processes that cached it. A
- * repetition has no effect.
- */
+/** Ends a gpodder session (logout) permanently, also in caches. A repetition has no effect. */
 export const endSession = rpc({
   pattern: 'account.end_session',
   write: true,
@@ -99,9 +95,7 @@ export const endSession = rpc({
 /** The device types of the gpodder API. */
 export const deviceTypes = ['desktop', 'laptop', 'mobile', 'server', 'other'] as const;
 
-/**
- * Lists up to 100 devices that clients of the gpodder API have created, in the order of their ids.
- */
+/** Lists up to 100 devices of clients of the gpodder API, ordered by id. */
 export const listDevices = rpc({
   pattern: 'account.list_devices',
   write: false,
@@ -159,10 +153,7 @@ export const changeSettings = rpc({
     set: settings.refine((set) => Object.keys(set).length <= settingLimits.keys),
     remove: z.array(z.string()).max(settingLimits.keys),
   }),
-  /**
-   * Fails with `not_found` for an unknown device, and with `invalid` beyond a limit. Nothing is
-   * applied then.
-   */
+  /** Fails with `not_found` without the device, `invalid` beyond a limit; changes nothing then. */
   reply: z.object({ settings }),
 });
 

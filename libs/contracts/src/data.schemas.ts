@@ -10,10 +10,7 @@ export const dataFormat = 1;
 /** Maximum bytes of a line, without its line feed. */
 export const mostLineBytes = 1_024 * 1_024;
 
-/**
- * The owner of the following lines: issuer and subject of a credential, or the id derived from
- * them.
- */
+/** The owner of the next lines: issuer and subject of a credential, or their derived id. */
 export const dataUserSchema = z.union([
   z.object({ issuer: z.string().min(1), subject: z.string().min(1) }),
   z.object({ id: guidSchema }),
@@ -30,6 +27,6 @@ export const dataSubscriptionSchema = z.object({
 });
 export type DataSubscription = z.output<typeof dataSubscriptionSchema>;
 
-/** Number of lines of each kind in a user's part. */
+/** The last line of a user: number of lines of each kind. */
 export const dataEndSchema = z.object({ subscriptions: z.int().min(0), episodes: z.int().min(0) });
 export type DataEnd = z.output<typeof dataEndSchema>;

@@ -5,10 +5,7 @@ import { rpc } from './rpc.js';
 export const deletionStatuses = ['PENDING', 'SUCCESS', 'FAILURE'] as const;
 export type DeletionStatus = (typeof deletionStatuses)[number];
 
-/**
- * Records a deletion and answers immediately; a worker processes it later (DELETE
- * /subscriptions/{guid}).
- */
+/** Records a deletion, which a worker processes later (DELETE /subscriptions/{guid}). */
 export const requestDeletion = rpc({
   pattern: 'deletion.request',
   write: true,
@@ -43,8 +40,8 @@ export const listDeletions = rpc({
 });
 
 /**
- * Records the erasure of all data of a user, and refuses the user from then on. A worker processes
- * it later. A repetition has no effect.
+ * Records the erasure of a user's data and refuses the user. A worker processes it later. A
+ * repetition has no effect.
  */
 export const eraseUser = rpc({
   pattern: 'deletion.erase_user',
@@ -53,10 +50,7 @@ export const eraseUser = rpc({
   reply: z.object({ status: z.enum(deletionStatuses) }),
 });
 
-/**
- * The queue that delivers deletions and erasures to workers. A job only names a record, which is
- * authoritative.
- */
+/** The queue of deletions and erasures. A job only names a record, which is authoritative. */
 export const deletionQueue = {
   name: 'deletion',
   job: z.object({
@@ -65,7 +59,6 @@ export const deletionQueue = {
     /** The originating request: its id for logs and its W3C trace context. */
     origin: z.record(z.string(), z.string()).optional(),
   }),
-  /** Name of the jobs that erase a user. */
   erasureName: 'erasure',
   erasure: z.object({
     userId: z.guid(),

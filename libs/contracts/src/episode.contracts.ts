@@ -14,10 +14,7 @@ export const uploadEpisodes = rpc({
     userId: z.guid(),
     /** The body as the client sent it; `readEntry` validates its entries. */
     body: z.object({ episodes: z.array(z.unknown()) }),
-    /**
-     * Maximum bytes of the reply's JSON. Entries whose verdicts exceed it are not applied
-     * (`limit_reached`).
-     */
+    /** Maximum bytes of the reply: entries beyond it are not applied (`limit_reached`). */
     maxBytes: z.int().min(1).optional(),
   }),
   reply: jsonOf(uploadedSchema),
@@ -63,7 +60,6 @@ export const uploadActions = rpc({
           feedUrl: z.string(),
           episodeGuid: z.string().optional(),
           enclosureUrl: z.string().optional(),
-          /** In seconds. */
           duration: z.number().positive().optional(),
           statuses,
         }),
@@ -71,10 +67,7 @@ export const uploadActions = rpc({
       .max(mostActions),
   }),
   reply: z.object({
-    /**
-     * The last timestamp that this session received with the list of episodes; 1 if it is not
-     * stored.
-     */
+    /** The last timestamp of the session's list of episodes; 1 if none is stored. */
     timestamp: z.int().min(1),
     /** One verdict per entry: null if it was applied. */
     verdicts: z.array(z.enum(entryFailureCodes).nullable()),
@@ -98,7 +91,6 @@ export const setFavorite = rpc({
     userId: z.guid(),
     feedUrl: z.string(),
     enclosureUrl: z.string(),
-    /** Absent to read only. */
     favorite: z.boolean().optional(),
     /** True to create a missing podcast and episode. */
     ensure: z.boolean(),

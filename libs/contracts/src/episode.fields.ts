@@ -21,7 +21,7 @@ export interface Status {
 /** Maximum bytes of UTF-8 of `temporary_id`, and of a guid that a failure repeats. */
 const nameLimit = 255;
 
-/** An error of a field, with the message after the field's name. */
+/** An error of a field: the message after the field's name. */
 class Fault {
   constructor(
     readonly words: string,
@@ -29,9 +29,7 @@ class Fault {
   ) {}
 }
 
-/**
- * Validates a field that is present and not `null`. Returns `undefined` if the value is ignored.
- */
+/** Validates a field that is present and not `null`; returns `undefined` for an ignored value. */
 type Read<Value> = (sent: unknown) => Value | undefined | Fault;
 
 const guid: Read<string> = (sent) =>
@@ -159,9 +157,7 @@ const metadata = {
   },
 };
 
-/**
- * The statuses in the order of their bits in the column `minute_forms`. A new one must be the last.
- */
+/** The statuses, in the order of their bits in `minute_forms`. A new one must be the last. */
 export const episodeStatuses = {
   playbackPosition: seconds,
   playedStatus: flag,
@@ -170,7 +166,7 @@ export const episodeStatuses = {
   favoriteStatus: flag,
 };
 
-/** Names of the fields in code. */
+/** Names of the fields in code; {@link wireNames} has those of HTTP. */
 export type MetadataName = keyof typeof metadata;
 export type StatusName = keyof typeof episodeStatuses;
 type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'temporaryId';
@@ -191,7 +187,6 @@ export const wireNames = Object.fromEntries(
   entryNames.map((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
 ) as { [Name in EntryName]: SnakeCase<Name> };
 
-/** Returns one property of each field. */
 function pluck<Table extends object, Part extends keyof Table[keyof Table]>(table: Table, part: Part) {
   const fields = Object.entries(table as Record<string, Table[keyof Table]>);
   return Object.fromEntries(fields.map(([name, field]) => [name, field[part]])) as {
@@ -205,10 +200,7 @@ function onTheWire<Table extends object>(table: Table) {
   return Object.fromEntries(fields) as { [Name in keyof Table & string as SnakeCase<Name>]: Table[Name] };
 }
 
-/**
- * A valid, normalised entry of POST /episodes. `metadata` and `statuses` only have fields that were
- * sent.
- */
+/** A valid, normalised entry of POST /episodes, with the sent metadata and statuses only. */
 export interface EpisodeEntry {
   podcastGuid?: string;
   syncId?: string;
@@ -278,19 +270,14 @@ export type Episode = z.output<typeof episodeSchema>;
 /** The client's name of an entry, returned unchanged. */
 const shownTemporaryId = z.union([z.string(), z.number()]).optional();
 
-/**
- * The schema of an entry for the description of the interface only. Requests accept invalid
- * descriptive fields.
- */
+/** An entry in the description of the interface. Requests accept invalid descriptive fields. */
 export const documentedEntrySchema = episodeSchema
   .partial()
   .required({ podcast_guid: true })
   .extend({ temporary_id: shownTemporaryId, ...onTheWire(pluck(episodeStatuses, 'documented')) })
   .meta({ id: undefined });
 
-/**
- * Fields of the entry that a failure repeats, with their maximum bytes. Longer values are left out.
- */
+/** Fields that a failure repeats, with their maximum bytes. Longer values are left out. */
 export const echoLimits = {
   podcast_guid: nameLimit,
   sync_id: nameLimit,

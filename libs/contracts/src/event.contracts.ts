@@ -17,17 +17,12 @@ export function namesOf(bits: number): string {
   return eventKinds.filter((_, bit) => bits & (1 << bit)).join();
 }
 
-/**
- * A change of a user's data (docs/reference/events.md). An entry of the stream has three fields.
- */
+/** A change of a user's data (docs/reference/events.md): the three fields of an entry. */
 export const changeEvent = z.object({
   user: z.guid(),
   /** {@link eventKinds}, separated by commas. Readers ignore unsupported ones. */
   kinds: z.string().regex(/^[a-z]+(,[a-z]+)*$/),
-  /**
-   * The user's clock, in the form of `Sync-Timestamp`. All changes of these kinds up to it can be
-   * read.
-   */
+  /** The user's clock, as in `Sync-Timestamp`: changes of these kinds up to it can be read. */
   stamp: z.iso.datetime(),
 });
 export type ChangeEvent = z.output<typeof changeEvent>;
@@ -36,7 +31,6 @@ export type ChangeEvent = z.output<typeof changeEvent>;
 export const eventStream = {
   /** The stream, for other teams' services. */
   key: 'events',
-  /** Number of the last appended batch. */
   batchKey: '{events}:batch',
   entry: changeEvent,
 } as const;

@@ -4,14 +4,11 @@ import { z } from 'zod';
 export const failureCodes = ['invalid', 'unauthorized', 'not_found', 'gone', 'unavailable', 'internal'] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
-/** A failure in a message. */
+/** The form of a failure in messages. */
 export const failureSchema = z.object({ code: z.enum(failureCodes) });
 export type FailureData = z.output<typeof failureSchema>;
 
-/**
- * A failure that the caller receives. Any other error is logged, and the caller receives
- * `internal`.
- */
+/** A failure for the caller, which receives any other error as `internal`. */
 export class Failure extends Error {
   constructor(
     readonly code: FailureCode,

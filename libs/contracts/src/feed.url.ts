@@ -4,9 +4,7 @@ import { textLimits } from './limits.js';
 // "Subscriptions", "Derived guids"). The SDK's package contains this file, so it imports nothing of
 // Node and no package.
 
-/**
- * The UUID namespace `ead4c236-bf58-58c6-a2c6-a6b28d128cb6` (podcast namespace, `podcast:guid`).
- */
+/** The namespace `ead4c236-bf58-58c6-a2c6-a6b28d128cb6` (podcast namespace, `podcast:guid`). */
 const namespace = [0xea, 0xd4, 0xc2, 0x36, 0xbf, 0x58, 0x58, 0xc6, 0xa2, 0xc6, 0xa6, 0xb2, 0x8d, 0x12, 0x8c, 0xb6];
 
 /**
@@ -65,9 +63,7 @@ export function faultInText(text: string, limit: number): string | undefined {
   return undefined;
 }
 
-/**
- * Matches a scheme and its colon. `example.com:8080` has none: digits after the colon are a port.
- */
+/** Matches a scheme and its colon, but no port as in `example.com:8080`. */
 const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 
 /** The message for a URL without a scheme, from the example of the Open Podcast API. */
@@ -87,9 +83,7 @@ export function faultInSpacedUrl(url: string): string | undefined {
   return faultInUrl(url);
 }
 
-/**
- * Matches nearly all URLs: a host of names with a top-level domain of letters, then visible ASCII.
- */
+/** Matches nearly all URLs: a host of ASCII names and a path of visible ASCII. */
 const plainUrl = /^https?:\/\/(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,63}(?:[/?#][!-~]*)?$/i;
 
 function faultInUrl(url: string, refused?: RegExp): string | undefined {

@@ -20,7 +20,6 @@ export class JsonText<Value = unknown> {
     return new JsonText(text);
   }
 
-  /** Joins parts of a JSON text. */
   static concat(...parts: (string | JsonText)[]): JsonText {
     const texts = parts.map((part) => (typeof part === 'string' ? part : part.text));
     return new JsonText(Buffer.concat(texts.map((text) => (typeof text === 'string' ? Buffer.from(text) : text))));

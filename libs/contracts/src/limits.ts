@@ -2,8 +2,7 @@
 export const textLimits = { url: 4_096, episodeGuid: 2_048, title: 2_048 } as const;
 
 /**
- * Limits of one request of the commands that load data: entries, and bytes of JSON for more than
- * one entry. A service needs about 50 ms for it.
+ * Limits of a request that loads data, about 50 ms of work: entries, and bytes of JSON for several.
  */
 export const chunkLimits = { entries: 1_000, bytes: 1_024 * 1_024 } as const;
 

@@ -11,9 +11,7 @@ const cursorSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('before'), id: z.int() }),
 ]);
 
-/**
- * Lowest and highest row id that matched `since` on the first page; later pages stay between them.
- */
+/** Lowest and highest row id that matched `since` on the first page; limits the later pages. */
 const idRangeSchema = z.object({ first: z.int(), last: z.int() });
 export type IdRange = z.output<typeof idRangeSchema>;
 
@@ -26,21 +24,14 @@ export const listRequestSchema = z.object({
   /** Maximum bytes of the items' JSON. A page that would exceed it ends earlier. */
   maxBytes: z.int().min(1).optional(),
   position: cursorSchema,
-  /** The total of the first page. */
   total: z.int().optional(),
-  /** The {@link IdRange} of the first page. */
   span: idRangeSchema.optional(),
-  /**
-   * The clock of the caller's copy. If it is current, the reply is `unchanged` and no row is read.
-   */
+  /** The clock of the caller's copy. If it is current, the reply is just `unchanged`. */
   knownClock: stampSchema.optional(),
 });
 export type ListRequest = z.output<typeof listRequestSchema>;
 
-/**
- * Returns the reply schema of both lists. Clock, rows and total come from one snapshot; items are
- * in the form of answers.
- */
+/** Returns the reply schema of both lists. Clock, rows and total are one snapshot. */
 export function listReplySchema<Item extends z.ZodType>(item: Item) {
   return z.discriminatedUnion('unchanged', [
     z.object({ unchanged: z.literal(true), clock: stampSchema }),

@@ -13,21 +13,16 @@ export type Service = (typeof services)[number];
  * next one.
  */
 export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {
-  /** `<service>.<verb>`; also the name of the handler. */
+  /** `<service>.<verb>`, also the name of the handler. */
   readonly pattern: `${Service}.${string}`;
   readonly service: Service;
   readonly request: Request;
   readonly reply: Reply;
   /** Time limit of the caller in milliseconds. */
   readonly deadlineMs: number;
-  /**
-   * True for a write, which carries a request id and takes effect once, even if delivered
-   * repeatedly.
-   */
+  /** True for a write: it has a request id and takes effect once, however often it is sent. */
   readonly write: boolean;
-  /**
-   * True if the request has a secret or its hash: logs and dead letters never contain its payload.
-   */
+  /** True for a request with a secret or its hash: logs and dead letters omit its payload. */
   readonly secret: boolean;
 }
 
@@ -38,10 +33,7 @@ export type ReplyOf<C extends Rpc> = z.output<C['reply']>;
 export type SentOf<C extends Rpc> = Sent<RequestOf<C>>;
 type Sent<Request> = { [Field in keyof Request]: Request[Field] | JsonText<Request[Field]> };
 
-/**
- * Default deadline in milliseconds. It is long enough for another replica to claim a call and run
- * it.
- */
+/** Default deadline in milliseconds: enough for another replica to claim and run a call. */
 export const defaultDeadlineMs = 5_000;
 
 export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract: {
@@ -56,12 +48,9 @@ export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract
   return Object.freeze({ deadlineMs: defaultDeadlineMs, secret: false, ...contract, service });
 }
 
-/** Metadata of a call, in addition to the payload. */
+/** Metadata of a call, outside its payload. */
 export interface CallMetadata {
-  /**
-   * Id of a write within its user, equal for all deliveries: a UUID, derived from the client's
-   * `Idempotency-Key` if present.
-   */
+  /** A UUID, equal for all deliveries of a write; derived from an `Idempotency-Key` if present. */
   readonly requestId: string;
   /** Hash of the request in hex, for a write with such a key. */
   readonly fingerprint?: string | undefined;

@@ -3,7 +3,6 @@ import { z } from 'zod';
 // Resources in the form of answers, with the interface's names. The owning service creates them,
 // and no other process changes them. Episodes are in episode.fields.ts.
 
-/** A timestamp in answers. */
 const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
 const guid = z.guid().meta({ format: 'uuid' });
 const url = z.string().meta({ format: 'uri' });
@@ -24,10 +23,7 @@ export const subscriptionSchema = z
 
 export type Subscription = z.output<typeof subscriptionSchema>;
 
-/**
- * Reasons to reject an entry of a batch (docs/reference/interface.md, "Subscriptions" and
- * "Episodes").
- */
+/** Reasons to reject an entry (docs/reference/interface.md, "Subscriptions" and "Episodes"). */
 export const entryFailureCodes = [
   'invalid_url',
   'invalid_guid',

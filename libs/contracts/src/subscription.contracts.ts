@@ -11,10 +11,7 @@ export const subscribe = rpc({
   write: true,
   request: z.object({
     userId: z.guid(),
-    /**
-     * The body as the client sent it. An entry without `feed_url` makes the whole body invalid, as
-     * its verdict needs the URL.
-     */
+    /** The body as sent. An entry without `feed_url` makes the whole body invalid. */
     body: z.object({
       subscriptions: z.array(
         z.object({ feed_url: z.string(), guid: z.unknown().optional(), timestamp: z.unknown().optional() }),
@@ -24,10 +21,7 @@ export const subscribe = rpc({
   reply: jsonOf(subscribedSchema),
 });
 
-/**
- * Changes a subscription and returns the fields that were sent, and their stamps (PATCH
- * /subscriptions/{guid}).
- */
+/** Changes a subscription, returns sent fields and stamps (PATCH /subscriptions/{guid}). */
 export const updateSubscription = rpc({
   pattern: 'subscription.update',
   write: true,
@@ -60,9 +54,7 @@ export const listSubscriptions = rpc({
   reply: listReplySchema(subscriptionSchema),
 });
 
-/**
- * `key` is the SHA-256 of the last URL, if the last subscription of the page can have more URLs.
- */
+/** `key` is the SHA-256 of the last URL if its subscription can have more URLs. */
 const furtherFeedsSchema = furtherSchema.extend({
   key: z
     .string()
@@ -91,18 +83,13 @@ export const listFeeds = rpc({
     timestamp: z.int().min(1),
     add: z.array(z.string()),
     remove: z.array(z.string()),
-    /** Absent on the last page. */
     next: furtherFeedsSchema.optional(),
   }),
 });
 
-/**
- * The URLs and guids of a subscription, as keys for clients of the gpodder API and their settings.
- */
+/** The URL and guids of a subscription, keys of the data of gpodder clients. */
 const feedSchema = z.object({
-  /** The current URL. */
   feedUrl: z.string(),
-  /** The current guid. */
   guid: z.guid(),
   /** The first guid, if it differs from the current one. It never changes. */
   firstGuid: z.guid().optional(),
@@ -125,17 +112,13 @@ export const changeFeeds = rpc({
   request: z.object({
     userId: z.guid(),
     sessionId: z.guid().optional(),
-    /** The app password of the request. */
     credentialId: z.guid(),
     add: feeds,
     remove: feeds,
-    /**
-     * True to unsubscribe from all feeds that are not in `add`: the list replaces the current one.
-     */
+    /** True to unsubscribe from all other feeds than `add`. */
     whole: z.boolean(),
   }),
   reply: z.object({
-    /** Timestamp of the answer. */
     timestamp: z.int().min(1),
     /** Matches in the order of the request; null without a subscription, or if it was rejected. */
     add: z.array(feedSchema.nullable()),

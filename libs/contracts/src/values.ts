@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import { textLimits } from './limits.js';
 
-/**
- * A UUID of any version and letter case, converted to lower case (docs/reference/interface.md,
- * "Guids").
- */
+/** A UUID of any version and case, in lower case (docs/reference/interface.md, "Guids"). */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
 /**
@@ -32,10 +29,7 @@ const minuteForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/;
 /** RFC 3339, section 5.6. A query string can turn a `+` into a space. */
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.(\d+))?(?:[Zz]|([+\- ])(\d\d):(\d\d))$/;
 
-/**
- * Parses an RFC 3339 date-time with any offset and fraction (cut to microseconds); `undefined` if
- * invalid.
- */
+/** Parses an RFC 3339 date-time (fraction cut to microseconds); `undefined` if invalid. */
 export function parseTime(text: string): ClientTime | undefined {
   const match = rfc3339.exec(text);
   if (!match) return undefined;
@@ -56,10 +50,7 @@ export function parseStatusTime(text: string): ClientTime | undefined {
   return { instant: `${text}:00.000000Z`, minuteForm: true };
 }
 
-/**
- * Maximum lead of a client's clock in milliseconds. A larger lead is no drift, and would win
- * against all later changes.
- */
+/** Maximum lead of clients' clocks in milliseconds. Later times would win against all changes. */
 const aheadLimitMs = 5 * 60 * 1_000;
 
 /** Returns a time of the server in the form of {@link ClientTime.instant}. */
@@ -108,10 +99,7 @@ function digits(text: string, at: number): number {
   return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 11 * 48;
 }
 
-/**
- * Returns true if the date and the minute of an RFC 3339 time exist. It avoids `Date` for speed: an
- * upload has a hundred of them.
- */
+/** Returns true if date and minute exist. `Date` is too slow: an upload has a hundred times. */
 function exists(text: string): boolean {
   const [month, day] = [digits(text, 5), digits(text, 8)];
   const days = daysOf(digits(text, 0) * 100 + digits(text, 2), month);

@@ -4,10 +4,7 @@ import { rootCauseOf } from './fault.rule.js';
 /** Time limit of a poll in milliseconds. */
 const pollLimitMs = 2_000;
 
-/**
- * Minimum pause between two polls during an outage, in milliseconds. A random part of up to 50 % is
- * added.
- */
+/** Minimum pause between polls in milliseconds; up to 50 % is added at random. */
 const pauseMs = 1_000;
 
 /**
@@ -59,7 +56,6 @@ export class Availability {
     if ((await this.check()).length > 0) await available;
   }
 
-  /** Stops polling. */
   close(): void {
     this.isClosed = true;
     clearTimeout(this.timer);

@@ -5,26 +5,19 @@ import { migrations } from './migrations/index.js';
 
 interface DatabaseOptions {
   url: string;
-  /** Maximum number of connections; default 10. */
+  /** Default 10. */
   poolSize?: number;
   /** Shown in `pg_stat_activity`. */
   applicationName?: string;
-  /**
-   * Time limit of a statement outside a write; default {@link defaultStatementTimeoutMs}, 0 for
-   * none. A write sets its own limit from its deadline.
-   */
+  /** Default {@link defaultStatementTimeoutMs}, 0 for none. Writes use their deadline. */
   statementTimeoutMs?: number;
-  /**
-   * True behind a pooler in transaction mode, which rejects settings of a connection. The settings
-   * of the login then apply.
-   */
+  /** True behind a pooler in transaction mode, which rejects settings of a connection. */
   pooled?: boolean;
 }
 
 /** Default time limit of a statement outside a write, in milliseconds. */
 export const defaultStatementTimeoutMs = 10_000;
 
-/** Time limit of a new connection in milliseconds. */
 const connectTimeoutMs = 5_000;
 
 /**
@@ -40,10 +33,7 @@ const silenceMs = 5_000;
 const timestamptz = pg.types.builtins.TIMESTAMPTZ;
 const int8 = pg.types.builtins.INT8;
 
-/**
- * Parses timestamps as ISO strings in UTC with milliseconds, and `bigint` ids as numbers (they stay
- * below 2^53).
- */
+/** Parses timestamps to ISO strings in milliseconds, `bigint` ids (below 2^53) to numbers. */
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
     if (oid === timestamptz) return stamp;
@@ -59,10 +49,7 @@ function stamp(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`;
 }
 
-/**
- * Creates a data source with the entities, which describe the tables, and the migrations, which
- * alone change them.
- */
+/** Creates a data source with the entities (tables) and the migrations. */
 export function createDataSource(options: DatabaseOptions): DataSource {
   const { url, poolSize = 10, applicationName, pooled = false } = options;
   const { statementTimeoutMs = defaultStatementTimeoutMs } = options;

@@ -74,8 +74,7 @@ describe('what a write reads first', () => {
     await eventually(async () => expect(await activity('first')).toMatchObject([{ state: 'idle in transaction' }]));
     const later = second.write(a({ reads: reads() }), async ({ found }) => found);
     await eventually(async () => expect(await activity('second')).toMatchObject([{ waiting: true }]));
-    // No data arrives from here on: Postgres reads, although its reply about the lock is not
-    // received.
+    // No data arrives from here on: Postgres reads before this side knows that it has the lock.
     proxy.hold();
     commit();
     await earlier;

@@ -8,9 +8,7 @@ export function quota(count: number, description: string) {
   return z.coerce.number().int().min(1).max(1_000_000_000).default(count).describe(description);
 }
 
-/**
- * The quota of services that create aliases of sync_ids, by uploads and by merges of subscriptions.
- */
+/** The quota of services that create sync_id aliases, in uploads and merges. */
 export const syncIdQuota = z.object({
   QUOTA_SYNC_ID_ALIASES: quota(
     2_000_000,
@@ -18,10 +16,7 @@ export const syncIdQuota = z.object({
   ),
 });
 
-/**
- * The quotas of services that create subscriptions, by changes of subscriptions and by actions with
- * episodes of new feeds.
- */
+/** The quotas of services that create subscriptions, even for actions with new feeds. */
 export const subscriptionQuotas = z.object({
   QUOTA_LIVE_SUBSCRIPTIONS: quota(10_000, 'Subscriptions that one user may have, deleted ones aside.'),
   QUOTA_SUBSCRIPTION_NAMES: quota(

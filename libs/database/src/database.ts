@@ -12,14 +12,9 @@ import { UserQueue } from './user.queue.js';
 /** A write on behalf of one user. */
 export interface Write<Found extends object = object> {
   userId: string;
-  /**
-   * A UUID. A repetition within an hour changes nothing and gets the first answer if it is stored.
-   */
+  /** A UUID. A repetition within an hour has no effect and gets the first answer if stored. */
   requestId: string;
-  /**
-   * Hash of the request, in hex, if the client sent a key. A repetition with another hash fails
-   * with `invalid`.
-   */
+  /** Hash (hex) of a request with a client's key. Another hash for its id is `invalid`. */
   fingerprint?: string | undefined;
   /** True to store the answer in any case. Other answers are stored only with a fingerprint. */
   smallAnswer: boolean;
@@ -42,17 +37,11 @@ export interface Write<Found extends object = object> {
 /** The API of a running write. */
 export interface Transaction<Found extends object = object> {
   readonly stamp: string;
-  /**
-   * True for a repetition whose answer is not stored: `stamp` is the first one, and all writes are
-   * rolled back.
-   */
+  /** True for a repetition without a stored answer: `stamp` is the first; it is rolled back. */
   readonly repeated: boolean;
   /** The rows of {@link Write.reads}. */
   readonly found: Found[];
-  /**
-   * Sends a statement together with the commit, without a round trip of its own. Its rows can't be
-   * read.
-   */
+  /** Sends a statement with the commit, without its own round trip. Returns no rows. */
   last(query: Statement, values: readonly unknown[]): void;
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
   /** Advances the clock of a write with `advances: false`. @returns the stamp of the write. */
@@ -74,10 +63,7 @@ export const beginWrite = statement(
    FROM sync.begin_write($1, $2, decode($3, 'hex'), $4, $5)`,
 );
 
-/**
- * Stores an answer. $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of all answers of
- * the user.
- */
+/** $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of the user's answers. */
 export const keepAnswer = statement('sync.keep_answer', 'SELECT sync.keep_answer($1, $2, $3, $4, $5)');
 
 /** Adds an event to a running write. $1 user, $2 kinds as bits. */
@@ -131,7 +117,6 @@ export class Database {
     private readonly prepared = true,
     /** Maximum bytes of the stored answers of one user. */
     private readonly answerBytes = defaultStoredAnswerBytes,
-    /** True to announce writes by events. */
     private readonly events = false,
   ) {
     this.pool = (dataSource.driver as unknown as { master: Pool }).master;
@@ -319,7 +304,7 @@ export class Database {
 /** Ignores the error: the running statement fails, and the pool discards the connection. */
 function lostConnection(): void {}
 
-/** The result of a write whose failure is stored as its answer. */
+/** A failure to store as the answer of a write. */
 class Failed {
   constructor(readonly code: FailureCode) {}
 }

@@ -15,9 +15,7 @@ export type FaultKind = 'away' | 'passing' | 'lasting';
 const away =
   /^(08|25006|28|3D|57P|53300|42P01|42703|42883|3F000|42501)|^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)|^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
-/**
- * Messages of the driver, without a code, for a lost, silent, refused or unavailable connection.
- */
+/** Messages of the driver, which have no code, for a lost or unavailable connection. */
 const connectionGone =
   /^(Connection terminated|Client (was closed|has encountered a connection error)|Query read timeout|timeout (exceeded|expired))/;
 
@@ -48,10 +46,7 @@ export function faultKind(error: unknown): FaultKind {
   return unavailable ? 'away' : 'lasting';
 }
 
-/**
- * Returns the message of the deepest cause. Without a message (a host with several addresses), it
- * returns the code.
- */
+/** Returns the message of the deepest cause, or its code if the message is empty. */
 export function rootCauseOf(error: unknown): string {
   let deepest = error as Error & { code?: string };
   while (deepest.cause instanceof Error) deepest = deepest.cause;

@@ -39,8 +39,7 @@ export function listing(name: string, parts: ListParts): Listing {
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
   const match = matchBy(`${row}.changed`);
   const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
-  // OFFSET 0 forces one lookup per row. Postgres can't know the size of a page and could choose
-  // another plan.
+  // OFFSET 0 forces one lookup per row, as Postgres can't estimate the size of a page.
   const each = (rows: string, alias: string, found: string) =>
     `SELECT found.* FROM (${rows}) ${alias} CROSS JOIN LATERAL (${found} OFFSET 0) found`;
   // Rows are read once, with all columns. The joined tables are then looked up for each row.
@@ -87,7 +86,6 @@ export function listing(name: string, parts: ListParts): Listing {
   };
 }
 
-/** An upper bound of row ids. */
 const largestId = Number.MAX_SAFE_INTEGER;
 
 type Head = {

@@ -5,13 +5,10 @@ import { statement } from './statement.js';
 
 /** Interval between two sweeps in milliseconds. */
 const sweepMs = 60_000;
-/** Rows per statement: few, so that each statement is short. */
+/** Rows per statement; few, for short locks. */
 const batchSize = 5_000;
 
-/**
- * Deletes old markers and their answers. $1 maximum number of rows. Locked rows are left to the
- * next sweep.
- */
+/** Deletes old, unlocked markers and their answers. $1 maximum number of rows. */
 export const sweepRequests = statement(
   'sync.sweep_requests',
   `WITH old AS (
@@ -49,7 +46,6 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
     await this.sweeping;
   }
 
-  /** Deletes all markers that are old now. */
   async sweep(): Promise<void> {
     try {
       for (let removed = batchSize; removed === batchSize;) {

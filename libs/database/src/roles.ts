@@ -10,10 +10,7 @@ export const groups = {
   account: 'podcast_sync_account_group',
 } as const;
 
-/**
- * SQLSTATEs of a concurrent CREATE ROLE. Roles belong to the whole server, so migrations of two
- * databases can create the same one.
- */
+/** SQLSTATEs of a concurrent CREATE ROLE: migrations of other databases create the same roles. */
 const raced = ['42710', '23505'];
 /** SQLSTATE internal_error: "tuple concurrently updated". */
 const catalogRaced = 'XX000';
@@ -52,10 +49,7 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
   await settled(runner, await format(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit));
 }
 
-/**
- * Repeats a statement that another migration ran simultaneously: the catalog rejects one of the
- * two.
- */
+/** Repeats a statement that the catalog rejected because of a concurrent migration. */
 async function settled(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
   try {
     await runner.query(sql);

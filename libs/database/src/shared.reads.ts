@@ -1,8 +1,6 @@
 import type { Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
-/**
- * Maximum number of reads that share a connection. A slow read delays those that are sent after it.
- */
+/** Maximum number of reads per connection, as a slow read delays those after it. */
 const mostTogether = 4;
 
 interface Waiting {

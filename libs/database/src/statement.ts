@@ -36,10 +36,7 @@ export function statement(name: string, text: string): Statement {
   return query;
 }
 
-/**
- * Returns SQL for a time as the rules compare it: UTC with microseconds (`ClientTime` of the
- * contracts).
- */
+/** Returns SQL for a time in the form of `ClientTime` of the contracts (UTC, microseconds). */
 export function instant(time: string): string {
   return `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }

@@ -1,10 +1,7 @@
 import { unavailable } from '#contracts';
 import { withTimeLimit } from '#runtime';
 
-/**
- * Runs the writes of one user one after another, in the order of arrival, and those of different
- * users concurrently.
- */
+/** Runs the writes of each user one after another, in the order of arrival. */
 export class UserQueue {
   /** By user: settles when the last write, and with it every earlier one, has ended. */
   private readonly last = new Map<string, Promise<void>>();

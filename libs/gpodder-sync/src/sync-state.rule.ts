@@ -1,8 +1,7 @@
 /**
- * The rules for timestamps of the gpodder API (docs/design/adr/0024, README.md of this library):
- * the timestamp that a client gets with a list, and the second after which the list starts. The
- * functions are pure: sync-state.store.ts reads and writes the state under the lock of the user's
- * clock.
+ * Rules of the gpodder API's timestamps (docs/design/adr/0024, README.md of this library): the
+ * timestamp of a list's answer, and the second after which the list starts. Pure functions:
+ * sync-state.store.ts holds the lock of the user's clock and stores the state.
  *
  * Clients receive and send whole seconds. Stamps are milliseconds since 1970.
  */
@@ -63,10 +62,7 @@ export interface ListAnswer {
   readonly unchanged: boolean;
 }
 
-/**
- * Maximum lead of a clock over the database's time at which it can still be sealed, in
- * milliseconds.
- */
+/** Maximum lead of a sealable clock over the database's time, in milliseconds. */
 const aheadMs = 2_000;
 /** Time after which a message is no longer delivered, in milliseconds. */
 const deadMs = 60_000;

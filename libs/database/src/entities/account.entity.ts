@@ -10,10 +10,7 @@ export class AccountEntity {
   @PrimaryColumn({ type: 'uuid' })
   id!: string;
 
-  /**
-   * The chosen name; unique regardless of case. Null until a user of an identity provider chooses
-   * one.
-   */
+  /** Unique regardless of case. Null until a user of an identity provider chooses one. */
   @Column({ type: 'text', nullable: true })
   name!: string | null;
 

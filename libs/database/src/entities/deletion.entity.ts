@@ -1,10 +1,7 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { DeletionStatus } from '#contracts';
 
-/**
- * A request to delete a subscription. The record is authoritative; a job of the queue only names
- * it.
- */
+/** A deletion. The record is authoritative; a job of the queue only names it. */
 @Entity({ schema: 'deletion', name: 'deletions' })
 @Index('deletions_one_pending', ['userId', 'subscriptionId'], { unique: true, where: `status = 'PENDING'` })
 @Index('deletions_due', { synchronize: false })
@@ -44,7 +41,7 @@ export class DeletionEntity {
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   finished!: Date | null;
 
-  /** Reason of the failure, for operators. */
+  /** For operators. */
   @Column({ type: 'text', nullable: true })
   cause!: string | null;
 

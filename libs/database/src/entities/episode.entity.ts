@@ -16,9 +16,7 @@ export class EpisodeEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
 
-  /**
-   * Sort key of every list; never changes. Queries find the state by it, but no row of this table.
-   */
+  /** Sort key of every list; never changes. Queries find only the state by it. */
   @Column({ type: 'bigint', default: () => `nextval('episode.episode_id')` })
   id!: number;
 

@@ -1,9 +1,7 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { DeletionStatus } from '#contracts';
 
-/**
- * The erasure of all data of a user. The record is authoritative; a job of the queue only names it.
- */
+/** An erasure of a user. The record is authoritative; a job of the queue only names it. */
 @Entity({ schema: 'deletion', name: 'erasures' })
 @Index('erasures_due', { synchronize: false })
 @Check('erasures_status', `status IN ('PENDING', 'SUCCESS', 'FAILURE')`)
@@ -35,7 +33,7 @@ export class ErasureEntity {
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   finished!: Date | null;
 
-  /** Reason of the failure, for operators. */
+  /** For operators. */
   @Column({ type: 'text', nullable: true })
   cause!: string | null;
 

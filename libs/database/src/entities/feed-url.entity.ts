@@ -1,10 +1,7 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
-/**
- * A current or former feed URL of a subscription. The key is its SHA-256, as an index entry can't
- * hold a long URL.
- */
+/** A current or former feed URL by SHA-256: an index entry can't hold a long URL. */
 @Entity({ schema: 'subscription', name: 'feed_urls' })
 @Index('feed_urls_subscription', ['subscriptionId', 'userId'])
 export class FeedUrlEntity {
@@ -17,9 +14,7 @@ export class FeedUrlEntity {
   @Column({ name: 'subscription_id', type: 'bigint' })
   subscriptionId!: number;
 
-  /**
-   * The URL, if it is available and differs, or once differed, from the subscription's `feedUrl`.
-   */
+  /** The URL, if available and at any time different from the subscription's `feedUrl`. */
   @Column({ type: 'text', nullable: true })
   url!: string | null;
 

@@ -1,10 +1,7 @@
 import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
-/**
- * A former guid of a subscription and the end of its use. It tells which guid is in a client's
- * older copy.
- */
+/** A former guid of a subscription, to identify older copies of clients. */
 @Entity({ schema: 'subscription', name: 'former_guids' })
 export class FormerGuidEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })

@@ -1,10 +1,7 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { CredentialEntity } from './credential.entity.js';
 
-/**
- * A session of the gpodder API. An ended one stays stored, as its signed cookie would start it
- * again.
- */
+/** A gpodder session. An ended one stays, as its signed cookie would start it again. */
 @Entity({ schema: 'account', name: 'gpodder_sessions' })
 @Index('gpodder_sessions_account', ['accountId'])
 export class GpodderSessionEntity {

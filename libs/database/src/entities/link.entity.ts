@@ -12,7 +12,7 @@ export class LinkEntity {
   @Column({ type: 'text' })
   kind!: 'first' | 'invite' | 'reset' | 'verify';
 
-  /** The account to reset or verify, or the id that the new account takes over. */
+  /** The account to reset or verify, or the id of the new account. */
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 

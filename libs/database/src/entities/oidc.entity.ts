@@ -22,7 +22,7 @@ export class OidcEntity {
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
-  /** SHA-256 of the user code. */
+  /** As SHA-256. */
   @Column({ name: 'user_code', type: 'bytea', nullable: true })
   userCode!: Buffer | null;
 

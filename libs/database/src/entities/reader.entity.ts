@@ -1,9 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/**
- * The last read of a list of the gpodder API with an app password (docs/design/adr/0024,
- * libs/gpodder-sync).
- */
+/** The last read of a gpodder list with an app password (docs/design/adr/0024). */
 @Entity({ schema: 'sync', name: 'readers' })
 export class ReaderEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })

@@ -9,7 +9,6 @@ export class RequestEntity {
   @PrimaryColumn({ name: 'request_id', type: 'uuid' })
   requestId!: string;
 
-  /** The stamp of the write. */
   @Column({ type: 'timestamp with time zone', precision: 3 })
   stamp!: Date;
 

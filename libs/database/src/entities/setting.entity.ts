@@ -15,7 +15,6 @@ export class SettingEntity {
   @PrimaryColumn({ type: 'text' })
   subject!: string;
 
-  /** As sent by the client. */
   @Column({ type: 'json' })
   settings!: Record<string, unknown>;
 

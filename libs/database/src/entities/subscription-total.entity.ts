@@ -1,8 +1,6 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
-/**
- * Numbers of a user's rows that quotas limit. The statements that add or remove rows update them.
- */
+/** Counters for quotas, updated by the statements that add or remove rows. */
 @Entity({ schema: 'subscription', name: 'totals' })
 @Check('totals_are_no_debts', 'least(live, pointers, guid_changes, guids, urls) >= 0')
 export class SubscriptionTotalEntity {

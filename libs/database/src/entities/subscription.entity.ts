@@ -37,10 +37,7 @@ export class SubscriptionEntity {
   @Column({ name: 'subscription_changed', type: 'timestamp with time zone', precision: 3 })
   subscriptionChanged!: Date;
 
-  /**
-   * Time at which the listener last subscribed or unsubscribed; after a DELETE, its time. The epoch
-   * if there was none.
-   */
+  /** Time of the last subscribing, unsubscribing or DELETE; the epoch without one. */
   @Column({ name: 'is_subscribed_at', type: 'timestamp with time zone' })
   isSubscribedAt!: Date;
 
@@ -62,7 +59,6 @@ export class SubscriptionEntity {
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   deleted!: Date | null;
 
-  /** Row id of the subscription that this one was merged into. */
   @Column({ name: 'merged_into', type: 'bigint', nullable: true })
   mergedInto!: number | null;
 

@@ -1,8 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/**
- * An alias of an episode's sync_id: a client sent it for the same episode, or a merge absorbed it.
- */
+/** An alias of an episode's sync_id, from a client or a merge. */
 @Entity({ schema: 'episode', name: 'sync_ids' })
 @Index('sync_ids_episode_id', ['userId', 'episodeId'])
 export class SyncIdEntity {

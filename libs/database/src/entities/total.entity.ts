@@ -1,9 +1,6 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
-/**
- * Numbers of a user's episodes and aliases of sync_ids. The statements that add or remove rows
- * update them.
- */
+/** Counters for quotas, updated by the statements that add or remove rows. */
 @Entity({ schema: 'episode', name: 'totals' })
 @Check('totals_are_no_debts', 'episodes >= 0 AND sync_ids >= 0')
 export class TotalEntity {

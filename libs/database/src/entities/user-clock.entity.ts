@@ -1,8 +1,6 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
-/**
- * A user's clock (docs/design/adr/0005): the stamp of the latest write. Every write locks it first.
- */
+/** A user's clock (docs/design/adr/0005), which every write locks first. */
 @Entity({ schema: 'sync', name: 'user_clock' })
 @Check('user_clock_refused', 'refused IN (1, 2, 3)')
 @Check('user_clock_told', 'told = 0 OR stamp >= to_timestamp((told + 1)::double precision)')
@@ -21,9 +19,7 @@ export class UserClockEntity {
   @Column({ type: 'smallint', nullable: true })
   refused!: 1 | 2 | 3 | null;
 
-  /**
-   * The last second that a client of the gpodder API received, 0 for none (docs/design/adr/0024).
-   */
+  /** The last second that a gpodder client received, 0 for none (docs/design/adr/0024). */
   @Column({ type: 'bigint', default: 0 })
   told!: number;
 }

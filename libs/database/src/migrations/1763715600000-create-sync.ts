@@ -1,9 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { refusedUser } from '../fault.rule.js';
 
-/**
- * Creates the users' clocks, and the markers and answers of writes. Every writer uses this schema.
- */
+/** Creates the schema of every writer: clocks of users, markers and answers of writes. */
 export class CreateSync1763715600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

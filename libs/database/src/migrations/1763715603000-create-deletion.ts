@@ -55,15 +55,10 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
 
 const definer = 'LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
-/**
- * In this form, Postgres finds a record by its key and never scans the index of PENDING records.
- */
+/** In this form, Postgres uses the key and never scans the index of PENDING records. */
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
-/**
- * The functions that alone change or lock a record. Statements of the worker (deletion.store.ts,
- * operator.store.ts) call them.
- */
+/** The functions that alone change a record (deletion.store.ts, operator.store.ts). */
 const functions = [
   {
     // Ends a record, removes the deletion from the row of its subscription and returns its age in
@@ -92,8 +87,7 @@ const functions = [
     $$`,
   },
   {
-    // Locks a record of any status, which requires the right to update. "stands" is true if the row
-    // of its subscription still has this deletion.
+    // Locks a record, with the right to update. "stands": its subscription has this deletion.
     signature: 'deletion.claim(p_user uuid, p_id bigint)',
     definition: `RETURNS TABLE (status text, subscription_id bigint, stands boolean, age double precision) ${definer} AS $$
       SELECT d.status, d.subscription_id,

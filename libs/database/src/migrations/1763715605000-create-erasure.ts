@@ -70,9 +70,7 @@ const definer = (language: 'sql' | 'plpgsql') =>
   `LANGUAGE ${language} SECURITY DEFINER SET search_path = pg_catalog, pg_temp`;
 const taken = 'RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)';
 
-/**
- * The functions that alone write a record. Statements of the worker (erasure.store.ts) call them.
- */
+/** The functions that alone write a record (erasure.store.ts). */
 const functions = [
   {
     // Records an erasure and refuses the user: in the services by the clock, in the account app as
@@ -92,7 +90,6 @@ const functions = [
       END $$`,
   },
   {
-    // As deletion.take.
     signature: 'deletion.take_erasures(p_limit integer, p_resend_after_ms double precision)',
     definition: `${taken} ${definer('sql')} AS $$
       WITH due AS (
@@ -107,7 +104,6 @@ const functions = [
     $$`,
   },
   {
-    // As deletion.take_again.
     signature: 'deletion.take_erasures_again(p_users uuid[], p_sends integer[])',
     definition: `${taken} ${definer('sql')} AS $$
       WITH lost AS (
@@ -131,7 +127,6 @@ const functions = [
       END $$`,
   },
   {
-    // Adds to the number of deleted rows.
     signature: 'deletion.count_erased(p_user uuid, p_rows bigint)',
     definition: `RETURNS void ${definer('sql')} AS $$
       UPDATE deletion.erasures e SET removed = e.removed + p_rows WHERE e.user_id = p_user AND e.status = 'PENDING'

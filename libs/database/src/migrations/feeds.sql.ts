@@ -1,9 +1,6 @@
 // Functions of create-subscription that find and create subscriptions by feed URLs.
 
-/**
- * Maximum number of URLs of each kind that `subscription.twins_of` compares. It ignores URLs of
- * more than 1,024 bytes.
- */
+/** Maximum number of current, and of other, URLs for `subscription.twins_of` to compare. */
 const mostEncoded = 500;
 const isEncoded = (url: string) => `strpos(${url}, '%') > 0 AND octet_length(${url}) <= 1024`;
 

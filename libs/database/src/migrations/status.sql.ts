@@ -1,5 +1,4 @@
-// The parts of the schema that list the statuses. A migration that adds a status creates them
-// again.
+// The schema parts that list the statuses. A migration that adds a status recreates them.
 
 /** The publish_date of an episode without one. It never matches another date. */
 export const unknownDate = `'1970-01-01 00:00+00'::timestamptz`;
