@@ -32,8 +32,8 @@ export const checkCredential = rpc({
 });
 
 /**
- * Revokes an app password by its hash, or by its id for a session (Nextcloud, DELETE
- * /ocs/v2.php/core/apppassword). A repetition has no effect. Fails with `invalid` without either.
+ * Revokes an app password by hash or id (Nextcloud, DELETE /ocs/v2.php/core/apppassword). A
+ * repetition has no effect. Fails with `invalid` without either.
  */
 export const revokeCredential = rpc({
   pattern: 'account.revoke_credential',
@@ -106,9 +106,9 @@ export const listDevices = rpc({
 });
 
 /**
- * Creates devices, and updates the fields that are present. Of duplicates, the last one counts.
- * Beyond 100 devices, the longest unused is deleted with its settings, devices without caption and
- * settings first. Fails with `invalid` for an invalid id.
+ * Creates and updates devices; of duplicates, the last counts. Beyond 100, deletes the longest
+ * unused with its settings, first those without caption and settings. Fails with `invalid` for an
+ * invalid id.
  */
 export const saveDevices = rpc({
   pattern: 'account.save_devices',
@@ -140,10 +140,7 @@ const settingScopeSchema = z.discriminatedUnion('of', [
 /** Any JSON of a client. It was just parsed, so its values are not validated again. */
 const settings = z.record(z.string(), z.unknown());
 
-/**
- * Changes settings, which are opaque JSON, and returns all settings of the scope afterwards.
- * Without a change it only reads. `set` is applied before `remove`.
- */
+/** Changes settings (opaque JSON), `set` before `remove`. Returns all settings of the scope. */
 export const changeSettings = rpc({
   pattern: 'account.change_settings',
   write: true,

@@ -43,9 +43,9 @@ const statuses = z.object({
 export type ActedStatuses = z.output<typeof statuses>;
 
 /**
- * Uploads actions of clients of the gpodder API with episodes. Entries name their podcast by its
- * feed URL. An unknown feed gets a subscription that is not subscribed to. If that is impossible,
- * the verdict is `unknown_subscription`: the podcast was deleted, or the quota is reached.
+ * Uploads actions of gpodder clients with episodes. An entry names its podcast by the feed URL. An
+ * unknown feed gets a subscription with `is_subscribed` false. If that is impossible (deleted
+ * podcast, quota reached), the verdict is `unknown_subscription`.
  */
 export const uploadActions = rpc({
   pattern: 'episode.upload_actions',
@@ -71,18 +71,14 @@ export const uploadActions = rpc({
     timestamp: z.int().min(1),
     /** One verdict per entry: null if it was applied. */
     verdicts: z.array(z.enum(entryFailureCodes).nullable()),
-    /**
-     * Unique pairs `[sent, current]` for feeds with another current URL. URLs that differ only in
-     * scheme or trailing slashes are left out.
-     */
+    /** Unique pairs `[sent, current]`, if they differ in more than scheme and trailing slashes. */
     moved: z.array(z.tuple([z.string(), z.string()])),
   }),
 });
 
 /**
- * Returns the favourite status of an episode, and sets it if `favorite` is present. URLs name the
- * podcast and the episode, as in {@link uploadActions}. Fails with `invalid` for an episode beyond
- * the quota.
+ * Returns the favourite status of an episode, and sets it if `favorite` is present. URLs name
+ * podcast and episode. Fails with `invalid` for an episode beyond the quota.
  */
 export const setFavorite = rpc({
   pattern: 'episode.set_favorite',
@@ -118,9 +114,8 @@ const actedEpisodeSchema = z.object({
 export type ActedEpisode = z.output<typeof actedEpisodeSchema>;
 
 /**
- * Reads a page of the episodes with changed states (gpodder API, GET episodes). With a reader it
- * seals the user's clock and stores the reader's state (libs/gpodder-sync). Without a reader, or
- * with `feedUrl`, it stores no reader's state.
+ * Reads a page of the episodes with changed states (gpodder API, GET episodes). With a reader and
+ * without `feedUrl`, it seals the user's clock and stores the reader's state (libs/gpodder-sync).
  */
 export const listActions = rpc({
   pattern: 'episode.list_actions',

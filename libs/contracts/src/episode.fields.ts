@@ -39,7 +39,7 @@ const guid: Read<string> = (sent) =>
 const unknownDate = '1970-01-01T00:00:00.000Z';
 
 /**
- * Returns a reader of a text that identifies an episode. It ignores empty texts.
+ * Returns a validator of an identifying text, which ignores empty texts.
  *
  * @param faultIn returns the error of a text, as the message after the field's name.
  */
@@ -90,11 +90,7 @@ const shownTime = z
   .describe('UTC to the minute, `YYYY-MM-DDThh:mm`.');
 const sentTime = z.string().describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
 
-/**
- * Creates a kind of status.
- *
- * @param noun the name of its value, for messages.
- */
+/** Creates a kind of status. @param noun the name of its value, for messages. */
 function kindOfStatus<Value extends Status['value']>(
   columnType: 'double precision' | 'boolean',
   value: z.ZodType<Value>,
@@ -229,10 +225,8 @@ const entryReaders = [
 ];
 
 /**
- * Validates and normalises the fields of a client's entry. `null` counts as absent, as many
- * serializers write it for absent fields. The caller checks for required identifiers.
- *
- * @returns the entry or its first error.
+ * Validates and normalises a client's entry, or returns its first error. `null` counts as absent,
+ * as many serializers write it. The caller checks for required identifiers.
  */
 export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
   // All fields in advance: V8 is slow to add properties by computed names.

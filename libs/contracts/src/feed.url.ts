@@ -48,12 +48,7 @@ export function lookupForm(feedUrl: string): string {
   });
 }
 
-/**
- * Returns the reason why Postgres or JSON can't store a text, as a message for clients; `undefined`
- * for a valid text.
- *
- * @param limit maximum bytes of UTF-8.
- */
+/** Returns why Postgres or JSON can't store a text, for clients. @param limit bytes of UTF-8. */
 export function faultInText(text: string, limit: number): string | undefined {
   // A UTF-16 unit takes one to three bytes of UTF-8.
   const isLong = text.length > limit || (text.length * 3 > limit && new TextEncoder().encode(text).length > limit);
@@ -70,9 +65,8 @@ const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 export const noProtocol = 'No protocol present';
 
 /**
- * Returns the error of a feed URL as a message for clients (docs/reference/interface.md,
- * "Subscriptions"); `undefined` for a valid one. Valid: an absolute http or https URL with a host
- * and without white space.
+ * Returns the error of a feed URL for clients (docs/reference/interface.md, "Subscriptions").
+ * Valid: an absolute http or https URL with a host and without white space.
  */
 export function faultInHttpUrl(url: string): string | undefined {
   return faultInUrl(url, /\s/);

@@ -29,11 +29,7 @@ export class JsonText<Value = unknown> {
     return JSON.parse(this.toString()) as Value;
   }
 
-  /**
-   * Throws, as JSON.stringify() would make the text a string. The text must be inserted unchanged.
-   *
-   * @throws TypeError always.
-   */
+  /** Prevents double encoding by JSON.stringify(). @throws TypeError always. */
   toJSON(): never {
     throw new TypeError('a JsonText is JSON already');
   }

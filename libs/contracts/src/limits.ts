@@ -1,9 +1,7 @@
 /** Maximum bytes of UTF-8 by kind of text (docs/reference/interface.md, "Texts"). */
 export const textLimits = { url: 4_096, episodeGuid: 2_048, title: 2_048 } as const;
 
-/**
- * Limits of a request that loads data, about 50 ms of work: entries, and bytes of JSON for several.
- */
+/** Limits of a request to load data (about 50 ms): entries, and bytes of more than one. */
 export const chunkLimits = { entries: 1_000, bytes: 1_024 * 1_024 } as const;
 
 /** Default maximum bytes of an answer (docs/reference/interface.md, "Size"). */

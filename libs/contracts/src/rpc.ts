@@ -6,11 +6,9 @@ export const services = ['subscription', 'episode', 'deletion', 'account'] as co
 export type Service = (typeof services)[number];
 
 /**
- * A message between the gateway and a service. Both ends import the contract and validate what they
- * receive. A wrong request or reply type does not compile.
- *
- * Changes only add optional fields, so that the gateway of one release can call services of the
- * next one.
+ * A message between the gateway and a service. Both ends import it and validate what they receive;
+ * wrong types do not compile. Changes only add optional fields, so that the gateway of one release
+ * can call services of the next.
  */
 export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {
   /** `<service>.<verb>`, also the name of the handler. */

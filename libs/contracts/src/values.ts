@@ -5,9 +5,9 @@ import { textLimits } from './limits.js';
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
 /**
- * Returns a title as it is stored (docs/reference/interface.md, "Texts"). Control characters and
- * lone surrogates become spaces, surrounding white space is removed, and the title is cut at a
- * whole character within its limit. The function is idempotent.
+ * Returns a title as stored (docs/reference/interface.md, "Texts"): trimmed, with spaces for
+ * control characters and lone surrogates, and cut at a whole character within its limit.
+ * Idempotent.
  */
 export function keptTitle(sent: string): string {
   const title = sent.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
@@ -113,8 +113,8 @@ function daysOf(year: number, month: number): number {
 }
 
 /**
- * Converts a time with an offset (in milliseconds) to UTC in seconds, without a zone. A leap second
- * becomes the next second. `undefined` outside the years 0 to 9999.
+ * Converts a time with an offset (ms) to UTC in seconds, without a zone. A leap second becomes the
+ * next second. Returns `undefined` outside the years 0 to 9999.
  */
 function inUtc(text: string, second: number, offset: number): string | undefined {
   const minute = Date.parse(`${text.slice(0, 10)}T${text.slice(11, 16)}:00Z`);

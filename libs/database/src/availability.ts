@@ -8,12 +8,11 @@ const pollLimitMs = 2_000;
 const pauseMs = 1_000;
 
 /**
- * Detects outages of Postgres: it is available if it answers and has every migration of this build.
- * Invariants:
- * - While it is available, nothing is polled. A failed statement ({@link suspect}) causes one poll,
- *   which decides: one lost connection of many is no outage.
- * - While it is unavailable, it is polled about once a second.
- * - At most one poll runs. Listeners are notified of changes only, in the order of the changes.
+ * Detects outages: Postgres is available if it answers and has all migrations of this build.
+ * - While available, it is not polled. A failed statement ({@link suspect}) causes one deciding
+ *   poll: one lost connection is no outage.
+ * - While unavailable, it is polled about once a second, one poll at a time.
+ * - Listeners are notified of changes only, in their order.
  */
 export class Availability {
   private lacking: readonly string[] = [];

@@ -23,14 +23,11 @@ export interface Write<Found extends object = object> {
   /** Returns how long the caller still waits, in milliseconds. */
   remainingMs(): number;
   /**
-   * True (default) to advance the clock first. If false, `stamp` is the clock before the write, and
-   * a write that never calls {@link Transaction.advance} is rolled back.
+   * True (default) to advance the clock first. If false, `stamp` is the current clock, and the
+   * write is rolled back unless it calls {@link Transaction.advance}.
    */
   advances?: boolean;
-  /**
-   * A query that runs first, under the lock of the user's clock. It is sent together with the lock,
-   * without a round trip of its own.
-   */
+  /** A query to run under the lock of the clock, sent together with it: no extra round trip. */
   reads?: Bound<Found>;
 }
 
@@ -52,10 +49,7 @@ export interface Transaction<Found extends object = object> {
   alsoChanges(...kinds: EventKind[]): void;
 }
 
-/**
- * The first statement of every write. $1 user, $2 request, $3 fingerprint in hex or null, $4 true
- * to advance the clock, $5 kinds of the event as bits.
- */
+/** Starts a write. $1 user, $2 request, $3 fingerprint, $4 true to advance, $5 event bits. */
 export const beginWrite = statement(
   'sync.begin_write',
   `SELECT stamp, repeated, encode(fingerprint, 'hex') AS fingerprint, answer,
@@ -132,8 +126,8 @@ export class Database {
   }
 
   /**
-   * Runs one read-only statement outside a transaction. It must not wait for locks, as other reads
-   * can be queued behind it on the same connection.
+   * Runs one read-only statement. It must not wait for locks, which would delay other reads of the
+   * connection.
    *
    * @throws Failure `unavailable` if Postgres can't answer now.
    */
@@ -150,9 +144,8 @@ export class Database {
   }
 
   /**
-   * Registers a listener for commits of this process that advanced a user's clock. Listeners run
-   * synchronously, in the order of the commits, before the write is answered. They must be fast and
-   * must not throw.
+   * Registers a listener for commits that advanced a clock. It runs synchronously, in the order of
+   * the commits, before the write is answered; it must be fast and must not throw.
    */
   onClock(listener: ClockListener): void {
     this.clocks.add(listener);
@@ -234,8 +227,8 @@ export class Database {
   }
 
   /**
-   * Runs a transaction that locks the user's clock, after all earlier writes of the user in this
-   * process. The lock alone would order them, but each waiting write would occupy a connection.
+   * Runs a transaction after all earlier writes of the user in this process. The lock of the clock
+   * orders them as well, but waiting for it would occupy connections.
    */
   inTurn<Result>(
     userId: string,
@@ -287,10 +280,7 @@ export class Database {
     return known.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
   }
 
-  /**
-   * Maps transient faults of Postgres to `unavailable`, and a refused user to `unauthorized`. Other
-   * errors are bugs and stay unchanged.
-   */
+  /** Maps transient faults to `unavailable`, {@link refusedUser} to `unauthorized`, no others. */
   private asFailure(error: unknown): unknown {
     if (error instanceof Failure) return error;
     if ((error as { code?: unknown }).code === refusedUser) return new Failure('unauthorized');

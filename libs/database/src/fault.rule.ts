@@ -7,10 +7,9 @@
 export type FaultKind = 'away' | 'passing' | 'lasting';
 
 /**
- * SQLSTATEs: 08 connection, 25006 read-only standby, 28 login refused, 3D no such database, 57P
- * shutdown and similar, 53300 too many connections. 42P01, 42703, 42883, 3F000 and 42501: a table,
- * column, function, schema or right that does not exist yet during a rollout. Then codes of Node:
- * lost sockets, unresolved host names, TLS.
+ * SQLSTATEs: 08 connection, 25006 read-only, 28 login, 3D no database, 57P shutdown, 53300 too many
+ * connections. During a rollout 42P01, 42703, 42883, 3F000, 42501: missing table, column, function,
+ * schema or right. Then codes of Node: sockets, host names, TLS.
  */
 const away =
   /^(08|25006|28|3D|57P|53300|42P01|42703|42883|3F000|42501)|^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)|^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
@@ -20,9 +19,8 @@ const connectionGone =
   /^(Connection terminated|Client (was closed|has encountered a connection error)|Query read timeout|timeout (exceeded|expired))/;
 
 /**
- * SQLSTATEs: 26000 a statement that is not prepared, as the one that prepared it on the same
- * connection was cancelled; 40 serialization failure and deadlock, 53 resources, 55P03 no lock in
- * time, 57014 cancelled, 58 disk.
+ * SQLSTATEs: 26000 not prepared, as the preparing statement of the connection was cancelled; 40
+ * serialization failure and deadlock, 53 resources, 55P03 lock, 57014 cancelled, 58 disk.
  */
 const passing = /^(26000|40|53|55P03|57014|58)/;
 
@@ -31,10 +29,7 @@ type Cause = { code?: unknown; message?: unknown; cause?: unknown } | undefined;
 /** SQLSTATE of a statement for a refused user, who is disabled or erased. */
 export const refusedUser = 'PS401';
 
-/**
- * Returns the kind of an error, from the error or one of its causes. `unavailable` without such a
- * cause is `away`: Postgres was never reached.
- */
+/** Returns the kind of an error or of its causes. `unavailable` alone means `away`. */
 export function faultKind(error: unknown): FaultKind {
   let unavailable = false;
   for (let cause = error as Cause; cause; cause = cause.cause as Cause) {

@@ -36,11 +36,10 @@ export class PgTransaction {
   ) {}
 
   /**
-   * Sends BEGIN without waiting for its answer: it is sent together with the first statements.
+   * Sends BEGIN together with the first statements, without waiting for its answer.
    *
-   * Generic plans: planning a statement for its values took longer than running it. Such a plan
-   * would also read all rows of a user whose rows are newer than the last ANALYZE, as Postgres
-   * expects none of them.
+   * It selects generic plans: planning for given values took longer than running. Such plans also
+   * read all rows of a user if these are newer than the last ANALYZE.
    */
   async begin(): Promise<this> {
     const limit = this.limit();
@@ -95,10 +94,7 @@ interface Connected {
   readonly connection: { readonly stream: Duplex };
 }
 
-/**
- * Sends all writes to a connection until the end of this tick in one piece. Otherwise, each
- * statement would cost a system call and wake up Postgres.
- */
+/** Sends all writes of this tick in one piece, to save system calls and wake-ups of Postgres. */
 function sendTogether(client: PoolClient): void {
   const { stream } = (client as unknown as Connected).connection;
   stream.cork();

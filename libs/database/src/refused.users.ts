@@ -9,11 +9,7 @@ export const clockOfUser = `(
     FROM sync.user_clock c WHERE c.user_id = $1
   )`;
 
-/**
- * Returns a row that was read with {@link clockOfUser}.
- *
- * @throws Failure `unauthorized` if the user is refused.
- */
+/** Returns a row of {@link clockOfUser}. @throws Failure `unauthorized` for a refused user. */
 export function unlessRefused<Row extends { refused: number | null }>(row: Row | undefined): Row {
   if (row === undefined || row.refused !== null) throw new Failure('unauthorized');
   return row;

@@ -22,10 +22,7 @@ export const sweepRequests = statement(
    SELECT count(*) AS removed FROM gone`,
 );
 
-/**
- * Deletes markers of writes that are older than an hour, and their answers, once a minute. One app,
- * the deletion worker, provides it for all services.
- */
+/** Deletes markers older than an hour, and their answers, of all services once a minute. */
 export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private sweeping: Promise<void> | undefined;

@@ -24,10 +24,7 @@ export async function ensureGroups(runner: QueryRunner): Promise<void> {
 const isGroupRight = (sql: string) =>
   /\b(?:GRANT|REVOKE)\b/.test(sql) && Object.values(groups).some((group) => sql.includes(group));
 
-/**
- * Makes a runner skip statements about the rights of groups, for a database with a single role. The
- * owner has all rights, and is often not allowed to create groups.
- */
+/** Makes a runner skip rights of groups, which the owner of a database often can't create. */
 export function skipGroupRights(runner: QueryRunner): void {
   const query = runner.query.bind(runner) as (sql: string, ...rest: unknown[]) => Promise<unknown>;
   runner.query = (sql: string, ...rest: unknown[]) => query(withoutGroupRights(sql), ...rest) as never;

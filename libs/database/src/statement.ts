@@ -23,10 +23,10 @@ const movesClock = /\bsync\.(begin_write|advance_clock)\(/;
 /**
  * Registers a statement.
  *
- * @param name `<service>.<action>`, unique in the process: a connection prepares one text per name.
- * @param text SQL. If it advances the clock of its $1, it must return the new clock as `moved`, or
- *   null. {@link PgTransaction} notifies its listeners from that column.
- * @throws Error for a missing `moved`, or a second text of the same name.
+ * @param name `<service>.<action>`, unique: a connection prepares one text per name.
+ * @param text SQL. If it advances the clock of $1, it returns it as `moved`, for the listeners of
+ *   {@link PgTransaction}, or null if the clock is unchanged.
+ * @throws Error without `moved`, or for a second text of a name.
  */
 export function statement(name: string, text: string): Statement {
   if (movesClock.test(text) && !/ AS moved\b/.test(text)) throw new Error(`${name} does not answer where the clock is`);

@@ -7,9 +7,9 @@ export class UserQueue {
   private readonly last = new Map<string, Promise<void>>();
 
   /**
-   * Runs a write after all earlier writes of the user.
+   * Runs a write after all earlier ones of the user.
    *
-   * @throws Failure `unavailable` if they take longer than `remainingMs`.
+   * @throws Failure `unavailable` if time is up.
    */
   async run<Result>(userId: string, remainingMs: () => number, run: () => Promise<Result>): Promise<Result> {
     const earlier = this.last.get(userId);

@@ -47,9 +47,7 @@ function syncAll(world: World, clients: readonly Client[]): void {
   }
 }
 
-/**
- * Returns true if the client must miss nothing: one with its own clock needs its own app password.
- */
+/** Returns true if a client must miss nothing: it has no own clock, or its own app password. */
 const isPromised = (world: World, client: Client) =>
   !client.hasOwnClock || world.clients.every((other) => other === client || other.credential !== client.credential);
 
@@ -67,9 +65,9 @@ function compare(world: World): void {
 }
 
 /**
- * Runs one walk, then syncs without faults and compares.
+ * Runs a walk, syncs without faults, compares.
  *
- * @throws Error if a client misses a change or never stops syncing.
+ * @throws Error for a missed change or endless sync.
  */
 function walk(world: World): void {
   clientsOf(world);

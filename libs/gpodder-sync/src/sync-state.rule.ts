@@ -103,13 +103,12 @@ export function answerOnce(clock: Clock, since: number): ListAnswer {
 }
 
 /**
- * Answers a read of a list. The list is read afterwards and has all rows that are stamped later
- * than {@link ListAnswer.since}.
+ * Answers a read of a list, which then has all rows later than {@link ListAnswer.since}.
  *
- * A client that sends another `since` than before has received the last answer. A client that sends
- * the same one may have missed it, and has what it had before. A late read moves nothing.
+ * A client that sends another `since` than before has received the last answer. With the same one,
+ * it may have missed it, and has what it had before. A late read changes nothing.
  *
- * @returns the state afterwards, with the same objects where nothing has changed.
+ * @returns the state afterwards, with the same objects if they are unchanged.
  */
 export function answerReader(found: SyncState, read: Read): { answer: ListAnswer; after: SyncState } {
   const { reader, known = 0 } = found;
@@ -133,10 +132,9 @@ export function answerReader(found: SyncState, read: Read): { answer: ListAnswer
 }
 
 /**
- * Returns true if a read can be a second delivery, or its client can have stopped waiting:
- * - It was sent before the last read that changed the state.
- * - It is old, and a write happened since it was sent. An answer that the client already has does
- *   not include that write.
+ * Returns true if a read can be a second delivery, or its client can have stopped waiting: it was
+ * sent before the last read that changed the state, or it is old and a write happened since. An
+ * answer that the client already has does not include that write.
  */
 function isLate({ arrived, age }: Read, clock: Clock, reader: Reader): boolean {
   if (arrived <= reader.arrived && reader.arrived - arrived < deadMs) return true;
@@ -159,7 +157,7 @@ function readerAfter(reader: Reader | undefined, { since, arrived }: Read, told:
 
 /**
  * Returns the timestamp for a session's upload that changes no state: the last second up to which
- * the session has everything. A lower one is safe, as rows are then sent twice. At least 1, as some
+ * the session has everything. A lower one is safe, as it only repeats rows. At least 1, as some
  * clients take 0 for "never".
  *
  * @param known M; absent if it is not stored.

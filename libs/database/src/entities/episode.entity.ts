@@ -1,9 +1,8 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
- * Metadata and identifiers of an episode, as one user's clients describe it. Its statuses are in
- * {@link StateEntity}, a row with the same id and sync_id. Missing values are as in
- * `unknownMetadata` of the contracts.
+ * Metadata and identifiers of an episode, for one user. {@link StateEntity} has its statuses, with
+ * the same id and sync_id. Missing values are those of `unknownMetadata` in the contracts.
  */
 @Entity({ schema: 'episode', name: 'episodes' })
 @Index('episodes_guid', { synchronize: false })

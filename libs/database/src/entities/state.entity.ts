@@ -4,10 +4,9 @@ import { episodeStatuses, statusNames, wireNames } from '#contracts';
 const isWhole = statusNames.map((name) => `(${wireNames[name]} IS NULL) = (${wireNames[name]}_at IS NULL)`);
 
 /**
- * The state of an episode of one user. A status has a value and the client's time of it (`…_at`),
- * or neither. `minute_forms` has a bit per status, set if its time was given to the minute only.
- * {@link episodeStatuses} lists the columns of the statuses. The table is narrow and has no index
- * that finds an episode, as its rows change most often.
+ * The statuses of an episode ({@link episodeStatuses}): a value and a client's time (`…_at`), or
+ * neither. `minute_forms` has a bit for each time that was given to the minute only. The table is
+ * narrow and has no index that finds an episode, as its rows change most often.
  */
 @Entity({ schema: 'episode', name: 'states' })
 @Index('states_changed', ['userId', 'changed'])

@@ -1,9 +1,6 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 
-/**
- * A subscription of a user: its current state, without history. A tombstone is a row with
- * `deleted`. A row that was merged into another stays as a pointer to it.
- */
+/** The current state of a subscription; a tombstone has `deleted`, a pointer `mergedInto`. */
 @Entity({ schema: 'subscription', name: 'subscriptions' })
 @Index('subscriptions_changed', ['userId', 'changed', 'id'])
 @Index('subscriptions_tombstones', ['userId', 'deleted', 'id'], {

@@ -5,9 +5,8 @@ const mostEncoded = 500;
 const isEncoded = (url: string) => `strpos(${url}, '%') > 0 AND octet_length(${url}) <= 1024`;
 
 /**
- * SQL that creates two functions. `subscription.twins_of` finds subscriptions with the same URL
- * after percent-decoding. `subscription.ensure_feeds` creates missing subscriptions; its caller
- * holds the lock of the user's clock.
+ * SQL of `subscription.twins_of`, which finds subscriptions by percent-decoded URLs, and of
+ * `subscription.ensure_feeds`, which creates missing ones under the lock of the user's clock.
  */
 export const feedFunctions = `
   -- A URL without its percent-encoding, as decodeURIComponent returns it. A URL that can't be decoded is returned as is.
