@@ -280,7 +280,7 @@ export class Database {
     return known.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
   }
 
-  /** Maps transient faults to `unavailable`, {@link refusedUser} to `unauthorized`, no others. */
+  /** Maps transient faults to `unavailable`, a refused user to `unauthorized`; others are bugs. */
   private asFailure(error: unknown): unknown {
     if (error instanceof Failure) return error;
     if ((error as { code?: unknown }).code === refusedUser) return new Failure('unauthorized');
