@@ -2,15 +2,15 @@ import { z } from 'zod';
 import { settingLimits } from './limits.js';
 import { rpc } from './rpc.js';
 
-/** A SHA-256 in base64url: what crosses in the place of a secret. */
+/** SHA-256 of a secret in base64url. Messages never contain the secret itself. */
 const hashSchema = z.string().regex(/^[\w-]{43}$/);
 
-/** What a credential may do, as in the claim `scope` of a token. */
+/** Scopes of credentials, as in the claim `scope` of a token. */
 export const scopes = ['read:subscriptions', 'write:subscriptions'] as const;
 
 /**
- * Whose an app password is, and what it may do. `null` where there is none with this hash, or it has expired, was revoked,
- * or its account is disabled.
+ * Returns the user and the scopes of an app password. `null` if no app password has this hash, it
+ * expired or was revoked, or its account is disabled.
  */
 export const checkCredential = rpc({
   pattern: 'account.check_credential',
@@ -22,10 +22,9 @@ export const checkCredential = rpc({
       .object({
         credentialId: z.guid(),
         userId: z.guid(),
-        /** The name by which the user signs in. */
         name: z.string(),
         scopes: z.array(z.string()),
-        /** RFC 3339; absent where it does not expire. */
+        /** RFC 3339; absent if it never expires. */
         expiresAt: z.string().optional(),
       })
       .nullable(),
@@ -33,8 +32,8 @@ export const checkCredential = rpc({
 });
 
 /**
- * Revokes an app password by its hash or its id (Nextcloud, DELETE /ocs/v2.php/core/apppassword): a session knows the id
- * alone. Twice is once. Fails with `invalid` where it names none.
+ * Revokes an app password by hash or id (Nextcloud, DELETE /ocs/v2.php/core/apppassword). A
+ * repetition has no effect. Fails with `invalid` without either.
  */
 export const revokeCredential = rpc({
   pattern: 'account.revoke_credential',
@@ -45,8 +44,8 @@ export const revokeCredential = rpc({
 });
 
 /**
- * Begins a Nextcloud login flow (v2). Whoever asks makes both tokens and passes on their hashes; it appends the login
- * token to `login`, where a browser goes, and the app polls `endpoint`.
+ * Starts a Nextcloud login flow (v2). The caller creates both tokens and sends their hashes. It
+ * appends the login token to `login`, which the browser opens; the app polls `endpoint`.
  */
 export const beginLogin = rpc({
   pattern: 'account.begin_login',
@@ -55,24 +54,26 @@ export const beginLogin = rpc({
   request: z.object({
     pollHash: hashSchema,
     loginHash: hashSchema,
-    /** Names the app on the page and its app password later. */
+    /** Names the app on the page, and the app password later. */
     userAgent: z.string().max(1_000),
-    /** Of the app that asks, for the page and for limits. */
+    /** Address of the app, for the page and for rate limits. */
     address: z.string().max(64),
-    /** Where the app syncs: the `server` of its answer. */
+    /** The URL with which the app syncs: `server` in its answer. */
     server: z.url(),
   }),
   reply: z.union([
     z.object({ login: z.url(), endpoint: z.url() }),
-    /** Too many of the network wait: seconds until one of them ends by itself. */
+    /** The network has too many pending flows: seconds until one of them expires. */
     z.object({ retryAfter: z.int().min(1) }),
   ]),
 });
 
 /**
- * Whose a session of the gpodder API is. It is kept from the first time that it is asked for, at most 50 of an app password,
- * of which the longest unused goes. `null` where it was ended, was not used for 365 days, or its app password does not count
- * any more. Whoever asks has proven before that the session was begun here, with this app password.
+ * Returns the user of a session of the gpodder API. `null` if it ended, was unused for 365 days, or
+ * its app password is no longer valid.
+ *
+ * The first check stores the session: up to 50 per app password, of which the longest unused is
+ * dropped. The caller has verified that the server issued the session for this app password.
  */
 export const checkSession = rpc({
   pattern: 'account.check_session',
@@ -82,7 +83,7 @@ export const checkSession = rpc({
   reply: checkCredential.reply,
 });
 
-/** Ends a session of the gpodder API (logout) for good; those who remember it hear of it. Twice is once. */
+/** Ends a gpodder session (logout) permanently, also in caches. A repetition has no effect. */
 export const endSession = rpc({
   pattern: 'account.end_session',
   write: true,
@@ -91,10 +92,10 @@ export const endSession = rpc({
   reply: z.object({}),
 });
 
-/** The types of devices that the gpodder API knows. */
+/** The device types of the gpodder API. */
 export const deviceTypes = ['desktop', 'laptop', 'mobile', 'server', 'other'] as const;
 
-/** The devices of a user in the order of their ids: all that clients of the gpodder API have named, up to 100. */
+/** Lists up to 100 devices of clients of the gpodder API, ordered by id. */
 export const listDevices = rpc({
   pattern: 'account.list_devices',
   write: false,
@@ -105,8 +106,9 @@ export const listDevices = rpc({
 });
 
 /**
- * Makes devices known, and describes them anew where something is said of them; of one that is named twice the later word
- * counts. Beyond 100 the longest unused goes, with its settings; those without a caption and settings first. Fails with `invalid` where an id is none.
+ * Creates and updates devices; of duplicates, the last counts. Beyond 100, deletes the longest
+ * unused with its settings, first those without caption and settings. Fails with `invalid` for an
+ * invalid id.
  */
 export const saveDevices = rpc({
   pattern: 'account.save_devices',
@@ -117,7 +119,7 @@ export const saveDevices = rpc({
       .array(
         z.object({
           id: z.string().max(64),
-          /** A hundred characters are kept, each of which may take two units of UTF-16. */
+          /** In UTF-16 units: 100 characters are stored, each of up to two units. */
           caption: z.string().max(200).optional(),
           type: z.enum(deviceTypes).optional(),
         }),
@@ -127,7 +129,7 @@ export const saveDevices = rpc({
   reply: z.object({}),
 });
 
-/** What settings belong to: a user as a whole, a device, a subscription by its guid, an episode by its sync_id. */
+/** The owner of settings: the user, a device, a subscription (guid) or an episode (sync_id). */
 const settingScopeSchema = z.discriminatedUnion('of', [
   z.object({ of: z.literal('account') }),
   z.object({ of: z.literal('device'), id: z.string().max(64) }),
@@ -135,13 +137,10 @@ const settingScopeSchema = z.discriminatedUnion('of', [
   z.object({ of: z.literal('episode'), id: z.guid() }),
 ]);
 
-/** Whatever JSON clients keep. It was parsed just before, and what it is made of is not looked at once more. */
+/** Any JSON of a client. It was just parsed, so its values are not validated again. */
 const settings = z.record(z.string(), z.unknown());
 
-/**
- * Changes settings, which are opaque JSON, and reads those of the scope afterwards; with nothing to change it only reads.
- * What is set comes before what is removed.
- */
+/** Changes settings (opaque JSON), `set` before `remove`. Returns all settings of the scope. */
 export const changeSettings = rpc({
   pattern: 'account.change_settings',
   write: true,
@@ -151,11 +150,11 @@ export const changeSettings = rpc({
     set: settings.refine((set) => Object.keys(set).length <= settingLimits.keys),
     remove: z.array(z.string()).max(settingLimits.keys),
   }),
-  /** Fails with `not_found` for a device that there is not, `invalid` beyond a limit; nothing is applied then. */
+  /** Fails with `not_found` without the device, `invalid` beyond a limit; changes nothing then. */
   reply: z.object({ settings }),
 });
 
-/** The account that a name belongs to in any letter case, for operators' commands. */
+/** Finds an account by its name in any letter case, for operators' commands. */
 export const findAccount = rpc({
   pattern: 'account.find',
   write: false,

@@ -7,7 +7,7 @@ import * as contracts from './index.js';
 
 type Parts = Record<string, z.ZodType>;
 
-/** Everything that one process writes and another one reads, which may be of another release. */
+/** All messages between processes, which can be of different releases. */
 const messages: Record<string, Parts> = Object.fromEntries([
   ...Object.values(contracts)
     .filter((value) => value !== null && typeof value === 'object' && 'pattern' in value)
@@ -25,7 +25,7 @@ const fileOf = (release: string, name: string) => `${folder}/${release}/${name}.
 const read = (file: string) => JSON.parse(readFileSync(file, 'utf8')) as Record<string, Recorded>;
 const recordAll = (parts: Parts) => Object.fromEntries(Object.entries(parts).map(([part, of]) => [part, record(of)]));
 
-// TEST_RECORD=1 records what this build writes and reads, as its version's.
+// TEST_RECORD=1 records the messages of this build under its version.
 if (process.env.TEST_RECORD) {
   mkdirSync(`${folder}/${version}`, { recursive: true });
   for (const [name, parts] of Object.entries(messages))

@@ -5,7 +5,7 @@ import { rpc } from './rpc.js';
 export const deletionStatuses = ['PENDING', 'SUCCESS', 'FAILURE'] as const;
 export type DeletionStatus = (typeof deletionStatuses)[number];
 
-/** Records a deletion and answers at once; it is processed afterwards (DELETE /subscriptions/{guid}). */
+/** Records a deletion, which a worker processes later (DELETE /subscriptions/{guid}). */
 export const requestDeletion = rpc({
   pattern: 'deletion.request',
   write: true,
@@ -21,7 +21,7 @@ export const readDeletion = rpc({
   reply: z.object({ deletionId: z.int().positive(), status: z.enum(deletionStatuses) }),
 });
 
-/** Lists deletion records, oldest first: a page of those after an id. */
+/** Lists deletion records after an id, oldest first. */
 export const listDeletions = rpc({
   pattern: 'deletion.list',
   write: false,
@@ -40,8 +40,8 @@ export const listDeletions = rpc({
 });
 
 /**
- * Records that everything of a user is to be erased, and refuses the user from then on; it is processed afterwards.
- * Twice is once.
+ * Records the erasure of a user's data and refuses the user. A worker processes it later. A
+ * repetition has no effect.
  */
 export const eraseUser = rpc({
   pattern: 'deletion.erase_user',
@@ -50,18 +50,15 @@ export const eraseUser = rpc({
   reply: z.object({ status: z.enum(deletionStatuses) }),
 });
 
-/**
- * The queue that delivers deletions and erasures to workers. A job only names a record; the record says what is to be done.
- */
+/** The queue of deletions and erasures. A job only names a record, which is authoritative. */
 export const deletionQueue = {
   name: 'deletion',
   job: z.object({
     userId: z.guid(),
     deletionId: z.int().positive(),
-    /** The request it comes from: its id for logs and its W3C trace context. */
+    /** The originating request: its id for logs and its W3C trace context. */
     origin: z.record(z.string(), z.string()).optional(),
   }),
-  /** The name of the jobs that erase a user. */
   erasureName: 'erasure',
   erasure: z.object({
     userId: z.guid(),

@@ -6,24 +6,21 @@ import { rpc } from './rpc.js';
 import { furtherSchema, readerSchema } from './reader.schemas.js';
 import { entryFailureCodes } from './shown.schemas.js';
 
-/** Uploads episode states; each entry gets a verdict of its own (POST /episodes). */
+/** Uploads episode states, with one verdict per entry (POST /episodes). */
 export const uploadEpisodes = rpc({
   pattern: 'episode.upload',
   write: true,
   request: z.object({
     userId: z.guid(),
-    /** The body as the client sent it: `readEntry` says what of an entry is wrong. */
+    /** The body as the client sent it; `readEntry` validates its entries. */
     body: z.object({ episodes: z.array(z.unknown()) }),
-    /**
-     * The most bytes of JSON that the reply may have: an entry whose verdict has no room is not applied
-     * (`limit_reached`).
-     */
+    /** Maximum bytes of the reply: entries beyond it are not applied (`limit_reached`). */
     maxBytes: z.int().min(1).optional(),
   }),
   reply: jsonOf(uploadedSchema),
 });
 
-/** One page of the episodes whose state changed (GET /episodes). */
+/** Reads a page of the episodes with changed states (GET /episodes). */
 export const listEpisodes = rpc({
   pattern: 'episode.list',
   write: false,
@@ -31,10 +28,10 @@ export const listEpisodes = rpc({
   reply: listReplySchema(episodeSchema),
 });
 
-/** The most entries of one {@link uploadActions}. */
+/** Maximum number of entries of one {@link uploadActions}. */
 export const mostActions = 250;
 
-/** A status and when the client set it: RFC 3339, in full; absent where the client did not say, which counts as its arrival. */
+/** A status and its client's time (full RFC 3339). Without a time, the time of arrival counts. */
 const acted = <Value extends z.ZodType>(value: Value) => z.object({ value, at: z.string().optional() }).optional();
 const statuses = z.object({
   playbackPosition: acted(z.number().min(0)),
@@ -46,9 +43,9 @@ const statuses = z.object({
 export type ActedStatuses = z.output<typeof statuses>;
 
 /**
- * Uploads what clients of the gpodder API did with episodes. Entries name their podcast by the URL of its feed. A feed
- * without a subscription gets one that is not subscribed to. `unknown_subscription` is the answer where that is
- * impossible: the podcast was deleted, or a quota is used up.
+ * Uploads actions of gpodder clients with episodes. An entry names its podcast by the feed URL. An
+ * unknown feed gets a subscription with `is_subscribed` false. If that is impossible (deleted
+ * podcast, quota reached), the verdict is `unknown_subscription`.
  */
 export const uploadActions = rpc({
   pattern: 'episode.upload_actions',
@@ -59,11 +56,10 @@ export const uploadActions = rpc({
     entries: z
       .array(
         z.object({
-          /** As the subscription service accepts it. */
+          /** A URL that the subscription service accepts. */
           feedUrl: z.string(),
           episodeGuid: z.string().optional(),
           enclosureUrl: z.string().optional(),
-          /** In seconds. */
           duration: z.number().positive().optional(),
           statuses,
         }),
@@ -71,21 +67,18 @@ export const uploadActions = rpc({
       .max(mostActions),
   }),
   reply: z.object({
-    /** The last time stamp that this session was told with the list of episodes; 1 where that is not known. */
+    /** The last timestamp of the session's list of episodes; 1 if none is stored. */
     timestamp: z.int().min(1),
-    /** What became of each entry: null where it was applied. */
+    /** One verdict per entry: null if it was applied. */
     verdicts: z.array(z.enum(entryFailureCodes).nullable()),
-    /**
-     * The current URLs of feeds that were named by another one: `[sent, current]`, each once; none that differs in its
-     * scheme or trailing slashes alone.
-     */
+    /** Unique pairs `[sent, current]`, if they differ in more than scheme and trailing slashes. */
     moved: z.array(z.tuple([z.string(), z.string()])),
   }),
 });
 
 /**
- * Reads the favourite status of one episode, and sets it where `favorite` is present. The podcast and the episode are
- * named by their URLs, as in {@link uploadActions}. `invalid` is the answer to an episode beyond the quota.
+ * Returns the favourite status of an episode, and sets it if `favorite` is present. URLs name
+ * podcast and episode. Fails with `invalid` for an episode beyond the quota.
  */
 export const setFavorite = rpc({
   pattern: 'episode.set_favorite',
@@ -94,18 +87,17 @@ export const setFavorite = rpc({
     userId: z.guid(),
     feedUrl: z.string(),
     enclosureUrl: z.string(),
-    /** Absent to leave the status as it is. */
     favorite: z.boolean().optional(),
-    /** Whether a podcast and an episode that do not exist yet are made. */
+    /** True to create a missing podcast and episode. */
     ensure: z.boolean(),
   }),
   reply: z.object({
-    /** Null where there is no such episode; `favorite` is absent where it was never set. */
+    /** Null without such an episode; `favorite` is absent if it was never set. */
     episode: z.object({ syncId: z.guid(), favorite: z.boolean().optional() }).nullable(),
   }),
 });
 
-/** An episode as the gpodder API needs it: statuses with their full times, unknown texts empty. */
+/** An episode for the gpodder API: statuses with full times, missing texts empty. */
 const actedEpisodeSchema = z.object({
   syncId: z.guid(),
   feedUrl: z.string(),
@@ -114,7 +106,7 @@ const actedEpisodeSchema = z.object({
   enclosureUrl: z.string(),
   episodeUrl: z.string(),
   title: z.string(),
-  /** The epoch where it is unknown. */
+  /** The epoch if it is missing. */
   publishDate: stampSchema,
   duration: z.number().positive().optional(),
   statuses,
@@ -122,8 +114,8 @@ const actedEpisodeSchema = z.object({
 export type ActedEpisode = z.output<typeof actedEpisodeSchema>;
 
 /**
- * One page of the episodes whose state changed (gpodder API, GET episodes). With a reader it settles the user's clock and
- * remembers what this reader is told; without one, or with `feedUrl`, nothing is remembered.
+ * Reads a page of the episodes with changed states (gpodder API, GET episodes). With a reader and
+ * without `feedUrl`, it seals the user's clock and stores the reader's state (libs/gpodder-sync).
  */
 export const listActions = rpc({
   pattern: 'episode.list_actions',
@@ -131,20 +123,19 @@ export const listActions = rpc({
   request: z.object({
     userId: z.guid(),
     reader: readerSchema.optional(),
-    /** Whether the read leaves the sync state of the reader as it is. */
+    /** True to leave the sync state of the reader unchanged. */
     readOnly: z.boolean().optional(),
-    /** Only of this feed, by any URL that names it. */
+    /** Only episodes of this feed, by any of its URLs. */
     feedUrl: z.string().optional(),
-    /** Only favourites. */
     favorites: z.boolean().optional(),
     perPage: z.int().min(1).max(1_000),
-    /** The `next` of the page before. */
+    /** `next` of the previous page. */
     further: furtherSchema.optional(),
   }),
   reply: z.object({
-    /** Whole seconds: what the client sends as `since` next time. That of an answer's first page counts. */
+    /** Whole seconds: `since` of the client's next read. The first page's value counts. */
     timestamp: z.int().min(1),
-    /** In the order of their row ids, each on one page; what takes more than 2 MiB of JSON is left to the next one. */
+    /** Ordered by row id, each on one page. A page has at most 2 MiB of JSON. */
     episodes: z.array(actedEpisodeSchema),
     next: furtherSchema.optional(),
   }),

@@ -4,23 +4,24 @@ import { textLimits } from './limits.js';
 import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp } from './shown.schemas.js';
 import { guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
-// The one description of an episode (docs/reference/interface.md, "Episodes"): how each field of an entry of POST /episodes is
-// read, with the words for what is wrong with it, and how it is shown. Messages, columns, JSON and OpenAPI derive from
-// it; what else a new status takes is in CONTRIBUTING.md, "A new status of an episode".
+// The fields of an episode (docs/reference/interface.md, "Episodes"): validation of an entry of
+// POST /episodes, error messages, and the form of answers. Messages, columns, JSON and OpenAPI
+// derive from them. CONTRIBUTING.md, "A new status of an episode", lists the other steps of a new
+// status.
 
-/** A status as the rules compare it: a last-writer-wins register by the client's time. */
+/** A status for the rules: a last-writer-wins register by the client's time. */
 export interface Status {
   value: number | boolean;
-  /** UTC with microseconds, `2023-02-23T14:00:00.000000Z`: compares as a text. */
+  /** UTC with microseconds, `2023-02-23T14:00:00.000000Z`; comparable as text. */
   at: string;
-  /** Whether the client gave the time to the minute only. */
+  /** True if the client's time has minutes only. */
   minuteForm: boolean;
 }
 
-/** The longest `temporary_id`, and the longest guid that a failure repeats, in bytes of UTF-8. */
+/** Maximum bytes of UTF-8 of `temporary_id`, and of a guid that a failure repeats. */
 const nameLimit = 255;
 
-/** The fault of a field, in words that follow the field's name. */
+/** An error of a field: the message after the field's name. */
 class Fault {
   constructor(
     readonly words: string,
@@ -28,19 +29,19 @@ class Fault {
   ) {}
 }
 
-/** Reads a field that was sent and is not `null`. Returns `undefined` where its value counts as not sent. */
+/** Validates a field that is present and not `null`; returns `undefined` for an ignored value. */
 type Read<Value> = (sent: unknown) => Value | undefined | Fault;
 
 const guid: Read<string> = (sent) =>
   guidSchema.safeParse(sent).data ?? new Fault(' is not a valid UUID', 'invalid_guid');
 
-/** Which publish_date is shown of an episode that has none: 1970 is that of no podcast. */
+/** publish_date in answers for an episode without one: no podcast is from 1970. */
 const unknownDate = '1970-01-01T00:00:00.000Z';
 
 /**
- * Reads a text that identifies an episode: an empty one counts as not sent.
+ * Returns a validator of an identifying text, which ignores empty texts.
  *
- * @param faultIn what is wrong with a text, in words that follow the field's name.
+ * @param faultIn returns the error of a text, as the message after the field's name.
  */
 function identifying(faultIn: (text: string) => string | undefined, code?: EntryFailureCode): Read<string> {
   return (sent) => {
@@ -61,7 +62,7 @@ const enclosureUrl = identifying((sent) => {
   return fault && `: ${fault}`;
 }, 'invalid_url');
 
-// What only describes an episode never costs its state: what can't be used counts as not sent.
+// An invalid descriptive field is ignored, so that the state of the episode is still stored.
 const title: Read<string> = (sent) => (typeof sent === 'string' ? keptTitle(sent) || undefined : undefined);
 
 const publishDate: Read<string> = (sent) => {
@@ -89,7 +90,7 @@ const shownTime = z
   .describe('UTC to the minute, `YYYY-MM-DDThh:mm`.');
 const sentTime = z.string().describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
 
-/** A kind of status. @param noun what its value is, for messages. */
+/** Creates a kind of status. @param noun the name of its value, for messages. */
 function kindOfStatus<Value extends Status['value']>(
   columnType: 'double precision' | 'boolean',
   value: z.ZodType<Value>,
@@ -98,7 +99,7 @@ function kindOfStatus<Value extends Status['value']>(
   const sent: Read<Status> = (status) => {
     if (!isJsonObject(status)) return new Fault(' is not an object with value and timestamp');
     const { value: sentValue, timestamp } = status;
-    // A status without a value counts as not sent.
+    // A status without a value is ignored.
     if (sentValue === undefined || sentValue === null) return undefined;
     const at = typeof timestamp === 'string' ? parseStatusTime(timestamp) : undefined;
     if (!at) return new Fault(': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)');
@@ -122,7 +123,7 @@ const seconds = kindOfStatus(
 );
 const flag = kindOfStatus('boolean', z.boolean(), 'a boolean');
 
-/** Which episode an entry is about. */
+/** Fields that name the podcast and the episode of an entry. */
 const identifiers = {
   podcastGuid: { sent: guid, shown: shownGuid.describe("The subscription's current guid.") },
   syncId: { sent: guid, shown: shownGuid },
@@ -131,8 +132,9 @@ const identifiers = {
 const urlOrNone = z.string().describe('A URL, or empty where it is not known.');
 
 /**
- * What describes an episode, and but for `duration` identifies it within its subscription: what of it may be left out,
- * is empty or can't be used counts as not sent, and `unknown` is what stands where no client has sent anything better.
+ * Fields that describe an episode. All but `duration` also identify it within its subscription.
+ * Empty values, and invalid descriptive ones, are ignored. `unknown` is the value without a better
+ * one from a client.
  */
 const metadata = {
   episodeGuid: { sent: episodeGuid, unknown: '' as string, shown: z.string().describe('Empty where it is not known.') },
@@ -151,7 +153,7 @@ const metadata = {
   },
 };
 
-/** The statuses, in the order of their bits in the column `minute_forms`: a new one comes last. */
+/** The statuses, in the order of their bits in `minute_forms`. A new one must be the last. */
 export const episodeStatuses = {
   playbackPosition: seconds,
   playedStatus: flag,
@@ -160,7 +162,7 @@ export const episodeStatuses = {
   favoriteStatus: flag,
 };
 
-/** What the code calls the fields. */
+/** Names of the fields in code; {@link wireNames} has those of HTTP. */
 export type MetadataName = keyof typeof metadata;
 export type StatusName = keyof typeof episodeStatuses;
 type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'temporaryId';
@@ -168,21 +170,19 @@ type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'tempora
 export const metadataNames = Object.keys(metadata) as MetadataName[];
 export const statusNames = Object.keys(episodeStatuses) as StatusName[];
 const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
-/** The metadata of an episode of which nothing is known. Values that are unknown agree with nothing. */
+/** The metadata of an episode without any. These values match no others. */
 export const unknownMetadata = pluck(metadata, 'unknown');
-/** All fields of an entry. */
 export const entryNames: readonly EntryName[] = [...identifierNames, ...metadataNames, ...statusNames, 'temporaryId'];
 
 type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name;
 
-/** The name of each field in HTTP, which is also that of its column. */
+/** The name of each field in HTTP, and of its column. */
 export const wireNames = Object.fromEntries(
   entryNames.map((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
 ) as { [Name in EntryName]: SnakeCase<Name> };
 
-/** One part of each field of a table. */
 function pluck<Table extends object, Part extends keyof Table[keyof Table]>(table: Table, part: Part) {
   const fields = Object.entries(table as Record<string, Table[keyof Table]>);
   return Object.fromEntries(fields.map(([name, field]) => [name, field[part]])) as {
@@ -190,15 +190,13 @@ function pluck<Table extends object, Part extends keyof Table[keyof Table]>(tabl
   };
 }
 
-/** The fields of a table under their names in HTTP. */
+/** Returns fields under their names in HTTP. */
 function onTheWire<Table extends object>(table: Table) {
   const fields = Object.entries(table).map(([name, field]) => [wireNames[name as EntryName], field]);
   return Object.fromEntries(fields) as { [Name in keyof Table & string as SnakeCase<Name>]: Table[Name] };
 }
 
-/**
- * An entry of POST /episodes, validated and normalised. `metadata` and `statuses` have only fields that were sent.
- */
+/** A valid, normalised entry of POST /episodes, with the sent metadata and statuses only. */
 export interface EpisodeEntry {
   podcastGuid?: string;
   syncId?: string;
@@ -207,14 +205,14 @@ export interface EpisodeEntry {
   statuses: Partial<Record<StatusName, Status>>;
 }
 
-/** The first fault of an entry, in the order of {@link readEntry}. `field` is a name of HTTP. */
+/** The first error of an entry, in the order of {@link readEntry}. `field` is its name in HTTP. */
 export interface EntryFault {
   field: string;
   code: EntryFailureCode;
   message: string;
 }
 
-/** The fields of one part of an entry, with their names in HTTP. */
+/** Returns the validators of some fields, with their names in HTTP. */
 function readers(fields: Record<string, Read<unknown>>, part?: 'metadata' | 'statuses') {
   return Object.entries(fields).map(([name, read]) => ({ part, name, wireName: wireNames[name as EntryName], read }));
 }
@@ -227,11 +225,11 @@ const entryReaders = [
 ];
 
 /**
- * Validates and normalises each field of an entry as a client sent it. `null` counts as not sent, as many serializers
- * write it for absent fields. The caller checks which identifiers an entry needs.
+ * Validates and normalises a client's entry, or returns its first error. `null` counts as absent,
+ * as many serializers write it. The caller checks for required identifiers.
  */
 export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
-  // All fields from the start: V8 is slow to add some to an object by their names.
+  // All fields in advance: V8 is slow to add properties by computed names.
   const entry: EpisodeEntry = {
     podcastGuid: undefined,
     syncId: undefined,
@@ -250,12 +248,12 @@ export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry
   return entry;
 }
 
-/** Whether a value that was parsed from JSON is an object, and neither an array nor `null`. */
+/** Returns true for an object of parsed JSON that is neither an array nor `null`. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An episode as a client is shown it. */
+/** An episode in answers. */
 export const episodeSchema = z
   .object(
     onTheWire({ ...pluck(identifiers, 'shown'), ...pluck(metadata, 'shown'), ...pluck(episodeStatuses, 'shown') }),
@@ -263,17 +261,17 @@ export const episodeSchema = z
   .meta({ id: 'Episode' });
 export type Episode = z.output<typeof episodeSchema>;
 
-/** The client's own name for an entry, returned as it was sent. */
+/** The client's name of an entry, returned unchanged. */
 const shownTemporaryId = z.union([z.string(), z.number()]).optional();
 
-/** What an entry should look like, for the description of the interface only: what only describes is never refused. */
+/** An entry in the description of the interface. Requests accept invalid descriptive fields. */
 export const documentedEntrySchema = episodeSchema
   .partial()
   .required({ podcast_guid: true })
   .extend({ temporary_id: shownTemporaryId, ...onTheWire(pluck(episodeStatuses, 'documented')) })
   .meta({ id: undefined });
 
-/** What a failure repeats of its entry, and the most bytes of each: one that is longer is left out. */
+/** Fields that a failure repeats, with their maximum bytes. Longer values are left out. */
 export const echoLimits = {
   podcast_guid: nameLimit,
   sync_id: nameLimit,
@@ -282,7 +280,7 @@ export const echoLimits = {
   temporary_id: nameLimit,
 } as const;
 
-/** The verdicts on the entries of POST /episodes. */
+/** The answer of POST /episodes: successes and failures per entry. */
 export const uploadedSchema = z
   .object({
     success: z.array(episodeSchema.extend({ temporary_id: shownTemporaryId }).meta({ id: 'UploadedEpisode' })),

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-/** Every way in which a call can fail. The gateway maps each to HTTP in one table (http/errors.ts). */
+/** Codes of all failures of a call. The gateway maps them to HTTP in one table (http/errors.ts). */
 export const failureCodes = ['invalid', 'unauthorized', 'not_found', 'gone', 'unavailable', 'internal'] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
-/** A failure as it travels. */
+/** The form of a failure in messages. */
 export const failureSchema = z.object({ code: z.enum(failureCodes) });
 export type FailureData = z.output<typeof failureSchema>;
 
-/** A failure that the caller sees. Anything else that is thrown is logged and `internal` to the caller. */
+/** A failure for the caller, which receives any other error as `internal`. */
 export class Failure extends Error {
   constructor(
     readonly code: FailureCode,
@@ -19,7 +19,7 @@ export class Failure extends Error {
   }
 }
 
-/** The failure `unavailable`, with its reason for the log. */
+/** Creates the failure `unavailable` with a reason for the log. */
 export function unavailable(reason: string, cause?: unknown): Failure {
   return new Failure('unavailable', { cause: new Error(reason, { cause }) });
 }

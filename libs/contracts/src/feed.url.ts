@@ -1,20 +1,21 @@
 import { textLimits } from './limits.js';
 
-// The rules about feed URLs that the server and the SDK share (docs/reference/interface.md, "Subscriptions", "Derived guids"). The SDK's
-// package contains this file: it uses nothing of Node and no package.
+// The rules for feed URLs that the server and the SDK share (docs/reference/interface.md,
+// "Subscriptions", "Derived guids"). The SDK's package contains this file, so it imports nothing of
+// Node and no package.
 
-/** The namespace of podcast guids (podcast namespace, `podcast:guid`), `ead4c236-bf58-58c6-a2c6-a6b28d128cb6`. */
+/** The namespace `ead4c236-bf58-58c6-a2c6-a6b28d128cb6` (podcast namespace, `podcast:guid`). */
 const namespace = [0xea, 0xd4, 0xc2, 0x36, 0xbf, 0x58, 0x58, 0xc6, 0xa2, 0xc6, 0xa6, 0xb2, 0x8d, 0x12, 0x8c, 0xb6];
 
 /**
- * Returns the guid of a feed that declares none: UUIDv5 of its URL without white space around it, scheme and trailing
- * slashes (podcast namespace, `podcast:guid`).
+ * Returns the guid of a feed that declares none: UUIDv5 of its URL without surrounding white space,
+ * scheme and trailing slashes (podcast namespace, `podcast:guid`).
  *
- * @param sha1 the hash of the platform: browsers have none on pages of plain http.
+ * @param sha1 hash function of the platform: browsers have none on pages over plain http.
  */
 export function derivedGuid(feedUrl: string, sha1: (message: Uint8Array) => Uint8Array): string {
   const name = feedUrl.trim().replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
-  // Not by a regular expression: /\/+$/ takes quadratic time in the number of slashes.
+  // No regular expression: /\/+$/ takes quadratic time in the number of slashes.
   let end = name.length;
   while (name[end - 1] === '/') end -= 1;
   const bytes = new TextEncoder().encode(name.slice(0, end));
@@ -34,10 +35,11 @@ export function uuidOf(bytes: Uint8Array, version: 4 | 5): string {
 }
 
 /**
- * Returns the form by which URLs are compared that RFC 3986 (6.2.2, 6.2.3) takes for one: case of scheme, host and percent
- * codes, percent codes of unreserved characters, dot segments, the default port, an empty path; and IDN as punycode.
+ * Returns the normalised URL for comparisons (RFC 3986, 6.2.2 and 6.2.3): case of scheme, host and
+ * percent codes, percent codes of unreserved characters, dot segments, default port, empty path,
+ * and IDN as punycode.
  *
- * @throws TypeError for a text that is no URL.
+ * @throws TypeError for an invalid URL.
  */
 export function lookupForm(feedUrl: string): string {
   return new URL(feedUrl.trim()).href.replace(/%[\da-f]{2}/gi, (code) => {
@@ -46,7 +48,7 @@ export function lookupForm(feedUrl: string): string {
   });
 }
 
-/** Returns why Postgres or JSON can't take a text, in words for the client; `undefined` when they can. */
+/** Returns why Postgres or JSON can't store a text, for clients. @param limit bytes of UTF-8. */
 export function faultInText(text: string, limit: number): string | undefined {
   // A UTF-16 unit takes one to three bytes of UTF-8.
   const isLong = text.length > limit || (text.length * 3 > limit && new TextEncoder().encode(text).length > limit);
@@ -56,30 +58,30 @@ export function faultInText(text: string, limit: number): string | undefined {
   return undefined;
 }
 
-/** A scheme and its colon. In `example.com:8080` there is none: digits after the colon are a port. */
+/** Matches a scheme and its colon, but no port as in `example.com:8080`. */
 const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 
-/** The message for a URL without a scheme, which the Open Podcast API has as an example. */
+/** The message for a URL without a scheme, from the example of the Open Podcast API. */
 export const noProtocol = 'No protocol present';
 
 /**
- * Returns what is wrong with the URL of a feed, in words for the client (docs/reference/interface.md, "Subscriptions"); `undefined`
- * when nothing is. It is an absolute http or https URL with a host and without white space.
+ * Returns the error of a feed URL for clients (docs/reference/interface.md, "Subscriptions").
+ * Valid: an absolute http or https URL with a host and without white space.
  */
 export function faultInHttpUrl(url: string): string | undefined {
   return faultInUrl(url, /\s/);
 }
 
-/** Returns the same for any other URL, which may contain spaces: real feeds have such URLs. */
+/** Returns the error of any other URL, which can contain spaces, as real feeds have such URLs. */
 export function faultInSpacedUrl(url: string): string | undefined {
   return faultInUrl(url);
 }
 
-/** Nearly every URL: a host of names, of which the last is of letters, and visible ASCII behind it. */
+/** Matches nearly all URLs: a host of ASCII names and a path of visible ASCII. */
 const plainUrl = /^https?:\/\/(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,63}(?:[/?#][!-~]*)?$/i;
 
 function faultInUrl(url: string, refused?: RegExp): string | undefined {
-  // A fifth of the cost of the checks below; not where punycode may be invalid, or a host too long.
+  // Fast path at a fifth of the cost. Punycode can be invalid, and long hosts as well.
   if (url.length <= 250 && plainUrl.test(url) && !/xn--/i.test(url)) return undefined;
   const fault = faultInText(url, textLimits.url);
   if (fault !== undefined) return `The URL ${fault}`;
@@ -92,8 +94,8 @@ function faultInUrl(url: string, refused?: RegExp): string | undefined {
 }
 
 /**
- * Returns whether it is a URL (URL Standard, 4.4). For Latin-1 text that is not ASCII, `URL.canParse` of Node 20 returns
- * false once it was called often enough to be compiled.
+ * Returns true for a valid URL (URL Standard, 4.4). `URL.canParse` of Node 20 wrongly returns false
+ * for non-ASCII Latin-1 text once V8 has compiled it.
  */
 function canParse(url: string): boolean {
   if (!/\P{ASCII}/u.test(url)) return URL.canParse(url);

@@ -1,26 +1,25 @@
 import { z } from 'zod';
 
-/** A value that the service which owns it has serialized to JSON; on its way to the client nothing parses it. */
+/** A value as JSON from the service that owns it. No process parses it on the way to the client. */
 export class JsonText<Value = unknown> {
-  /** Exists for the compiler only. */
+  /** Carries the type only. */
   declare private readonly value: Value;
 
   private constructor(
-    /** Without control characters: JSON escapes them, and {@link of} adds no white space. */
+    /** Has no control characters: JSON escapes them, and {@link of} adds no white space. */
     readonly text: string | Buffer,
   ) {}
 
-  /** @throws TypeError for what JSON does not have. */
+  /** Serializes a value. @throws TypeError for a value that JSON can't represent. */
   static of<Value>(value: Value): JsonText<Value> {
     return new JsonText(JSON.stringify(value));
   }
 
-  /** @param text that {@link of} made, here or in another process. */
+  /** Wraps a text. @param text a result of {@link of}, from this or another process. */
   static from<Value>(text: string | Buffer): JsonText<Value> {
     return new JsonText(text);
   }
 
-  /** Joins parts of a JSON text. */
   static concat(...parts: (string | JsonText)[]): JsonText {
     const texts = parts.map((part) => (typeof part === 'string' ? part : part.text));
     return new JsonText(Buffer.concat(texts.map((text) => (typeof text === 'string' ? Buffer.from(text) : text))));
@@ -30,7 +29,7 @@ export class JsonText<Value = unknown> {
     return JSON.parse(this.toString()) as Value;
   }
 
-  /** @throws TypeError always: its text has to be inserted as it is, and JSON.stringify() would make it a string. */
+  /** Prevents double encoding by JSON.stringify(). @throws TypeError always. */
   toJSON(): never {
     throw new TypeError('a JsonText is JSON already');
   }
@@ -40,9 +39,9 @@ export class JsonText<Value = unknown> {
   }
 }
 
-/** The schema of a reply, or of a field of one, that is {@link JsonText}. */
+/** The schema of a {@link JsonText}: a reply or a field of one. */
 export interface JsonOf<Content extends z.ZodType> extends z.ZodType<JsonText<z.output<Content>>> {
-  /** The schema of the value. The compiler checks it where the text is made; it is not validated at run time. */
+  /** The schema of the value, for the compiler only. It is not validated at run time. */
   readonly content: Content;
 }
 

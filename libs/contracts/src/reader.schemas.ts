@@ -1,14 +1,12 @@
 import { z } from 'zod';
 
-/** Who reads a list of the gpodder API, and from where on (docs/reference/gpodder.md, "Timestamps"). */
+/** A gpodder client that reads a list (docs/reference/gpodder.md, "Timestamps"). */
 export const readerSchema = z.object({
-  /** The app password that it came with. */
   credentialId: z.guid(),
-  /** Absent where the client keeps no session. */
   sessionId: z.guid().optional(),
-  /** Whole seconds, as the client sent it; 0 where it sent none. */
+  /** Whole seconds from the client; 0 if absent. */
   since: z.int().min(0),
 });
 
-/** Where the next page of one answer starts; made by the service, and given back to it as it is. */
+/** The start of an answer's next page; opaque to callers. */
 export const furtherSchema = z.object({ after: z.int(), since: z.int().min(0), first: z.boolean() });

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 
-// Resources as clients get them, with the interface's names: the service that owns one makes it, and nothing changes
-// it. An episode is in episode.fields.ts.
+// Resources in the form of answers, with the interface's names. The owning service creates them,
+// and no other process changes them. Episodes are in episode.fields.ts.
 
-/** A time stamp as answers show it. */
 const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
 const guid = z.guid().meta({ format: 'uuid' });
 const url = z.string().meta({ format: 'uri' });
@@ -24,7 +23,7 @@ export const subscriptionSchema = z
 
 export type Subscription = z.output<typeof subscriptionSchema>;
 
-/** Every reason why an entry of a batch is not accepted (docs/reference/interface.md, "Subscriptions" and "Episodes"). */
+/** Reasons to reject an entry (docs/reference/interface.md, "Subscriptions" and "Episodes"). */
 export const entryFailureCodes = [
   'invalid_url',
   'invalid_guid',
@@ -39,7 +38,7 @@ export const entryFailureCodes = [
 export type EntryFailureCode = (typeof entryFailureCodes)[number];
 export const entryFailureCode = z.enum(entryFailureCodes);
 
-/** The verdicts on the entries of POST /subscriptions. */
+/** The answer of POST /subscriptions: successes and failures per entry. */
 export const subscribedSchema = z
   .object({
     success: z.array(z.object({ feed_url: url, guid, is_subscribed: z.literal(true), subscription_changed: stamp })),
@@ -60,7 +59,7 @@ export const importedSchema = subscribedSchema
   .extend({ skipped: z.int().min(0).describe('How many entries of the document name no feed to subscribe to.') })
   .meta({ id: 'ImportAnswer' });
 
-/** The fields that were sent, and the stamps that follow (PATCH /subscriptions/{guid}). */
+/** The answer of PATCH /subscriptions/{guid}: the fields that were sent, and their stamps. */
 export const updatedSchema = z
   .object({
     new_feed_url: url.optional(),

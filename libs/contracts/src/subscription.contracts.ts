@@ -5,13 +5,13 @@ import { furtherSchema, readerSchema } from './reader.schemas.js';
 import { rpc } from './rpc.js';
 import { subscribedSchema, subscriptionSchema, updatedSchema } from './shown.schemas.js';
 
-/** Adds a batch; each entry gets a verdict of its own (POST /subscriptions). */
+/** Adds a batch of subscriptions, with one verdict per entry (POST /subscriptions). */
 export const subscribe = rpc({
   pattern: 'subscription.subscribe',
   write: true,
   request: z.object({
     userId: z.guid(),
-    /** The body as the client sent it: without a `feed_url` to answer with, an entry makes all of it invalid. */
+    /** The body as sent. An entry without `feed_url` makes the whole body invalid. */
     body: z.object({
       subscriptions: z.array(
         z.object({ feed_url: z.string(), guid: z.unknown().optional(), timestamp: z.unknown().optional() }),
@@ -21,11 +21,11 @@ export const subscribe = rpc({
   reply: jsonOf(subscribedSchema),
 });
 
-/** Changes a subscription; replies with the fields that were sent and new stamps (PATCH /subscriptions/{guid}). */
+/** Changes a subscription, returns sent fields and stamps (PATCH /subscriptions/{guid}). */
 export const updateSubscription = rpc({
   pattern: 'subscription.update',
   write: true,
-  // A merge of two subscriptions moves all their episodes: tens of thousands take seconds.
+  // A merge moves all episodes of a subscription, which takes seconds for tens of thousands.
   deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
@@ -38,7 +38,7 @@ export const updateSubscription = rpc({
   reply: jsonOf(updatedSchema),
 });
 
-/** Reads one subscription; fails with `not_found` or `gone` (GET /subscriptions/{guid}). */
+/** Reads one subscription (GET /subscriptions/{guid}). Fails with `not_found` or `gone`. */
 export const getSubscription = rpc({
   pattern: 'subscription.get',
   write: false,
@@ -46,7 +46,7 @@ export const getSubscription = rpc({
   reply: jsonOf(subscriptionSchema),
 });
 
-/** One page of the subscriptions that changed (GET /subscriptions). */
+/** Reads a page of changed subscriptions (GET /subscriptions). */
 export const listSubscriptions = rpc({
   pattern: 'subscription.list',
   write: false,
@@ -54,7 +54,7 @@ export const listSubscriptions = rpc({
   reply: listReplySchema(subscriptionSchema),
 });
 
-/** With the SHA-256 of the last URL, where the subscription in which the page before ended may have more of them. */
+/** `key` is the SHA-256 of the last URL if its subscription can have more URLs. */
 const furtherFeedsSchema = furtherSchema.extend({
   key: z
     .string()
@@ -63,8 +63,9 @@ const furtherFeedsSchema = furtherSchema.extend({
 });
 
 /**
- * One page of the feeds that were subscribed and unsubscribed (gpodder API, GET subscriptions). With a reader it settles the
- * user's clock and remembers what this reader is told; without one it is all that are subscribed, and nothing is remembered.
+ * Reads a page of subscribed and unsubscribed feeds (gpodder API, GET subscriptions). With a reader
+ * it seals the user's clock and stores the reader's state (libs/gpodder-sync). Without one it
+ * returns all subscribed feeds and stores nothing.
  */
 export const listFeeds = rpc({
   pattern: 'subscription.list_feeds',
@@ -72,65 +73,60 @@ export const listFeeds = rpc({
   request: z.object({
     userId: z.guid(),
     reader: readerSchema.optional(),
-    /** Whether the read leaves the sync state of the reader as it is. */
+    /** True to leave the sync state of the reader unchanged. */
     readOnly: z.boolean().optional(),
-    /** The `next` of the page before. */
+    /** `next` of the previous page. */
     further: furtherFeedsSchema.optional(),
   }),
   reply: z.object({
-    /** Whole seconds: what the client sends as `since` next time. That of an answer's first page counts. */
+    /** Whole seconds: `since` of the client's next read. The first page's value counts. */
     timestamp: z.int().min(1),
     add: z.array(z.string()),
     remove: z.array(z.string()),
-    /** Present where there is more. */
     next: furtherFeedsSchema.optional(),
   }),
 });
 
-/** A subscription by what clients of the gpodder API and their data are kept by. */
+/** The URL and guids of a subscription, keys of the data of gpodder clients. */
 const feedSchema = z.object({
-  /** Its current URL. */
   feedUrl: z.string(),
-  /** Its current guid. */
   guid: z.guid(),
-  /** The guid that it had first, where that is another one: it stays, whatever becomes of the guid. */
+  /** The first guid, if it differs from the current one. It never changes. */
   firstGuid: z.guid().optional(),
 });
 export type Feed = z.output<typeof feedSchema>;
 
-/** The most feeds of one {@link changeFeeds}. */
+/** Maximum number of feeds of one {@link changeFeeds}. */
 export const mostFeeds = 5_000;
 const feeds = z.array(z.string()).max(mostFeeds);
 
 /**
- * Subscribes and unsubscribes (gpodder API, POST and PUT subscriptions): one write with one stamp, which only real changes
- * cause. All URLs are as this service accepts them.
+ * Subscribes to and unsubscribes from feeds (gpodder API, POST and PUT subscriptions) in one write.
+ * Only real changes cause a stamp. All URLs must be valid for this service.
  */
 export const changeFeeds = rpc({
   pattern: 'subscription.change_feeds',
   write: true,
-  // As many new subscriptions at once take seconds.
+  // The maximum number of new subscriptions takes seconds.
   deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
     sessionId: z.guid().optional(),
-    /** The app password that it came with. */
     credentialId: z.guid(),
     add: feeds,
     remove: feeds,
-    /** Whether what is not in `add` is unsubscribed: a whole list replaces the one that there is. */
+    /** True to unsubscribe from all other feeds than `add`. */
     whole: z.boolean(),
   }),
   reply: z.object({
-    /** The time stamp of the answer to the client. */
     timestamp: z.int().min(1),
-    /** Of `add` and of `remove`, in their order: the subscription that is meant; null where there is none, or it was refused. */
+    /** Matches in the order of the request; null without a subscription, or if it was rejected. */
     add: z.array(feedSchema.nullable()),
     remove: z.array(feedSchema.nullable()),
   }),
 });
 
-/** Finds the subscriptions that URLs mean, deleted ones aside. */
+/** Finds the subscriptions of URLs, without deleted ones. */
 export const findFeeds = rpc({
   pattern: 'subscription.find_feeds',
   write: false,
@@ -138,18 +134,18 @@ export const findFeeds = rpc({
   reply: z.object({ feeds: z.array(feedSchema.nullable()) }),
 });
 
-/** Finds the subscription that a URL means, and makes one that is not subscribed to where there is none. */
+/** Finds the subscription of a URL. If it is missing, creates one that is not subscribed to. */
 export const ensureFeed = rpc({
   pattern: 'subscription.ensure_feed',
   write: true,
   request: z.object({ userId: z.guid(), feedUrl: z.string() }),
   reply: z.object({
-    /** Null where the podcast was deleted, or a quota is used up. */
+    /** Null if the podcast was deleted or the quota is reached. */
     feed: feedSchema.nullable(),
   }),
 });
 
-/** How many are subscribed, as {@link listFeeds} lists them without a reader. */
+/** Returns the number of feeds that {@link listFeeds} lists without a reader. */
 export const countFeeds = rpc({
   pattern: 'subscription.count_feeds',
   write: false,

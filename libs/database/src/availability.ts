@@ -1,20 +1,18 @@
 import { withTimeLimit } from '#runtime';
 import { rootCauseOf } from './fault.rule.js';
 
-/** How long Postgres may take to answer a poll, in milliseconds. */
+/** Time limit of a poll in milliseconds. */
 const pollLimitMs = 2_000;
 
-/** The least pause between two polls while Postgres is away, in milliseconds; at random up to half as much again. */
+/** Minimum pause between polls in milliseconds; up to 50 % is added at random. */
 const pauseMs = 1_000;
 
 /**
- * A failure detector for Postgres: whether it answers this process and has every migration that this build knows.
- *
- * Invariants:
- * - While it is available nothing is polled. A statement that fails as if it were not ({@link suspect}) causes one
- *   poll, which decides: one lost connection of many is no outage.
- * - While it is away it is polled about once a second until it is available again.
- * - There is one poll at a time. Listeners are notified of changes only, in the order of the changes.
+ * Detects outages: Postgres is available if it answers and has all migrations of this build.
+ * - While available, it is not polled. A failed statement ({@link suspect}) causes one deciding
+ *   poll: one lost connection is no outage.
+ * - While unavailable, it is polled about once a second, one poll at a time.
+ * - Listeners are notified of changes only, in their order.
  */
 export class Availability {
   private lacking: readonly string[] = [];
@@ -23,10 +21,10 @@ export class Availability {
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
-  /** @param findMissing the migrations that are missing; rejects when Postgres can't answer. */
+  /** @param findMissing returns the missing migrations; rejects if Postgres can't answer. */
   constructor(private readonly findMissing: () => Promise<readonly string[]>) {}
 
-  /** What was missing at the last poll, as texts for an operator; empty when available. */
+  /** The problems that the last poll found, as texts for an operator; empty if available. */
   get missing(): readonly string[] {
     return this.lacking;
   }
@@ -35,29 +33,28 @@ export class Availability {
     return this.lacking.length === 0;
   }
 
-  /** Notifies a listener of each change from here on. */
+  /** Registers a listener for later changes. */
   onChange(listener: (isAvailable: boolean) => void): void {
     this.listeners.push(listener);
   }
 
-  /** To be called when a statement failed as it would where Postgres is away or not migrated. */
+  /** Reports a failed statement that indicates an unavailable or unmigrated Postgres. */
   suspect(): void {
     if (this.isAvailable && !this.isClosed) void this.check();
   }
 
-  /** Polls now, or joins the poll that is under way. Resolves to {@link missing} and never rejects. */
+  /** Polls now, or joins the running poll. Resolves to {@link missing} and never rejects. */
   check(): Promise<readonly string[]> {
     this.polling ??= this.poll().finally(() => (this.polling = undefined));
     return this.polling;
   }
 
-  /** Resolves when Postgres is available; polls for as long as that takes. */
+  /** Polls until Postgres is available. */
   async whenAvailable(): Promise<void> {
     const available = new Promise<void>((resolve) => this.onChange((isAvailable) => isAvailable && resolve()));
     if ((await this.check()).length > 0) await available;
   }
 
-  /** Ends polling. */
   close(): void {
     this.isClosed = true;
     clearTimeout(this.timer);

@@ -8,7 +8,7 @@ import type { Transaction, Write } from './database.js';
 
 let world: DatabaseWorld;
 let userId: string;
-/** What was told of the user of a test. */
+/** The notifications about the test's user. */
 let told: string[] = [];
 
 beforeAll(async () => {

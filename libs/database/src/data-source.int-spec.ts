@@ -25,7 +25,7 @@ async function stampOf(time: string, zone: string): Promise<unknown> {
   return row?.at;
 }
 
-/** Where clocks run as UTC, beside it by half an hour, behind it, and as UTC for a half of the year. */
+/** Time zones at UTC, ahead with a half hour, behind, and at UTC for half of the year. */
 describe.each(['UTC', 'Asia/Kolkata', 'America/St_Johns', 'Europe/London'])(
   'a time stamp of a session in %s',
   (zone) => {

@@ -8,7 +8,7 @@ import type { PgTransaction } from './pg.transaction.js';
 import { statement } from './statement.js';
 import { countdown } from './user.queue.js';
 
-/** A Postgres of its own, to be made silent and stopped. */
+/** A separate server, which the tests suspend and stop. */
 let server: Awaited<ReturnType<typeof startPostgresServer>>;
 let database: Database;
 
@@ -87,7 +87,7 @@ describe('a write', () => {
     const proxy = await TcpProxy.to(server.urls.episode);
     const dataSource = await createDataSource({ url: proxy.url, poolSize: 2 }).initialize();
     const through = new Database(dataSource);
-    // By this trigger a login waits just before its last answer.
+    // With this trigger, a login waits before its last answer.
     await owner.query(`
       CREATE FUNCTION public.gate() RETURNS event_trigger LANGUAGE plpgsql AS $$
         BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;

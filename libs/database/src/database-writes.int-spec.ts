@@ -46,7 +46,7 @@ async function add(transaction: Transaction): Promise<string> {
   return 'added';
 }
 
-/** What the backends of an application are doing. */
+/** Returns the activity of an application's backends. */
 async function activity(applicationName: string) {
   const { rows } = await owner.query<{ state: string; query: string; waiting: boolean }>(
     `SELECT state, query, wait_event_type IS NOT DISTINCT FROM 'Lock' AS waiting FROM pg_stat_activity
@@ -74,7 +74,7 @@ describe('what a write reads first', () => {
     await eventually(async () => expect(await activity('first')).toMatchObject([{ state: 'idle in transaction' }]));
     const later = second.write(a({ reads: reads() }), async ({ found }) => found);
     await eventually(async () => expect(await activity('second')).toMatchObject([{ waiting: true }]));
-    // From here on nothing reaches this side: Postgres reads without having answered that it holds the lock.
+    // No data arrives from here on: Postgres reads before this side knows that it has the lock.
     proxy.hold();
     commit();
     await earlier;

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-/** The default of how many bytes the stored answers of one user may have. */
+/** Default maximum of the bytes of one user's stored answers. */
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
 
-/** A variable that says how many of something one user may have. */
+/** Returns the schema of a variable that limits the number of a user's rows. */
 export function quota(count: number, description: string) {
   return z.coerce.number().int().min(1).max(1_000_000_000).default(count).describe(description);
 }
 
-/** The quota of services that make aliases of sync_ids, by uploads and by merges of subscriptions. */
+/** The quota of services that create sync_id aliases, in uploads and merges. */
 export const syncIdQuota = z.object({
   QUOTA_SYNC_ID_ALIASES: quota(
     2_000_000,
@@ -16,7 +16,7 @@ export const syncIdQuota = z.object({
   ),
 });
 
-/** The quotas of services that make subscriptions, by changes of them and by actions with episodes of new feeds. */
+/** The quotas of services that create subscriptions, even for actions with new feeds. */
 export const subscriptionQuotas = z.object({
   QUOTA_LIVE_SUBSCRIPTIONS: quota(10_000, 'Subscriptions that one user may have, deleted ones aside.'),
   QUOTA_SUBSCRIPTION_NAMES: quota(

@@ -34,7 +34,7 @@ beforeEach(() => {
   userId = freshUser();
 });
 
-/** A write with one effect, its stamp. */
+/** Runs a write whose only effect is its stamp. */
 function write(options: Partial<Write> & { budgetMs?: number } = {}, run = addOne): Promise<string> {
   const { budgetMs = 5_000, ...more } = options;
   const usual = { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => budgetMs };
@@ -46,7 +46,7 @@ async function addOne(transaction: Transaction): Promise<string> {
   return transaction.stamp;
 }
 
-/** What one snapshot sees. */
+/** Reads the clock and the effects from one snapshot. */
 async function seen(): Promise<{ clock: string; stamps: string[] }> {
   const [row] = await database.read<{ clock: string; stamps: string[] | null }>(readEffects, [userId]);
   return { clock: row?.clock ?? '', stamps: (row?.stamps ?? []).sort() };

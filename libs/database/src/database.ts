@@ -9,51 +9,47 @@ import { SharedReads } from './shared.reads.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
 import { UserQueue } from './user.queue.js';
 
-/** One write on behalf of one user. */
+/** A write on behalf of one user. */
 export interface Write<Found extends object = object> {
   userId: string;
-  /** A UUID. A second write with the same one within an hour changes nothing, and gets the first answer if that is kept. */
+  /** A UUID. A repetition within an hour has no effect and gets the first answer if stored. */
   requestId: string;
-  /** Of a request with a key of the client's: what the key stands for, in hex. With another one its id is `invalid`. */
+  /** Hash (hex) of a request with a client's key. Another hash for its id is `invalid`. */
   fingerprint?: string | undefined;
-  /** Whether the answer is small, and kept in any case. Any other is kept where the client has a key to ask for it by. */
+  /** True to store the answer in any case. Other answers are stored only with a fingerprint. */
   smallAnswer: boolean;
-  /** What it changes, as an event tells it (docs/reference/events.md). */
+  /** Kinds of the event that announces the write (docs/reference/events.md). */
   changes: readonly EventKind[];
-  /** How much longer the caller waits, in milliseconds. */
+  /** Returns how long the caller still waits, in milliseconds. */
   remainingMs(): number;
   /**
-   * Whether it advances the clock before anything else; the default. Else `stamp` is the clock as it was, and a write that
-   * never calls {@link Transaction.advance} leaves nothing behind.
+   * True (default) to advance the clock first. If false, `stamp` is the current clock, and the
+   * write is rolled back unless it calls {@link Transaction.advance}.
    */
   advances?: boolean;
-  /** What to read first, under the lock of the user's clock. Sent together with the lock, so it costs no round trip. */
+  /** A query to run under the lock of the clock, sent together with it: no extra round trip. */
   reads?: Bound<Found>;
 }
 
-/** What the body of a write works with. */
+/** The API of a running write. */
 export interface Transaction<Found extends object = object> {
-  /** This write's stamp of the user's clock. */
   readonly stamp: string;
-  /** Whether it took effect before and its answer is not kept: `stamp` is the first one, and writes roll back. */
+  /** True for a repetition without a stored answer: `stamp` is the first; it is rolled back. */
   readonly repeated: boolean;
   /** The rows of {@link Write.reads}. */
   readonly found: Found[];
-  /** Sends a statement together with the commit: it costs no round trip, and its rows can't be read. */
+  /** Sends a statement with the commit, without its own round trip. Returns no rows. */
   last(query: Statement, values: readonly unknown[]): void;
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
-  /** Advances the clock of a write that did not at first. @returns its stamp of the user's clock. */
+  /** Advances the clock of a write with `advances: false`. @returns the stamp of the write. */
   advance(): Promise<string>;
-  /** Says that there is nothing to change: the write is rolled back, its marker and the clock's advance with it. */
+  /** Rolls the write back, including its marker and the advance of the clock. */
   leaveNothing(): void;
-  /** Says that the write changes more than {@link Write.changes}. */
+  /** Adds kinds of events to {@link Write.changes}. */
   alsoChanges(...kinds: EventKind[]): void;
 }
 
-/**
- * $1 user, $2 request, $3 fingerprint or null, $4 whether anything may change, $5 the kinds of what changes, as bits: what
- * every write begins with.
- */
+/** Starts a write. $1 user, $2 request, $3 fingerprint, $4 true to advance, $5 event bits. */
 export const beginWrite = statement(
   'sync.begin_write',
   `SELECT stamp, repeated, encode(fingerprint, 'hex') AS fingerprint, answer,
@@ -61,48 +57,49 @@ export const beginWrite = statement(
    FROM sync.begin_write($1, $2, decode($3, 'hex'), $4, $5)`,
 );
 
-/** $1 user, $2 request, $3 stamp, $4 answer, $5 the most bytes that all answers of the user may have. */
+/** $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of the user's answers. */
 export const keepAnswer = statement('sync.keep_answer', 'SELECT sync.keep_answer($1, $2, $3, $4, $5)');
 
-/** $1 user, $2 kinds, as bits: has an event announced by a write that has begun. */
+/** Adds an event to a running write. $1 user, $2 kinds as bits. */
 const announce = statement('sync.announce', 'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)');
 /** $1 user. */
 const advanceClock = statement('sync.advance_clock', 'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp');
 
 const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 
-/** `fingerprint` and `answer` are those of the first time, where it is `repeated`. */
+/** `fingerprint` and `answer` are those of the first request if `repeated` is true. */
 interface Begun {
   stamp: string;
   repeated: boolean;
   fingerprint: string | null;
   answer: Answer | null;
 }
-/** A stored answer; `json` is a reply that was {@link JsonText}. */
+/** A stored answer; `json` is a reply of type {@link JsonText}. */
 type Answer = { reply: unknown } | { json: unknown } | { failure: { code: FailureCode } };
 
-/** Failures that are answers of an operation, and kept; after any other one it may be tried again. */
+/** Failures that are final, and stored as answers. After any other failure, a retry can succeed. */
 const keptFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
-/** The pool's message when all connections are in use, which says nothing about Postgres. */
+/** The pool's error message when all connections are in use. Postgres itself can be available. */
 const poolIsBusy = /^timeout exceeded/;
 
 /**
- * Postgres, for the services. Invariants:
- * - a write locks and advances its user's clock before anything else, so writes of one user follow one another and
- *   their stamps become visible in order;
- * - a write commits a marker of its request together with its effect, so it takes effect once; an answer that is not
- *   kept beside the marker is made again from the present state, in a transaction that is rolled back;
- * - a write that is to be announced leaves that in the outbox of events, in its own transaction;
- * - nothing is written for a user who is disabled or erased, and nothing read (refused.users.ts): `unauthorized`;
- * - the stored answers of a user never have more than `answerBytes`: the oldest are dropped;
- * - a write never starts after its caller stopped waiting: what is left of the deadline bounds the wait for the clock's
- *   lock and every statement;
- * - a read is one statement, so what it sees is one snapshot;
- * - a fault as of a Postgres that is away makes {@link availability} check at once.
+ * Runs the statements of a service in Postgres. Invariants:
+ * - A write locks the user's clock before anything else and advances it. Writes of one user run one
+ *   after another, and their stamps become visible in order.
+ * - A write commits a marker of its request together with its effect, so it takes effect once. An
+ *   answer that is not stored is computed again from the current state, in a transaction that is
+ *   rolled back.
+ * - A write adds its event to the outbox of events in its own transaction.
+ * - Reads and writes for a disabled or erased user fail with `unauthorized` (refused.users.ts).
+ * - The stored answers of a user have at most `answerBytes` in total; the oldest are dropped.
+ * - A write never starts after its caller stopped waiting. The remaining time limits the wait for
+ *   the lock of the clock and every statement.
+ * - A read is one statement, so it sees one snapshot.
+ * - A fault that indicates an unavailable Postgres makes {@link availability} check immediately.
  */
 export class Database {
-  /** Whether Postgres is available to this process, as far as is known without asking it. */
+  /** The state of Postgres as of the last statement or check of this process. */
   readonly availability = new Availability(() => this.missing());
   private readonly pool: Pool;
   private readonly reads: SharedReads;
@@ -112,32 +109,33 @@ export class Database {
   constructor(
     readonly dataSource: DataSource,
     private readonly prepared = true,
-    /** The most bytes that the stored answers of one user may have. */
+    /** Maximum bytes of the stored answers of one user. */
     private readonly answerBytes = defaultStoredAnswerBytes,
-    /** Whether writes are announced by events. */
     private readonly events = false,
   ) {
     this.pool = (dataSource.driver as unknown as { master: Pool }).master;
     this.reads = new SharedReads(this.pool);
-    // The pool does not handle errors of a client that is in use, and an unhandled one ends the process. Attached on
-    // 'acquire', as the connection may be lost before the code that asked for it runs.
+    // The pool does not handle errors of a client in use, and an unhandled one ends the process.
+    // The handler is attached on 'acquire', as the connection can be lost before the caller's code
+    // runs.
     this.pool.on('acquire', (client) => {
       if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
     });
-    // An error of an idle connection.
+    // Errors of idle connections.
     this.pool.on('error', () => this.availability.suspect());
   }
 
   /**
-   * Runs one statement by itself. It must not wait for locks, as other reads may wait behind it on the connection.
+   * Runs one read-only statement. It must not wait for locks, which would delay other reads of the
+   * connection.
    *
-   * @throws Failure `unavailable` when Postgres can't answer now.
+   * @throws Failure `unavailable` if Postgres can't answer now.
    */
   async read<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.alone(query, () => this.reads.read<Row>(bind(query, values, this.prepared)));
   }
 
-  /** Runs one statement that changes or locks something, by itself, and commits it. @throws like {@link read}. */
+  /** Runs one statement that changes or locks rows, and commits it. @throws as {@link read}. */
   async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     const rows = await this.alone(query, () => this.pool.query<Row>(bind(query, values, this.prepared)));
     const clock = clockIn(values, rows);
@@ -146,8 +144,8 @@ export class Database {
   }
 
   /**
-   * Calls `listener` whenever this process has committed something that moved a user's clock, at once and in the order of
-   * the commits as they were answered. It must not throw, nor take its time: the answer to the write comes after it.
+   * Registers a listener for commits that advanced a clock. It runs synchronously, in the order of
+   * the commits, before the write is answered; it must be fast and must not throw.
    */
   onClock(listener: ClockListener): void {
     this.clocks.add(listener);
@@ -165,16 +163,17 @@ export class Database {
     }
   }
 
-  /** What a write of these kinds leaves in the outbox of events: their bits, or 0 where nothing is announced. */
+  /** Returns the kinds of an event as bits for the outbox, or 0 if events are off. */
   announced(kinds: readonly EventKind[]): number {
     return this.events ? bitsOf(kinds) : 0;
   }
 
   /**
-   * Runs a write and marks its request. A `Failure` that `run` throws undoes the write and may be kept as its answer.
+   * Runs a write and stores a marker of its request. A `Failure` of `run` rolls the write back and
+   * can be stored as its answer.
    *
-   * @throws Failure what `run` threw; `invalid` when the client's key was used for another request; `unauthorized` for
-   *   a refused user; `unavailable` without time left or Postgres.
+   * @throws Failure of `run`; `invalid` for a key that was used for another request; `unauthorized`
+   *   for a refused user; `unavailable` if time is up or Postgres is unavailable.
    */
   async write<Reply, Found extends object>(
     write: Write<Found>,
@@ -228,8 +227,8 @@ export class Database {
   }
 
   /**
-   * As {@link inTransaction}, for what locks the user's clock: when every earlier write of the user in this process has
-   * ended. The lock alone would order them, but each would occupy a connection while it waits.
+   * Runs a transaction after all earlier writes of the user in this process. The lock of the clock
+   * orders them as well, but waiting for it would occupy connections.
    */
   inTurn<Result>(
     userId: string,
@@ -240,9 +239,9 @@ export class Database {
   }
 
   /**
-   * Runs statements in one transaction on one connection, bounded by a time.
+   * Runs statements in one transaction on one connection, with a time limit.
    *
-   * @param run has to commit: whatever is uncommitted when it ends or throws is rolled back.
+   * @param run must commit: uncommitted changes are rolled back when it returns or throws.
    */
   async inTransaction<Result>(
     remainingMs: () => number,
@@ -263,7 +262,7 @@ export class Database {
     }
   }
 
-  /** The connections of this process; `waiting` counts statements, or groups of reads, that wait for one. */
+  /** The pool's connections; `waiting` counts statements, or groups of reads, that wait for one. */
   get connections(): { total: number; idle: number; waiting: number } {
     return { total: this.pool.totalCount, idle: this.pool.idleCount, waiting: this.pool.waitingCount };
   }
@@ -273,7 +272,7 @@ export class Database {
     await this.dataSource.destroy();
   }
 
-  /** The migrations of this build that the database does not have; it may have newer ones. */
+  /** Returns the migrations of this build that the database lacks. It can have newer ones. */
   private async missing(): Promise<string[]> {
     const { rows } = await this.pool.query<{ name: string }>(bind(appliedMigrations, [], this.prepared));
     const names = new Set(rows.map(({ name }) => name));
@@ -281,7 +280,7 @@ export class Database {
     return known.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
   }
 
-  /** Makes faults of Postgres that pass `unavailable`, and a refused user `unauthorized`; any other error is a bug and stays as it is. */
+  /** Maps transient faults to `unavailable`, a refused user to `unauthorized`; others are bugs. */
   private asFailure(error: unknown): unknown {
     if (error instanceof Failure) return error;
     if ((error as { code?: unknown }).code === refusedUser) return new Failure('unauthorized');
@@ -292,21 +291,21 @@ export class Database {
   }
 }
 
-/** Nothing to do: the statement that runs on the connection fails, and the pool does not take it back. */
+/** Ignores the error: the running statement fails, and the pool discards the connection. */
 function lostConnection(): void {}
 
-/** A write that failed, and whose failure is kept as its answer. */
+/** A failure to store as the answer of a write. */
 class Failed {
   constructor(readonly code: FailureCode) {}
 }
 
-/** The JSON of an {@link Answer}. */
+/** Serializes a reply as the JSON of an {@link Answer}. */
 function stored(reply: unknown): string {
   if (reply instanceof JsonText) return `{"json":${reply.toString()}}`;
   return JSON.stringify(reply instanceof Failed ? { failure: { code: reply.code } } : { reply });
 }
 
-/** Gives a stored answer again: the operation's reply, or its failure. */
+/** Returns the reply of a stored answer. @throws Failure if the answer is one. */
 function answered<Reply>(answer: Answer): Reply {
   if ('json' in answer) return JsonText.of(answer.json) as Reply;
   if ('reply' in answer) return answer.reply as Reply;

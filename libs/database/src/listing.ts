@@ -3,52 +3,52 @@ import type { Database } from './database.js';
 import { clockOfUser, unlessRefused } from './refused.users.js';
 import { statement, type Statement } from './statement.js';
 
-/** The statements of one list. Parameters of all: $1 user, $2 since, $3 rows at most. */
+/** The statements of one list. Parameters of all: $1 user, $2 since, $3 maximum number of rows. */
 export interface Listing {
-  /** A page in the order of ids; $4 boundary id, $5 rows to skip, $6 the total where it is known. */
+  /** A page in the order of ids; $4 boundary id, $5 rows to skip, $6 the total or null. */
   readonly forward: Statement;
   readonly backward: Statement;
-  /** The first page of a walk with `since`; $4 rows to skip. */
+  /** The first page of a list with `since`; $4 rows to skip. */
   readonly changed: Statement;
-  /** Its further pages; $4 boundary id, $5 and $6 the walk's range of ids. */
+  /** The next pages of {@link changed}; $4 boundary id, $5 and $6 the range of ids. */
   readonly changedForward: Statement;
   readonly changedBackward: Statement;
 }
 
-/** The SQL of which the statements of a list are made. All parts may use $1 and $2. */
+/** The SQL parts of a list's statements. All parts can use $1 and $2. */
 interface ListParts {
-  /** The alias of the table whose row is an item. */
+  /** Alias of the table that has one row per item. */
   readonly row: string;
-  /** The columns of an item, with the row's `id`. */
+  /** Columns of an item, including the row's `id`. */
   readonly columns: string;
-  /** The tables that decide which rows match. */
+  /** Tables that decide which rows match. */
   readonly matching: string;
-  /** Further tables of the columns, and how one row of them is found for `row`: what follows FROM. Default: none. */
+  /** More tables for the columns, joined per row of `row`: the SQL after FROM. Default: none. */
   readonly beside?: string;
-  /** A further condition on the rows that changed. Default: none. */
+  /** Additional condition on the changed rows. Default: none. */
   readonly where?: string;
-  /** A query for the number of the user's rows, where it is kept and need not be counted. */
+  /** Query for a stored number of the user's rows. Default: they are counted. */
   readonly total?: string;
 }
 
 export const readClock = statement('sync.read_clock', `SELECT clock, refused FROM ${clockOfUser} c`);
 
-/** Makes the statements of a list. Each reads clock, total and rows from one snapshot. */
+/** Creates the statements of a list. Each reads clock, total and rows from one snapshot. */
 export function listing(name: string, parts: ListParts): Listing {
   const { row, columns, matching, beside, where = 'true' } = parts;
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
   const match = matchBy(`${row}.changed`);
   const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
-  // OFFSET 0 makes it one look-up for each row, however many rows Postgres expects: it can't know how large a page is.
+  // OFFSET 0 forces one lookup per row, as Postgres can't estimate the size of a page.
   const each = (rows: string, alias: string, found: string) =>
     `SELECT found.* FROM (${rows}) ${alias} CROSS JOIN LATERAL (${found} OFFSET 0) found`;
-  // Rows are read once, with all columns, and what is beside them is found for each.
+  // Rows are read once, with all columns. The joined tables are then looked up for each row.
   const items = (rest: string) =>
     beside === undefined
       ? `SELECT ${columns} FROM ${matching} ${rest}`
       : each(`SELECT ${row}.* FROM ${matching} ${rest}`, row, `SELECT ${columns} FROM ${beside}`);
-  // greatest(changed) equals `changed`, but is in no index. So Postgres walks ids in their order; by the index on
-  // `changed` it might read all matches again, and sort them, for every page.
+  // greatest(changed) equals `changed`, but no index has it, so Postgres scans ids in their order.
+  // With the index on `changed` it could read and sort all matches again for every page.
   const walked = matchBy(`greatest(${row}.changed)`);
   const page = (beyond: string, direction: string) => `
     WITH page AS (${items(`
@@ -57,8 +57,9 @@ export function listing(name: string, parts: ListParts): Listing {
     FROM (SELECT clock, refused, coalesce($6::bigint, (${total}), 0) AS total FROM ${clockOfUser} c) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
-  // By the index on `changed`: a few matches cost little, however many rows the user has. No row changed later than the
-  // clock, so nothing is searched where the clock has not advanced beyond $2. Of all matches nothing but ids is sorted.
+  // Uses the index on `changed`: a few matches are cheap, regardless of the user's number of rows.
+  // No row is newer than the clock, so nothing is searched if the clock is not later than $2. Only
+  // the ids of all matches are sorted.
   const ids = 'SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4';
   const changed = `
     WITH head AS MATERIALIZED (
@@ -85,7 +86,6 @@ export function listing(name: string, parts: ListParts): Listing {
   };
 }
 
-/** Above every row id. */
 const largestId = Number.MAX_SAFE_INTEGER;
 
 type Head = {
@@ -97,7 +97,7 @@ type Head = {
   id: number | null;
 };
 
-/** The statement for a page, and its values. */
+/** Returns the statement for a page, and its values. */
 function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
   const { userId, since, perPage, position, total, span: range } = request;
   const values = [userId, since ?? '-infinity', perPage + 1];
@@ -111,7 +111,7 @@ function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
   return [backward ? list.backward : list.forward, [...values, position.id, 0, total ?? null]];
 }
 
-/** The items of a page as JSON, from its start: as many as fit into `maxBytes` together, but at least one. */
+/** Returns the first items of a page as JSON: as many as fit into `maxBytes`, but at least one. */
 function fitting<Row, Item>(rows: readonly Row[], toItem: (row: Row) => Item, maxBytes: number): string[] {
   const items: string[] = [];
   let bytes = '[]'.length;
@@ -125,11 +125,11 @@ function fitting<Row, Item>(rows: readonly Row[], toItem: (row: Row) => Item, ma
 }
 
 /**
- * Reads one page. One whose items would have more than `maxBytes` ends earlier and says that there is more, so a walk
- * by links misses nothing. Where the caller knows the clock and it has not advanced, nothing but the clock is read.
+ * Reads one page. A page ends early, with `more`, if its items exceed `maxBytes`, so clients that
+ * follow links miss nothing. If the clock equals `knownClock`, only the clock is read.
  *
+ * @param toItem converts a row's columns to an item of the answer.
  * @throws Failure `unauthorized` for a refused user.
- * @param toItem makes an item, as the client gets it, of a row's columns.
  */
 export async function listPage<Row extends object, Item>(
   database: Database,

@@ -3,13 +3,13 @@ import { unavailable } from '#contracts';
 import type { PoolClient, QueryConfig } from 'pg';
 import { bind, type Bound, inStatementSpan, type Statement } from './statement.js';
 
-/** How long after Postgres' own time-outs the connection counts as dead, in milliseconds. */
+/** Time after Postgres' own timeouts until the connection counts as lost, in milliseconds. */
 const graceMs = 1_000;
 
-/** Hears where a user's clock is after a commit that moved it: a stamp as clients are told it. */
+/** Receives a user's clock after a commit that advanced it. The stamp has the form of answers. */
 export type ClockListener = (userId: string, stamp: string) => void;
 
-/** Where the clock of $1 is, if these are the rows of a statement that moved it ({@link statement}). */
+/** Returns the clock of $1 from the rows of a statement that advanced it ({@link statement}). */
 export function clockIn(
   values: readonly unknown[],
   rows: readonly object[],
@@ -19,9 +19,10 @@ export function clockIn(
 }
 
 /**
- * One transaction on one connection, bounded by a time. Invariants: once the time is up no statement begins and nothing
- * is committed; a statement that runs, or waits for a lock, ends at about that time. What it did to clocks is told once it
- * is committed, and never before.
+ * A transaction on one connection, with a time limit. Invariants:
+ * - Once time is up, no statement starts and nothing is committed.
+ * - A statement that runs or waits for a lock ends at about that time.
+ * - Listeners receive advanced clocks after the commit, never before.
  */
 export class PgTransaction {
   committed = false;
@@ -35,22 +36,22 @@ export class PgTransaction {
   ) {}
 
   /**
-   * Sends BEGIN without waiting for its answer: it travels together with the first statements.
+   * Sends BEGIN together with the first statements, without waiting for its answer.
    *
-   * Each statement is planned once for any values and not anew for these, which took longer than to run it, and would read
-   * all rows of a user whose rows came since the last ANALYZE: Postgres expects none of them.
+   * It selects generic plans: planning for given values took longer than running. Such plans also
+   * read all rows of a user if these are newer than the last ANALYZE.
    */
   async begin(): Promise<this> {
     const limit = this.limit();
     sendTogether(this.client);
-    // Its wait for locks counts as part of a statement.
+    // statement_timeout includes the wait for locks.
     const text = `BEGIN; SET LOCAL statement_timeout = ${limit}; SET LOCAL plan_cache_mode = force_generic_plan`;
-    // Where it fails, the statements after it fail as well.
+    // If BEGIN fails, the statements after it fail as well.
     this.client.query({ text, query_timeout: limit + graceMs } as QueryConfig).catch(() => undefined);
     return this;
   }
 
-  /** Runs a statement. @throws Failure `unavailable` when the time is up. */
+  /** Runs a statement. @throws Failure `unavailable` if time is up. */
   readonly query = async <Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> => {
     const bound = bind(query, values, this.prepared, this.limit() + graceMs);
     const { rows } = await inStatementSpan(query.name, () => this.client.query<Row>(bound));
@@ -58,7 +59,7 @@ export class PgTransaction {
     return rows;
   };
 
-  /** Runs the last statements and commits, all sent at once. */
+  /** Runs the last statements and commits, all in one round trip. */
   async commit(...last: Bound[]): Promise<void> {
     const limit = this.limit() + graceMs;
     sendTogether(this.client);
@@ -88,15 +89,12 @@ export class PgTransaction {
   }
 }
 
-/** The part of pg's client that is used here, which its types leave out. */
+/** The connection of pg's client, which its types leave out. */
 interface Connected {
   readonly connection: { readonly stream: Duplex };
 }
 
-/**
- * Sends what is written to a connection until the end of this tick in one piece: each statement would be a system call
- * here, and wake Postgres once more.
- */
+/** Sends all writes of this tick in one piece, to save system calls and wake-ups of Postgres. */
 function sendTogether(client: PoolClient): void {
   const { stream } = (client as unknown as Connected).connection;
   stream.cork();

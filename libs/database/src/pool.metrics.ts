@@ -1,6 +1,6 @@
 import { Gauge, register } from 'prom-client';
 
-/** The connections to Postgres of this process. */
+/** Registers a gauge of this process's connections to Postgres. */
 export function watchPool(read: () => { total: number; idle: number; waiting: number }): void {
   register.registerMetric(
     new Gauge({

@@ -22,7 +22,7 @@ async function open(url: string, behindPooler: boolean): Promise<Database> {
   return new Database(dataSource, !behindPooler);
 }
 
-/** PgBouncer: from PATH, else fetched as Redis is. */
+/** Returns PgBouncer from PATH, or downloads it as Redis is downloaded. */
 async function pgbouncer(): Promise<Program> {
   const works = ({ command, env }: Program) => spawnSync(command, ['--version'], { env }).status === 0;
   const installed = { command: 'pgbouncer', env: process.env };
@@ -32,7 +32,7 @@ async function pgbouncer(): Promise<Program> {
   return fetched;
 }
 
-/** A PgBouncer in transaction mode with two connections to Postgres, before the test's database. */
+/** Starts a PgBouncer in transaction mode with two connections to the test's database. */
 async function startPooler(target: URL): Promise<string> {
   directory = mkdtempSync(join(tmpdir(), 'podcast-sync-pooler-'));
   chmodSync(directory, 0o755);

@@ -107,7 +107,7 @@ describe('who is refused', () => {
       { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => 10_000 },
       async ({ query }) => {
         refused = refuse(1).then(() => (isRefused = true));
-        // It waits for the clock of this write, whose statements go on.
+        // The refusal waits for the clock of this write, whose statements continue.
         await query({ name: 'test.one', text: 'SELECT pg_sleep(0)' }, []);
         expect(isRefused).toBe(false);
       },

@@ -3,12 +3,12 @@ import type { Logger } from 'pino';
 import type { Database } from './database.js';
 import { statement } from './statement.js';
 
-/** How often markers that nobody can meet any more are removed, in milliseconds. */
+/** Interval between two sweeps in milliseconds. */
 const sweepMs = 60_000;
-/** Rows per statement: few enough that each one is over soon. */
+/** Rows per statement; few, for short locks. */
 const batchSize = 5_000;
 
-/** $1 how many rows at most. A row that someone else has locked is left to the next sweep. */
+/** Deletes old, unlocked markers and their answers. $1 maximum number of rows. */
 export const sweepRequests = statement(
   'sync.sweep_requests',
   `WITH old AS (
@@ -22,10 +22,7 @@ export const sweepRequests = statement(
    SELECT count(*) AS removed FROM gone`,
 );
 
-/**
- * Removes markers of writes, and their answers, that are older than an hour, of all services, once a minute. One app provides it
- * (the deletion worker); Nest starts and stops it with that app.
- */
+/** Deletes markers older than an hour, and their answers, of all services once a minute. */
 export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private sweeping: Promise<void> | undefined;
@@ -46,7 +43,6 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
     await this.sweeping;
   }
 
-  /** Removes all that are old now. */
   async sweep(): Promise<void> {
     try {
       for (let removed = batchSize; removed === batchSize;) {

@@ -28,7 +28,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What a statement of a login ends with: its SQLSTATE, or `done`. Nothing of it is kept. */
+/** Runs a statement of a login and rolls it back. Returns its SQLSTATE, or `done`. */
 async function outcome(role: string, sql: string): Promise<string> {
   const client = logins.get(role) as pg.Client;
   await client.query('BEGIN');
@@ -50,13 +50,13 @@ const makeEpisode = `INSERT INTO episode.episodes
   (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
   VALUES ('${userId}', 1, 'epoch', gen_random_uuid(), '', '', 'https://u.example', 'https://u.example')`;
 const makeDeletion = `INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ('${userId}', 1, 'epoch')`;
-/** What the services that answer clients of the gpodder API may. */
+/** Rights of the services that answer clients of the gpodder API. */
 const ofReaders = {
   'sync.user_clock': 'SELECT INSERT(user_id, stamp) UPDATE(stamp, answer_bytes, told)',
   'sync.readers': 'SELECT INSERT UPDATE DELETE',
   'sync.reader_sessions': 'SELECT INSERT UPDATE DELETE',
 };
-/** What each login may do with the rows of which table, view and sequence. */
+/** Rights of each login on tables, views and sequences. */
 const rights: Record<string, Record<string, string>> = {
   subscription: {
     ...ofReaders,
@@ -191,7 +191,7 @@ describe('the login of', () => {
     const own = groups[role as keyof typeof groups];
     const login = `podcast_sync_${role}`;
     const names = roles.map(({ name }) => name);
-    // Postgres' own roles can't be altered by anybody, and nobody can be made a member of this one.
+    // No login can alter the roles of Postgres itself, or add a member to pg_database_owner.
     const alterable = names.filter((name) => !name.startsWith('pg_'));
     const joinable = names.filter((name) => name !== 'pg_database_owner');
     const done = await doneOf(role, [
@@ -252,7 +252,7 @@ describe('the login of', () => {
   });
 });
 
-/** Those of some statements that a login is not refused. */
+/** Returns the statements that are not refused. */
 async function doneOf(role: string, statements: string[]): Promise<string[]> {
   const done: string[] = [];
   for (const sql of statements) if ((await outcome(role, sql)) !== refused) done.push(sql);

@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import { defaultStatementTimeoutMs } from './data-source.js';
 
-/** The group each app's login belongs to; migrations grant to these and to nothing else. */
+/** The group of each app's login. Migrations grant rights to these groups only. */
 export const groups = {
   subscription: 'podcast_sync_subscription_group',
   episode: 'podcast_sync_episode_group',
@@ -10,24 +10,21 @@ export const groups = {
   account: 'podcast_sync_account_group',
 } as const;
 
-/** Roles belong to the whole server: migrations of two databases may create the same one at the same time. */
+/** SQLSTATEs of a concurrent CREATE ROLE: migrations of other databases create the same roles. */
 const raced = ['42710', '23505'];
-/** internal_error: "tuple concurrently updated". */
+/** SQLSTATE internal_error: "tuple concurrently updated". */
 const catalogRaced = 'XX000';
 
-/** Makes the groups that are not there yet. Needs the right to create roles. */
+/** Creates the missing groups. Needs the right to create roles. */
 export async function ensureGroups(runner: QueryRunner): Promise<void> {
   for (const group of Object.values(groups)) await create(runner, group, `CREATE ROLE ${group} NOLOGIN`);
 }
 
-/** Whether a statement is about the rights of groups. */
+/** Returns true for a statement about the rights of groups. */
 const isGroupRight = (sql: string) =>
   /\b(?:GRANT|REVOKE)\b/.test(sql) && Object.values(groups).some((group) => sql.includes(group));
 
-/**
- * Makes a runner leave out what migrations say of the rights of groups. For a database with one role:
- * its owner has all rights, and is often not allowed to create the groups.
- */
+/** Makes a runner skip rights of groups, which the owner of a database often can't create. */
 export function skipGroupRights(runner: QueryRunner): void {
   const query = runner.query.bind(runner) as (sql: string, ...rest: unknown[]) => Promise<unknown>;
   runner.query = (sql: string, ...rest: unknown[]) => query(withoutGroupRights(sql), ...rest) as never;
@@ -38,7 +35,7 @@ function withoutGroupRights(sql: string): string {
   return statements.filter((statement) => !isGroupRight(statement)).join(';');
 }
 
-/** Makes or updates a login from the user and password of its connection URL, and puts it into its group. */
+/** Creates or updates a login from the user and password of its URL, and adds it to its group. */
 export async function ensureLogin(runner: QueryRunner, group: string, url: string): Promise<void> {
   const { username, password } = new URL(url);
   const name = decodeURIComponent(username);
@@ -49,7 +46,7 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
   await settled(runner, await format(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit));
 }
 
-/** Runs a statement again where another migration ran it at the same moment, as the catalog refuses one of the two. */
+/** Repeats a statement that the catalog rejected because of a concurrent migration. */
 async function settled(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
   try {
     await runner.query(sql);
@@ -67,7 +64,7 @@ async function create(runner: QueryRunner, role: string, sql: string): Promise<v
   });
 }
 
-/** Statements about roles take no parameters, so Postgres quotes the values by format(). */
+/** Quotes values by Postgres' format(), as statements about roles accept no parameters. */
 async function format(runner: QueryRunner, template: string, ...values: string[]): Promise<string> {
   const parameters = values.map((_, index) => `$${index + 2}::text`).join(', ');
   const rows: { sql: string }[] = await runner.query(`SELECT format($1, ${parameters}) AS sql`, [template, ...values]);

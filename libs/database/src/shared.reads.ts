@@ -1,6 +1,6 @@
 import type { Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
-/** How many reads share a connection at most: a slow one holds up those sent behind it. */
+/** Maximum number of reads per connection, as a slow read delays those after it. */
 const mostTogether = 4;
 
 interface Waiting {
@@ -10,8 +10,8 @@ interface Waiting {
 }
 
 /**
- * Runs single statements. Those that come in one tick of the event loop share a connection, pipelined: writing to a
- * connection and waking its process up costs more than a small read.
+ * Runs single statements. Those of one event loop iteration share a connection, pipelined: writing
+ * to a connection and waking up its process costs more than a small read.
  */
 export class SharedReads {
   private waiting: Waiting[] = [];
@@ -37,7 +37,7 @@ export class SharedReads {
       const client = await this.pool.connect();
       let left = reads.length;
       let error: Error | undefined;
-      // As in the pool's own `query`, a connection on which a statement failed is not used again.
+      // As in the pool's own `query`, a connection with a failed statement is not reused.
       const ended = () => (left -= 1) === 0 && client.release(error);
       for (const { query, answered, failed } of reads) {
         client

@@ -2,7 +2,7 @@ import { inSpan } from '#runtime';
 import { SpanKind } from '@opentelemetry/api';
 import type { QueryConfig } from 'pg';
 
-/** One SQL statement with a name of its own, so that each connection parses and plans it once. */
+/** An SQL statement with a unique name, so that each connection parses and plans it once. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -14,16 +14,19 @@ export type Bound<Row extends object = object> = readonly [query: Statement, val
 };
 
 const made = new Map<string, Statement>();
-/** Every statement that this process has made, by its name. */
+/** All statements of this process by name. */
 export const statements: ReadonlyMap<string, Statement> = made;
 
-/** SQL that moves the clocks of users. */
+/** Matches SQL that advances users' clocks. */
 const movesClock = /\bsync\.(begin_write|advance_clock)\(/;
 
 /**
- * @param name `<service>.<what it does>`, unique in the process: a connection keeps one text for a name.
- * @param text one that moves the clock of its $1 answers as `moved` where it is then, or null where it stands still: no
- * write is left out of what {@link PgTransaction} tells that way.
+ * Registers a statement.
+ *
+ * @param name `<service>.<action>`, unique: a connection prepares one text per name.
+ * @param text SQL. If it advances the clock of $1, it returns it as `moved`, for the listeners of
+ *   {@link PgTransaction}, or null if the clock is unchanged.
+ * @throws Error without `moved`, or for a second text of a name.
  */
 export function statement(name: string, text: string): Statement {
   if (movesClock.test(text) && !/ AS moved\b/.test(text)) throw new Error(`${name} does not answer where the clock is`);
@@ -33,12 +36,12 @@ export function statement(name: string, text: string): Statement {
   return query;
 }
 
-/** SQL that reads a time as rules compare clients' times: UTC with microseconds (`ClientTime` of the contracts). */
+/** Returns SQL for a time in the form of `ClientTime` of the contracts (UTC, microseconds). */
 export function instant(time: string): string {
   return `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
 
-/** A statement with its values, as a prepared one where connections keep prepared statements. */
+/** Returns the driver's query: a prepared one if connections keep prepared statements. */
 export function bind(query: Statement, values: readonly unknown[], prepared: boolean, timeoutMs?: number): QueryConfig {
   return {
     ...(prepared && { name: query.name }),
@@ -48,7 +51,7 @@ export function bind(query: Statement, values: readonly unknown[], prepared: boo
   };
 }
 
-/** Runs a statement as a span of the current trace. */
+/** Runs a statement in a span of the current trace. */
 export function inStatementSpan<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
   const attributes = { 'db.system.name': 'postgresql', 'db.operation.name': name };
   return inSpan(`postgres ${name}`, { kind: SpanKind.CLIENT, attributes }, run);

@@ -34,7 +34,7 @@ function write<Reply>(requestId: string, run: (transaction: Transaction) => Prom
   return database.write({ userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 5_000 }, run);
 }
 
-/** A write with an effect, answered with this many characters. */
+/** Runs a write with an effect and an answer of this length. */
 async function answer(length: number, requestId: string = randomUUID()): Promise<string> {
   await write(requestId, async (transaction) => {
     transaction.last(addEffect, [userId, transaction.stamp]);
@@ -43,7 +43,7 @@ async function answer(length: number, requestId: string = randomUUID()): Promise
   return requestId;
 }
 
-/** The user's answers in their order, in bytes, 0 for one that is gone; and what the counter says. */
+/** Returns the bytes of the user's answers in their order, 0 for a dropped one, and the counter. */
 async function stored(): Promise<{ bytes: number[]; counted: number }> {
   const { rows } = await owner.query<{ bytes: number; recorded: number; counted: number }>(
     `SELECT coalesce(octet_length(a.answer::text), 0)::int AS bytes, coalesce(a.bytes, 0) AS recorded,
@@ -83,7 +83,7 @@ describe('the stored answers of a user', () => {
           const sum = bytes.reduce((total, each) => total + each, 0);
           expect(sum).toBeLessThanOrEqual(counted);
           expect(counted).toBeLessThanOrEqual(limit);
-          // The kept answers are the latest, leaving aside those that exceed the limit by themselves.
+          // The latest answers are stored, except those that alone exceed the limit.
           const possible = bytes.filter((each, n) => each > 0 || (lengths[n] ?? 0) < 9_988);
           expect(possible.slice(possible.findIndex((each) => each > 0)).includes(0)).toBe(false);
         }
@@ -119,7 +119,7 @@ describe('the stored answers of a user', () => {
 });
 
 describe('a request whose answer is gone', () => {
-  /** Makes a write, and others until its answer is dropped. */
+  /** Runs a write, and more writes until its answer is dropped. */
   async function evicted(): Promise<{ requestId: string; stamp: string }> {
     const requestId = randomUUID();
     const stamp = await write(requestId, async (transaction) => {
@@ -159,7 +159,7 @@ describe('a request whose answer is gone', () => {
 describe('the sweep', () => {
   const sweep = () =>
     new RequestSweep(database, { warn: (line: unknown) => expect.fail(JSON.stringify(line)) }).sweep();
-  /** Markers of so many minutes ago, each with its answer. */
+  /** Adds markers of this age, each with an answer. */
   const add = async (minutes: number, count = 1) => {
     await owner.query(
       `WITH made AS (
@@ -193,7 +193,7 @@ describe('the sweep', () => {
 
   it('does not wait for the answers of a user to make room, nor they for it', async () => {
     await add(61, 20);
-    // The newest answer leaves room for no other one: all that the sweep is about to remove are to go.
+    // The newest answer leaves no room: all answers that the sweep would delete must be dropped.
     await write(randomUUID(), async () => 'x'.repeat(limit - 12));
     await owner.query('BEGIN');
     try {

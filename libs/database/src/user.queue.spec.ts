@@ -3,7 +3,7 @@ import { countdown, UserQueue } from './user.queue.js';
 
 const ages = () => 60_000;
 
-/** A run that ends on demand. */
+/** Creates a run that ends on demand. */
 function held() {
   let end: () => void = () => undefined;
   const run = new Promise<void>((resolve) => (end = resolve));

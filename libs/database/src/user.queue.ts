@@ -1,15 +1,15 @@
 import { unavailable } from '#contracts';
 import { withTimeLimit } from '#runtime';
 
-/** Runs the writes of one user one after another, in the order in which they came; those of other users meanwhile. */
+/** Runs the writes of each user one after another, in the order of arrival. */
 export class UserQueue {
-  /** Settles when the last write of a user has ended, and with it every earlier one. */
+  /** By user: settles when the last write, and with it every earlier one, has ended. */
   private readonly last = new Map<string, Promise<void>>();
 
   /**
-   * Runs when every earlier write of the user has ended.
+   * Runs a write after all earlier ones of the user.
    *
-   * @throws Failure `unavailable` when they take longer than `remainingMs`.
+   * @throws Failure `unavailable` if time is up.
    */
   async run<Result>(userId: string, remainingMs: () => number, run: () => Promise<Result>): Promise<Result> {
     const earlier = this.last.get(userId);
@@ -29,7 +29,7 @@ export class UserQueue {
 
 const tooLate = () => unavailable("earlier writes of the user took all of this one's time");
 
-/** What is left of a time that starts now, in milliseconds. */
+/** Returns a function that returns the rest of a time limit that starts now, in milliseconds. */
 export function countdown(milliseconds: number): () => number {
   const end = performance.now() + milliseconds;
   return () => end - performance.now();

@@ -3,12 +3,12 @@ import { Client, dice, kinds, type Rule, World } from '../testing/gpodder.model.
 import { answerReader, answerUpload, uploadTimestamp } from './sync-state.rule.js';
 
 const walks = process.env.TEST_FULL ? 10_000 : 300;
-/** To walk one again that failed: TEST_SEED=1234. */
+/** Repeats one failed walk: TEST_SEED=1234. */
 const seed = process.env.TEST_SEED;
 
 const rule: Rule = { answerReader, answerUpload, uploadTimestamp };
 
-/** Some clients of some apps, with app passwords of their own or one for several. */
+/** Adds clients of several apps, some of which share an app password. */
 function clientsOf(world: World): void {
   const { roll } = world;
   const count = 1 + roll(4);
@@ -19,7 +19,7 @@ function clientsOf(world: World): void {
   }
 }
 
-/** One step of anything that may happen. */
+/** Runs one random step. */
 function step(world: World, restores: boolean): void {
   const { roll, clients } = world;
   world.tick();
@@ -35,7 +35,7 @@ function step(world: World, restores: boolean): void {
   else if (restores && one < 99) world.restore();
 }
 
-/** Has every client sync until its sync is through. */
+/** Runs every client's sync to its end. */
 function syncAll(world: World, clients: readonly Client[]): void {
   for (const client of clients) {
     world.step(client);
@@ -47,24 +47,28 @@ function syncAll(world: World, clients: readonly Client[]): void {
   }
 }
 
-/** Whether the client was promised that it misses nothing: with a clock of its own it needs an app password of its own. */
+/** Returns true if a client must miss nothing: it has no own clock, or its own app password. */
 const isPromised = (world: World, client: Client) =>
   !client.hasOwnClock || world.clients.every((other) => other === client || other.credential !== client.credential);
 
-/** @throws where a client does not have what the server has. */
+/** Compares clients with the server. @throws Error if a client lacks a change. */
 function compare(world: World): void {
   for (const client of world.clients.filter((each) => isPromised(world, each)))
     for (const list of ['subscriptions', 'episodes'] as const)
       for (const [item, has] of client.has[list].entries()) {
         const { value } = world.row(list, item);
-        // What was written between a backup and its restoration only clients still have.
+        // Only clients still have writes between a backup and its restoration.
         const isLost = list === 'subscriptions' ? world.isRestored(item) : world.restored && has > value;
         if (has === value || isLost) continue;
         throw new Error(`${client.kind} missed a change of ${list}: it has ${has} and not ${value}`);
       }
 }
 
-/** Walks once, lets everything come to rest, and looks. @throws where a client misses something, or never rests. */
+/**
+ * Runs a walk, syncs without faults, compares.
+ *
+ * @throws Error for a missed change or endless sync.
+ */
 function walk(world: World): void {
   clientsOf(world);
   const restores = world.roll(4) === 0;
@@ -86,7 +90,7 @@ function walk(world: World): void {
   if (world.answered > 0 || world.moved > 0) throw new Error('polls with nothing new do not come to rest');
 }
 
-/** The seed of the first walk that fails with a rule, and what it says; none where all hold. */
+/** Returns the seed and the error of the first failing walk, undefined if none fails. */
 function failing(of: Rule, count: number): { seed: number; message: string } | undefined {
   const from = seed === undefined ? 1 : Number(seed);
   for (let tried = from; tried < from + (seed === undefined ? count : 1); tried += 1)
@@ -104,7 +108,7 @@ describe('clients of every app, whatever is lost, repeated, restored or in betwe
   });
 });
 
-/** Rules with a fault, each of which a walk finds. */
+/** Faulty rules, each of which a walk must detect. */
 const faults: Record<string, Rule> = {
   'a reader is known by what it was told last alone': {
     ...rule,

@@ -33,7 +33,7 @@ const write = (advances = true) => ({
   remainingMs: () => 10_000,
 });
 const change = () => world.database.write(write(), async ({ stamp }) => Date.parse(stamp));
-/** As an upload of subscriptions that changes something. */
+/** Simulates an upload of subscriptions with a change. */
 const upload = () =>
   world.database.write(write(false), async (transaction) => {
     const before = transaction.stamp;
@@ -47,7 +47,7 @@ const clock = async () => {
   );
   return { stamp: Number(rows[0]?.stamp), told: Number(rows[0]?.told) };
 };
-/** How many statements a read takes. */
+/** Returns the number of statements of a read. */
 async function statements(run: () => Promise<unknown>): Promise<number> {
   const before = world.statements();
   await run();
@@ -90,7 +90,7 @@ describe('a client that reads a list', () => {
     const { timestamp } = await read(0);
     await change();
     expect(await read(timestamp + 5_000)).toMatchObject({ since: timestamp, unchanged: false });
-    // The same once more: the answer may have been lost.
+    // The client sends the same `since` again: the answer can be lost.
     await change();
     expect(await read(timestamp + 5_000)).toMatchObject({ since: timestamp, unchanged: false });
   });

@@ -9,7 +9,7 @@ import {
   uploadTimestamp,
 } from './sync-state.rule.js';
 
-/** The lists whose readers get timestamps, and their numbers in Postgres. */
+/** The lists with timestamps, and their numbers in Postgres. */
 const lists = { subscriptions: 1, episodes: 2 } as const;
 type List = keyof typeof lists;
 
@@ -17,27 +17,27 @@ type List = keyof typeof lists;
 interface ListRead {
   readonly userId: string;
   readonly list: List;
-  /** The client, as `readerSchema` of the contracts has it; absent to read the whole list. */
+  /** The client (`readerSchema` of the contracts); absent to read the whole list. */
   readonly reader?:
     { readonly credentialId: string; readonly sessionId?: string | undefined; readonly since: number } | undefined;
-  /** Whether the client has the whole list up to the timestamp once it has the answer. */
+  /** True if the client has the whole list up to the timestamp after this answer. */
   readonly remembers: boolean;
 }
 
-/** The part of a call's context that counts here. */
+/** The parts of a call's context that this library uses. */
 interface Call {
   readonly arrivedMs: number;
   ageMs(): number;
   remainingMs(): number;
 }
 
-/** The most rows of K, and the most rows of M, of one user for both lists together. */
+/** Maximum rows of K, and of M, per user for both lists together. */
 const mostRows = 400;
 
 const inMs = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
 const isUnused = (alias: string) => `coalesce(${alias}.used < now() - interval '1 day', false)`;
 
-/** $1 user, $2 list, $3 app password, $4 session; always one row. */
+/** Reads the state. $1 user, $2 list, $3 app password, $4 session; always returns one row. */
 export const readState = statement(
   'sync.read_state',
   `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp, coalesce(c.told, 0) AS told,
@@ -58,19 +58,19 @@ interface Row {
   readonly reader_told: number;
   readonly safe: number;
   readonly arrived: number;
-  /** Whether the last note that the reader or the session is in use is more than a day old. */
+  /** True if the last update of `used` of the reader or session is more than a day old. */
   readonly unused: boolean;
   readonly known: number | null;
 }
 
-/** $1 user: until the end of the transaction. */
+/** Locks the user's clock until the end of the transaction. $1 user. */
 const lockState = statement('sync.lock_state', 'SELECT sync.lock_clock($1)');
-/** $1 user, $2 the second that is sealed. Under the lock. */
+/** Seals a second. $1 user, $2 second. The caller holds the lock of the clock. */
 const saveClock = statement(
   'sync.seal_second',
   `UPDATE sync.user_clock c SET told = $2::bigint, stamp = to_timestamp(($2::bigint + 1)::double precision) WHERE c.user_id = $1`,
 );
-/** $1 user, $2 list, $3 app password, $4 asked, $5 told, $6 safe, $7 arrived. */
+/** Stores K. $1 user, $2 list, $3 app password, $4 asked, $5 told, $6 safe, $7 arrived. */
 export const saveReader = statement(
   'sync.save_reader',
   `INSERT INTO sync.readers (user_id, list, credential_id, asked, told, safe, arrived)
@@ -78,27 +78,27 @@ export const saveReader = statement(
    ON CONFLICT (user_id, credential_id, list) DO UPDATE SET asked = excluded.asked, told = excluded.told,
      safe = excluded.safe, arrived = excluded.arrived, used = excluded.used`,
 );
-/** $1 user, $2 list, $3 session, $4 the stamp up to which it has everything. */
+/** Stores M. $1 user, $2 list, $3 session, $4 stamp up to which the session has everything. */
 export const saveSession = statement(
   'sync.save_reader_session',
   `INSERT INTO sync.reader_sessions (user_id, list, session_id, known) VALUES ($1, $2, $3, $4)
    ON CONFLICT (user_id, session_id, list) DO UPDATE SET known = excluded.known, used = excluded.used`,
 );
-/** $1 user, $2 how many rows stay: those of the latest use. */
+/** Returns SQL that deletes all but the last used rows. $1 user, $2 number of rows to keep. */
 const makeRoom = (table: string, key: string) => `
    DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(
      SELECT o.ctid FROM ${table} o WHERE o.user_id = $1 ORDER BY o.used DESC, o.${key}, o.list OFFSET $2))`;
 const makeRoomForReader = statement('sync.make_room_for_reader', makeRoom('sync.readers', 'credential_id'));
 const makeRoomForSession = statement('sync.make_room_for_session', makeRoom('sync.reader_sessions', 'session_id'));
-/** $1 user, $2 list, $3 session. */
+/** Reads M. $1 user, $2 list, $3 session. */
 export const readSession = statement(
   'sync.read_reader_session',
   'SELECT s.known FROM sync.reader_sessions s WHERE s.user_id = $1 AND s.session_id = $3 AND s.list = $2',
 );
 
 /**
- * Returns the timestamp of a list's answer and where the list begins, and stores new state before
- * the list is read. A poll of an unchanged list is one statement and no write.
+ * Returns the timestamp of a list's answer and the start of the list, and stores new state before
+ * the list is read. A poll of an unchanged list is one statement without a write.
  *
  * @throws Failure `unauthorized` for a refused user.
  */
@@ -138,8 +138,8 @@ export async function sessionTimestamp(
  * Returns the timestamp of the answer to an upload of subscriptions, at the end of its write, and
  * adds the new state to the write.
  *
- * @param before the stamp of the user's clock before the write, which has to be the only one since.
- * @param again whether the client's next download has its own upload, too.
+ * @param before stamp of the user's clock before the write, which must be the only one since.
+ * @param again true if the client's next download includes its own upload anyway.
  */
 export async function answerWrite(
   transaction: Pick<Transaction, 'query' | 'last'>,
@@ -179,7 +179,7 @@ function toState({ stamp, told, now, asked, reader_told, safe, arrived, known }:
   };
 }
 
-/** Returns the answer to a read, and the writes that make it true. */
+/** Returns the answer to a read, and the writes to commit before sending it. */
 function decide(read: ListRead, call: Call, row: Row | undefined): { answer: ListAnswer; writes: Bound[] } {
   const { userId, list, reader, remembers } = read;
   const { unused } = unlessRefused(row);
@@ -195,7 +195,7 @@ function decide(read: ListRead, call: Call, row: Row | undefined): { answer: Lis
   return { answer, writes: writesOf(holder, found, after, unused) };
 }
 
-/** Returns the statements that store a new state. @param all whether to note that both are in use, too. */
+/** Returns the statements that store a new state. @param all true to also update `used` of both. */
 function writesOf(holder: Holder, found: SyncState, after: SyncState, all = false): Bound[] {
   const [userId, list, credentialId, sessionId] = valuesOf(holder);
   const writes: Bound[] = [];

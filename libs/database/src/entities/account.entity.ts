@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A person. The id is the user's id everywhere else. */
+/** A person's account. All other tables use its id as the user id. */
 @Entity({ schema: 'account', name: 'accounts' })
 @Index('accounts_name_key', { synchronize: false })
 @Index('accounts_subject_key', ['issuer', 'subject'], { unique: true })
@@ -10,29 +10,29 @@ export class AccountEntity {
   @PrimaryColumn({ type: 'uuid' })
   id!: string;
 
-  /** As it was chosen; unique without case. Null until somebody who comes from a provider chooses one. */
+  /** Unique regardless of case. Null until a user of an identity provider chooses one. */
   @Column({ type: 'text', nullable: true })
   name!: string | null;
 
-  /** Of whom another provider signs in. */
+  /** The identity of a user who signs in with another provider. */
   @Column({ type: 'text', nullable: true })
   issuer!: string | null;
 
   @Column({ type: 'text', nullable: true })
   subject!: string | null;
 
-  /** PHC text of argon2id; null for those without a password. */
+  /** PHC text of argon2id; null without a password. */
   @Column({ type: 'text', nullable: true })
   password!: string | null;
 
-  /** Sealed. */
+  /** Encrypted. */
   @Column({ name: 'totp_secret', type: 'bytea', nullable: true })
   totpSecret!: Buffer | null;
 
   @Column({ name: 'totp_confirmed_at', type: 'timestamp with time zone', nullable: true })
   totpConfirmedAt!: Date | null;
 
-  /** The last accepted step, so that a code counts once. */
+  /** The last accepted time step: a code is valid once. */
   @Column({ name: 'totp_step', type: 'bigint', nullable: true })
   totpStep!: number | null;
 

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** The answer of a marked write, as long as the user's answers do not take too much room. */
+/** The answer of a marked write. The oldest answers of a user are dropped at a limit of bytes. */
 @Entity({ schema: 'sync', name: 'answer' })
 export class AnswerEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
@@ -9,11 +9,11 @@ export class AnswerEntity {
   @PrimaryColumn({ name: 'request_id', type: 'uuid' })
   requestId!: string;
 
-  /** That of the marker: the order in which answers go. */
+  /** The stamp of the marker. Answers are dropped in this order. */
   @Column({ type: 'timestamp with time zone', precision: 3 })
   stamp!: Date;
 
-  /** Of the answer, as text. */
+  /** Bytes of the answer as text. */
   @Column({ type: 'integer' })
   bytes!: number;
 

@@ -1,7 +1,7 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { DeletionStatus } from '#contracts';
 
-/** A request to delete a subscription. The record owns the truth; the queue only delivers it to a worker. */
+/** A deletion. The record is authoritative; a job of the queue only names it. */
 @Entity({ schema: 'deletion', name: 'deletions' })
 @Index('deletions_one_pending', ['userId', 'subscriptionId'], { unique: true, where: `status = 'PENDING'` })
 @Index('deletions_due', { synchronize: false })
@@ -15,37 +15,37 @@ export class DeletionEntity {
   @PrimaryColumn({ type: 'bigint', default: () => `nextval('deletion.deletion_id')` })
   id!: number;
 
-  /** The row it was made for; never followed through an alias. */
+  /** The row of the request; never resolved through an alias. */
   @Column({ name: 'subscription_id', type: 'bigint' })
   subscriptionId!: number;
 
   @Column({ type: 'text', default: 'PENDING' })
   status!: DeletionStatus;
 
-  /** The user's clock when it was asked for. */
+  /** The user's clock at the request. */
   @Column({ type: 'timestamp with time zone', precision: 3 })
   requested!: Date;
 
-  /** How many jobs were made for it; part of the id of each. */
+  /** Number of its jobs; part of the id of each. */
   @Column({ type: 'integer', default: 0 })
   send!: number;
 
-  /** When a relay last took it, to send its job or to check on it; null: its next job is due. */
+  /** Time of a relay's last claim, to send its job or to check it; null: the next job is due. */
   @Column({ name: 'sent_at', type: 'timestamp with time zone', nullable: true })
   sentAt!: Date | null;
 
-  /** How often it was tried and failed for a reason that counts. */
+  /** Number of failed attempts that count. */
   @Column({ type: 'integer', default: 0 })
   attempts!: number;
 
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   finished!: Date | null;
 
-  /** Why it failed, for operators. */
+  /** For operators. */
   @Column({ type: 'text', nullable: true })
   cause!: string | null;
 
-  /** The request it was asked for in: its id and trace context, to find the one from the other. */
+  /** Request id and trace context of the request, to correlate them. */
   @Column({ type: 'json', nullable: true })
   origin!: Record<string, string> | null;
 }

@@ -1,14 +1,14 @@
 import { Check, Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { AccountEntity } from './account.entity.js';
 
-/** A device, as a client of the gpodder API names it. */
+/** A device of a client of the gpodder API. */
 @Entity({ schema: 'account', name: 'devices' })
 @Check('devices_type', `type IN ('desktop', 'laptop', 'mobile', 'server', 'other')`)
 export class DeviceEntity {
   @PrimaryColumn({ name: 'account_id', type: 'uuid' })
   accountId!: string;
 
-  /** The client chose it; letter case counts. */
+  /** Chosen by the client; case-sensitive. */
   @PrimaryColumn({ type: 'text' })
   id!: string;
 

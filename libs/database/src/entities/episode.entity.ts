@@ -1,8 +1,8 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
- * An episode as one user's clients describe it, and what identifies it; what a listener did with it is in
- * {@link StateEntity}, a row of the same id and sync_id. What is not known is as in `unknownMetadata` of the contracts.
+ * Metadata and identifiers of an episode, for one user. {@link StateEntity} has its statuses, with
+ * the same id and sync_id. Missing values are those of `unknownMetadata` in the contracts.
  */
 @Entity({ schema: 'episode', name: 'episodes' })
 @Index('episodes_guid', { synchronize: false })
@@ -15,7 +15,7 @@ export class EpisodeEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
 
-  /** The place in every list; never changes. It finds the state, and no row here. */
+  /** Sort key of every list; never changes. Queries find only the state by it. */
   @Column({ type: 'bigint', default: () => `nextval('episode.episode_id')` })
   id!: number;
 
@@ -25,11 +25,11 @@ export class EpisodeEntity {
   @Column({ name: 'publish_date', type: 'timestamp with time zone', precision: 3 })
   publishDate!: Date;
 
-  /** Seconds. */
+  /** In seconds. */
   @Column({ type: 'double precision', nullable: true })
   duration!: number | null;
 
-  /** Never changes: further ones are in {@link SyncIdEntity}. */
+  /** Never changes. Aliases are in {@link SyncIdEntity}. */
   @PrimaryColumn({ name: 'sync_id', type: 'uuid' })
   syncId!: string;
 

@@ -1,7 +1,7 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { DeletionStatus } from '#contracts';
 
-/** That everything of a user is to be erased, or has been. The record owns the truth; the queue only delivers it. */
+/** An erasure of a user. The record is authoritative; a job of the queue only names it. */
 @Entity({ schema: 'deletion', name: 'erasures' })
 @Index('erasures_due', { synchronize: false })
 @Check('erasures_status', `status IN ('PENDING', 'SUCCESS', 'FAILURE')`)
@@ -18,26 +18,26 @@ export class ErasureEntity {
   @Column({ type: 'timestamp with time zone', precision: 3 })
   requested!: Date;
 
-  /** How many jobs were made for it; part of the id of each. */
+  /** Number of its jobs; part of the id of each. */
   @Column({ type: 'integer', default: 0 })
   send!: number;
 
-  /** When a relay last took it; null: its next job is due. */
+  /** Time of a relay's last claim; null: the next job is due. */
   @Column({ name: 'sent_at', type: 'timestamp with time zone', nullable: true })
   sentAt!: Date | null;
 
-  /** Rows that are gone so far; 0 again once it has ended in SUCCESS. */
+  /** Number of deleted rows; 0 again after SUCCESS. */
   @Column({ type: 'bigint', default: 0 })
   removed!: number;
 
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   finished!: Date | null;
 
-  /** Why it failed, for operators. */
+  /** For operators. */
   @Column({ type: 'text', nullable: true })
   cause!: string | null;
 
-  /** The request it was asked for in, until it has ended in SUCCESS. */
+  /** Request id and trace context of the request, until SUCCESS. */
   @Column({ type: 'json', nullable: true })
   origin!: Record<string, string> | null;
 }

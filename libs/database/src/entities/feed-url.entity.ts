@@ -1,7 +1,7 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
-/** A feed URL that names a subscription, current or former, by its SHA-256: an index entry can't hold a long URL. */
+/** A current or former feed URL by SHA-256: an index entry can't hold a long URL. */
 @Entity({ schema: 'subscription', name: 'feed_urls' })
 @Index('feed_urls_subscription', ['subscriptionId', 'userId'])
 export class FeedUrlEntity {
@@ -14,7 +14,7 @@ export class FeedUrlEntity {
   @Column({ name: 'subscription_id', type: 'bigint' })
   subscriptionId!: number;
 
-  /** The URL itself, once it is or was another one than the subscription's `feedUrl`, where it is known. */
+  /** The URL, if available and at any time different from the subscription's `feedUrl`. */
   @Column({ type: 'text', nullable: true })
   url!: string | null;
 

@@ -1,7 +1,7 @@
 import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
-/** A guid that was a subscription's current one until a time: tells which guid a client with an older copy knows. */
+/** A former guid of a subscription, to identify older copies of clients. */
 @Entity({ schema: 'subscription', name: 'former_guids' })
 export class FormerGuidEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })

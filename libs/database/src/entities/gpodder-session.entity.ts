@@ -1,15 +1,15 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { CredentialEntity } from './credential.entity.js';
 
-/** A session of the gpodder API; one that has ended stays, as its signed cookie would begin it anew. */
+/** A gpodder session. An ended one stays, as its signed cookie would start it again. */
 @Entity({ schema: 'account', name: 'gpodder_sessions' })
 @Index('gpodder_sessions_account', ['accountId'])
 export class GpodderSessionEntity {
-  /** The app password that it was begun with. */
+  /** The app password that started the session. */
   @PrimaryColumn({ name: 'credential_id', type: 'uuid' })
   credentialId!: string;
 
-  /** Of the SHA-256 of its cookie. */
+  /** Derived from the SHA-256 of its cookie. */
   @PrimaryColumn({ type: 'uuid' })
   id!: string;
 

@@ -1,7 +1,7 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
-/** A guid that names a subscription: its current one or one it ever had. */
+/** A current or former guid of a subscription. */
 @Entity({ schema: 'subscription', name: 'guids' })
 @Index('guids_subscription', ['subscriptionId', 'userId'])
 export class GuidEntity {
@@ -14,15 +14,15 @@ export class GuidEntity {
   @Column({ name: 'subscription_id', type: 'bigint' })
   subscriptionId!: number;
 
-  /** When this guid came to name this subscription. */
+  /** Time at which the guid was assigned to the subscription. */
   @Column({ type: 'timestamp with time zone', precision: 3 })
   attached!: Date;
 
-  /** Whether a client ever sent it. */
+  /** True if a client ever sent it. */
   @Column({ type: 'boolean', default: false })
   sent!: boolean;
 
-  /** Whether it is derived from a URL of the subscription. */
+  /** True if it is derived from a URL of the subscription. */
   @Column({ type: 'boolean', default: false })
   derived!: boolean;
 

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** What a link in a mail, a message or a terminal stands for; it works once. */
+/** A single-use link of a mail, a message or a terminal. */
 @Entity({ schema: 'account', name: 'links' })
 @Index('links_account', ['accountId'])
 @Index('links_expiry', ['expiresAt'])
@@ -12,7 +12,7 @@ export class LinkEntity {
   @Column({ type: 'text' })
   kind!: 'first' | 'invite' | 'reset' | 'verify';
 
-  /** Whose password is reset, whose address is verified, or whose id the new account takes over. */
+  /** The account to reset or verify, or the id of the new account. */
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 

@@ -1,7 +1,7 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { AccountEntity } from './account.entity.js';
 
-/** A login flow of Nextcloud (v2), from its start until the app has its answer. */
+/** A Nextcloud login flow (v2), from its start until the app has its answer. */
 @Entity({ schema: 'account', name: 'logins' })
 @Index('logins_login_key', ['loginHash'], { unique: true })
 @Index('logins_account', ['accountId'])
@@ -19,7 +19,7 @@ export class LoginEntity {
   @Column({ type: 'text' })
   address!: string;
 
-  /** Which address that counts as for limits. */
+  /** Network of the address, for rate limits. */
   @Column({ type: 'text' })
   network!: string;
 
@@ -32,11 +32,11 @@ export class LoginEntity {
   @Column({ name: 'expires_at', type: 'timestamp with time zone' })
   expiresAt!: Date;
 
-  /** Who allowed it. */
+  /** The account that granted access. */
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
-  /** The app password that a poll made of that: a repeat replaces it for a while. */
+  /** The app password that a poll created. For some time, a repeated poll replaces it. */
   @Column({ name: 'credential_id', type: 'uuid', nullable: true })
   credentialId!: string | null;
 

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** What the issuer keeps: codes, tokens, grants, interactions, sessions. */
+/** A record of the OAuth issuer: a code, token, grant, interaction or session. */
 @Entity({ schema: 'account', name: 'oidc' })
 @Index('oidc_grant', ['grantId', 'model', 'createdAt'])
 @Index('oidc_account', ['accountId', 'model', 'createdAt'])
@@ -12,7 +12,7 @@ export class OidcEntity {
   @PrimaryColumn({ type: 'text' })
   model!: string;
 
-  /** The SHA-256 of the value that a client has. */
+  /** SHA-256 of the client's value. */
   @PrimaryColumn({ type: 'bytea' })
   id!: Buffer;
 
@@ -22,15 +22,15 @@ export class OidcEntity {
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
-  /** The SHA-256 of it. */
+  /** As SHA-256. */
   @Column({ name: 'user_code', type: 'bytea', nullable: true })
   userCode!: Buffer | null;
 
-  /** Where a request that waits for a person began. */
+  /** Address that started a request which waits for a person. */
   @Column({ type: 'text', nullable: true })
   address!: string | null;
 
-  /** Which address that counts as for limits, for as long as nobody has decided. */
+  /** Network of the address, for rate limits; until a person decides. */
   @Column({ type: 'text', nullable: true })
   network!: string | null;
 

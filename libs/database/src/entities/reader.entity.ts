@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** What is known of those who read a list of the gpodder API with an app password (docs/design/adr/0024, libs/gpodder-sync). */
+/** The last read of a gpodder list with an app password (docs/design/adr/0024). */
 @Entity({ schema: 'sync', name: 'readers' })
 export class ReaderEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
@@ -13,28 +13,28 @@ export class ReaderEntity {
   @PrimaryColumn({ type: 'smallint' })
   list!: 1 | 2;
 
-  /** The `since` that was last asked for, in seconds. */
+  /** `since` of the last read, in seconds. */
   @Column({ type: 'bigint' })
   asked!: number;
 
-  /** The last second that was told for it. */
+  /** The last second that the answers to this `since` had. */
   @Column({ type: 'bigint' })
   told!: number;
 
-  /** The second up to which the client has everything. */
+  /** The second up to which the client has all rows. */
   @Column({ type: 'bigint' })
   safe!: number;
 
-  /** When the read was sent that this comes from, in milliseconds. */
+  /** Time at which that read was sent, in milliseconds. */
   @Column({ type: 'bigint' })
   arrived!: number;
 
-  /** To the day. */
+  /** Day of the last use. */
   @Column({ type: 'timestamp with time zone', default: () => 'now()' })
   used!: Date;
 }
 
-/** Up to which stamp a session of the gpodder API has everything of a list. */
+/** The stamp up to which a session of the gpodder API has all rows of a list. */
 @Entity({ schema: 'sync', name: 'reader_sessions' })
 export class ReaderSessionEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
@@ -47,11 +47,11 @@ export class ReaderSessionEntity {
   @PrimaryColumn({ type: 'smallint' })
   list!: 1 | 2;
 
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   @Column({ type: 'bigint' })
   known!: number;
 
-  /** To the day. */
+  /** Day of the last use. */
   @Column({ type: 'timestamp with time zone', default: () => 'now()' })
   used!: Date;
 }

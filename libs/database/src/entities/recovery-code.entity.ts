@@ -1,7 +1,7 @@
 import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { AccountEntity } from './account.entity.js';
 
-/** One of the codes that a person keeps for when the password or the second factor is lost. */
+/** A code that replaces a lost password or second factor. */
 @Entity({ schema: 'account', name: 'recovery_codes' })
 export class RecoveryCodeEntity {
   @PrimaryColumn({ name: 'account_id', type: 'uuid' })

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** The marker of a write under the id of its request, kept for an hour, so that it takes effect once. */
+/** The marker of a write, kept for an hour, so that each request id takes effect once. */
 @Entity({ schema: 'sync', name: 'request' })
 export class RequestEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
@@ -9,7 +9,6 @@ export class RequestEntity {
   @PrimaryColumn({ name: 'request_id', type: 'uuid' })
   requestId!: string;
 
-  /** The stamp that the write had. */
   @Column({ type: 'timestamp with time zone', precision: 3 })
   stamp!: Date;
 
@@ -17,7 +16,7 @@ export class RequestEntity {
   @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
   createdAt!: Date;
 
-  /** What a client's key stands for; null where the client sent none. */
+  /** Hash of the request of a client's key; null if the client sent none. */
   @Column({ type: 'bytea', nullable: true })
   fingerprint!: Buffer | null;
 }

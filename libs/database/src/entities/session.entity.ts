@@ -1,17 +1,17 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { AccountEntity } from './account.entity.js';
 
-/** A browser that is signed in. */
+/** A session of a signed-in browser. */
 @Entity({ schema: 'account', name: 'sessions' })
 @Index('sessions_id_key', ['id'], { unique: true })
 @Index('sessions_account', ['accountId'])
 @Index('sessions_expiry', ['expiresAt'])
 export class SessionEntity {
-  /** Of the cookie. */
+  /** Hash of the cookie. */
   @PrimaryColumn({ type: 'bytea' })
   hash!: Buffer;
 
-  /** By which pages name it. */
+  /** Public id, for pages. */
   @Column({ type: 'uuid' })
   id!: string;
 
@@ -21,7 +21,7 @@ export class SessionEntity {
   @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
   createdAt!: Date;
 
-  /** When the person last showed the password, a code or a provider's answer. */
+  /** Time of the last proof of identity: a password, a code or a provider's answer. */
   @Column({ name: 'authenticated_at', type: 'timestamp with time zone', default: () => 'now()' })
   authenticatedAt!: Date;
 

@@ -1,7 +1,7 @@
 import { Check, Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { AccountEntity } from './account.entity.js';
 
-/** What clients of the gpodder API keep of one scope: all of its settings together. */
+/** All settings that clients of the gpodder API store for one scope. */
 @Entity({ schema: 'account', name: 'settings' })
 @Check('settings_scope', `scope IN ('account', 'device', 'podcast', 'episode')`)
 export class SettingEntity {
@@ -11,15 +11,14 @@ export class SettingEntity {
   @PrimaryColumn({ type: 'text' })
   scope!: 'account' | 'device' | 'podcast' | 'episode';
 
-  /** Which device, the guid of which subscription, the sync_id of which episode; empty for the account. */
+  /** Device id, guid of the subscription or sync_id of the episode; empty for the account. */
   @PrimaryColumn({ type: 'text' })
   subject!: string;
 
-  /** As it was sent. */
   @Column({ type: 'json' })
   settings!: Record<string, unknown>;
 
-  /** What it counts for in the user's limit. */
+  /** Size that counts against the user's limit. */
   @Column({ type: 'integer' })
   bytes!: number;
 

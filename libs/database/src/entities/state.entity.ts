@@ -4,9 +4,9 @@ import { episodeStatuses, statusNames, wireNames } from '#contracts';
 const isWhole = statusNames.map((name) => `(${wireNames[name]} IS NULL) = (${wireNames[name]}_at IS NULL)`);
 
 /**
- * The state of one episode for one user. A status is a value and the client's time of it (`…_at`), both or neither;
- * `minute_forms` has a bit for each status whose time was given to the minute only. The columns of the statuses are
- * those of {@link episodeStatuses}. Narrow, and with no index that finds an episode: it is what changes all the time.
+ * The statuses of an episode ({@link episodeStatuses}): a value and a client's time (`…_at`), or
+ * neither. `minute_forms` has a bit for each time that was given to the minute only. The table is
+ * narrow and has no index that finds an episode, as its rows change most often.
  */
 @Entity({ schema: 'episode', name: 'states' })
 @Index('states_changed', ['userId', 'changed'])
@@ -16,15 +16,15 @@ export class StateEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
 
-  /** That of the episode. */
+  /** The id of the episode. */
   @PrimaryColumn({ type: 'bigint' })
   id!: number;
 
-  /** That of the episode, which is found by it. */
+  /** The sync_id of the episode, its lookup key. */
   @Column({ name: 'sync_id', type: 'uuid' })
   syncId!: string;
 
-  /** The stamp of the last accepted change, never a client's time: what `since` is compared with. */
+  /** The stamp of the last accepted change, never a client's time. `since` is compared with it. */
   @Column({ type: 'timestamp with time zone', precision: 3 })
   changed!: Date;
 

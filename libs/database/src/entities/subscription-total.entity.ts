@@ -1,6 +1,6 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** How many a user has of what quotas bound, kept by the statements that add or remove some. */
+/** Counters for quotas, updated by the statements that add or remove rows. */
 @Entity({ schema: 'subscription', name: 'totals' })
 @Check('totals_are_no_debts', 'least(live, pointers, guid_changes, guids, urls) >= 0')
 export class SubscriptionTotalEntity {

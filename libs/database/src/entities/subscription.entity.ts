@@ -1,9 +1,6 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 
-/**
- * A subscription of a user: its state, no history. A tombstone is a row with `deleted`; a row that was merged into
- * another stays as a pointer to it.
- */
+/** The current state of a subscription; a tombstone has `deleted`, a pointer `mergedInto`. */
 @Entity({ schema: 'subscription', name: 'subscriptions' })
 @Index('subscriptions_changed', ['userId', 'changed', 'id'])
 @Index('subscriptions_tombstones', ['userId', 'deleted', 'id'], {
@@ -21,7 +18,7 @@ export class SubscriptionEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
 
-  /** The place in every list; never changes. */
+  /** Sort key of every list; never changes. */
   @PrimaryColumn({ type: 'bigint', default: () => `nextval('subscription.subscription_id')` })
   id!: number;
 
@@ -37,19 +34,19 @@ export class SubscriptionEntity {
   @Column({ name: 'subscription_changed', type: 'timestamp with time zone', precision: 3 })
   subscriptionChanged!: Date;
 
-  /** When the listener subscribed or unsubscribed; from a DELETE on, its time. The epoch where nobody ever did. */
+  /** Time of the last subscribing, unsubscribing or DELETE; the epoch without one. */
   @Column({ name: 'is_subscribed_at', type: 'timestamp with time zone' })
   isSubscribedAt!: Date;
 
-  /** The stamp at which `isSubscribed` last became another one; null where it never was true (gpodder API). */
+  /** Stamp of the last change of `isSubscribed`; null if it was never true (gpodder API). */
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   flipped!: Date | null;
 
-  /** How many of its guids a client sent that are not derived from one of its URLs. */
+  /** Number of its guids that a client sent and that are not derived from one of its URLs. */
   @Column({ name: 'declared_guids', type: 'integer', default: 0 })
   declaredGuids!: number;
 
-  /** The deletion that is PENDING for it; none once a later write has won against that. */
+  /** Its PENDING deletion; null once a later write won against it. */
   @Column({ name: 'deletion_id', type: 'bigint', nullable: true })
   deletionId!: number | null;
 
@@ -59,14 +56,13 @@ export class SubscriptionEntity {
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   deleted!: Date | null;
 
-  /** The row id of the subscription this one was merged into. */
   @Column({ name: 'merged_into', type: 'bigint', nullable: true })
   mergedInto!: number | null;
 
   @Column({ name: 'merged_at', type: 'timestamp with time zone', precision: 3, nullable: true })
   mergedAt!: Date | null;
 
-  /** The stamp that `since` is compared with. */
+  /** The stamp with which `since` is compared. */
   @Column({ type: 'timestamp with time zone', precision: 3 })
   changed!: Date;
 

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A sync_id that names an episode beside its own: sent by a client for the same episode, or absorbed in a merge. */
+/** An alias of an episode's sync_id, from a client or a merge. */
 @Entity({ schema: 'episode', name: 'sync_ids' })
 @Index('sync_ids_episode_id', ['userId', 'episodeId'])
 export class SyncIdEntity {

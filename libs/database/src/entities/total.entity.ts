@@ -1,6 +1,6 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** How many episodes a user has, and how many further sync_ids, kept by the statements that add or remove some. */
+/** Counters for quotas, updated by the statements that add or remove rows. */
 @Entity({ schema: 'episode', name: 'totals' })
 @Check('totals_are_no_debts', 'episodes >= 0 AND sync_ids >= 0')
 export class TotalEntity {

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { refusedUser } from '../fault.rule.js';
 
-/** The schema every writer uses: the users' clocks, and the markers and answers of their latest writes. */
+/** Creates the schema of every writer: clocks of users, markers and answers of writes. */
 export class CreateSync1763715600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

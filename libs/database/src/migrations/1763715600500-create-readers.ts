@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What is remembered of clients of the gpodder API, so that the time stamps that they are told lose nothing. */
+/** Creates the sync state of clients of the gpodder API, so that their timestamps lose no rows. */
 export class CreateReaders1763715600500 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

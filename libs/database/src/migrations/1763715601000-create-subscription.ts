@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dropFeedFunctions, feedFunctions } from './feeds.sql.js';
 
-/** Subscriptions, everything that names them, and the views that the other services read. */
+/** Creates subscriptions, their guids and URLs, and the views that the other services read. */
 export class CreateSubscription1763715601000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { mergeSubscriptions, type StatusColumn, unknownDate, wholeStatuses } from './status.sql.js';
 
-/** Episode states, and the merge that the subscription service runs inside its own transaction. */
+/** Creates episode states, and the merge that the subscription service runs in its transaction. */
 export class CreateEpisode1763715602000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(keys);
@@ -35,7 +35,7 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
   }
 }
 
-/** The statuses that there are after this migration, in the order of their bits in `minute_forms`. */
+/** The statuses after this migration, in the order of their bits in `minute_forms`. */
 const statuses: readonly StatusColumn[] = [
   { column: 'playback_position', type: 'double precision' },
   { column: 'played_status', type: 'boolean' },

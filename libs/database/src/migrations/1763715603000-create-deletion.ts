@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Deletion records. */
+/** Creates deletion records. */
 export class CreateDeletion1763715603000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -55,14 +55,15 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
 
 const definer = 'LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
-/** Said so, a record is found by its key, and never by passing over an index of all that are PENDING. */
+/** In this form, Postgres uses the key and never scans the index of PENDING records. */
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
-/** The only ways to change or lock a record. Statements of the worker (deletion.store.ts, operator.store.ts) call them. */
+/** The functions that alone change a record (deletion.store.ts, operator.store.ts). */
 const functions = [
   {
-    // Ends a record, takes the deletion off its subscription's row and says how old it is, in seconds; never below 0,
-    // although the user's clock may be ahead of the database's. p_kinds goes into the outbox of events.
+    // Ends a record, removes the deletion from the row of its subscription and returns its age in
+    // seconds. The age is never below 0, although the user's clock can be ahead of the database's.
+    // p_kinds is the event for the outbox.
     signature: 'deletion.end_pending(p_user uuid, p_id bigint, p_status text, p_cause text, p_kinds smallint)',
     definition: `RETURNS TABLE (age double precision) ${definer} AS $$
       WITH ended AS (
@@ -79,7 +80,6 @@ const functions = [
     $$`,
   },
   {
-    // Counts one more failed attempt.
     signature: 'deletion.count_attempt(p_user uuid, p_id bigint)',
     definition: `RETURNS TABLE (attempts integer) ${definer} AS $$
       UPDATE deletion.deletions d SET attempts = d.attempts + 1
@@ -87,8 +87,7 @@ const functions = [
     $$`,
   },
   {
-    // Locks a record, whatever has become of it, which takes the right to update; "stands" says whether its
-    // subscription's row still is what the request was for.
+    // Locks a record, with the right to update. "stands": its subscription has this deletion.
     signature: 'deletion.claim(p_user uuid, p_id bigint)',
     definition: `RETURNS TABLE (status text, subscription_id bigint, stands boolean, age double precision) ${definer} AS $$
       SELECT d.status, d.subscription_id,
@@ -101,10 +100,10 @@ const functions = [
     $$`,
   },
   {
-    // Takes records that have no sent_at, or one longer ago than p_resend_after_ms. One without was never sent, or an
-    // operator wants it sent again: it gets the number of a new job. Rows that another relay is taking just now are left
-    // to that relay. What it changes it has locked as PENDING, and finds by the key: by the index of PENDING records it
-    // would read all of them.
+    // Claims records without sent_at, or with one older than p_resend_after_ms. A record without it
+    // was never sent, or an operator requested a retry: it gets the number of a new job. Rows that
+    // another relay has locked are skipped. The update finds its locked PENDING rows by the key:
+    // the index of PENDING records would make it read all of them.
     signature: 'deletion.take(p_limit integer, p_resend_after_ms double precision)',
     definition: `RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json) ${definer} AS $$
       WITH due AS (
@@ -119,7 +118,7 @@ const functions = [
     $$`,
   },
   {
-    // Numbers new jobs for lost ones. A record that is locked is being ended just now: its job was not lost after all.
+    // Numbers new jobs for lost ones. A locked record is ending, so its job was not lost.
     signature: 'deletion.take_again(p_users uuid[], p_ids bigint[], p_sends integer[])',
     definition: `RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json) ${definer} AS $$
       WITH lost AS (
@@ -134,7 +133,7 @@ const functions = [
     $$`,
   },
   {
-    // Makes a record due, for an operator, who knows its id alone.
+    // Makes a record due, for an operator, who only has its id.
     signature: 'deletion.make_due(p_id bigint)',
     definition: `RETURNS TABLE (id bigint) ${definer} AS $$
       UPDATE deletion.deletions d SET sent_at = NULL WHERE d.id = p_id AND d.status = 'PENDING' RETURNING d.id

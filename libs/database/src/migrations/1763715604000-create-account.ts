@@ -1,10 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The schema of the account app: people, their credentials and sessions, and the state of the OAuth issuer.
- *
- * Its tables are not split by user: most look-ups are by a name or by the hash of a secret, before the user is known.
- * Every secret is kept as a SHA-256 only.
+ * Creates people, credentials, sessions and the OAuth issuer's state. The tables are not
+ * distributed by user, as most lookups precede the identification. Secrets are stored as SHA-256.
  */
 export class CreateAccount1763715604000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Who is refused, and the records of users whose data is to be erased as a whole. */
+/** Creates the refusal of users, and the records of erasures. */
 export class CreateErasure1763715605000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -70,12 +70,12 @@ const definer = (language: 'sql' | 'plpgsql') =>
   `LANGUAGE ${language} SECURITY DEFINER SET search_path = pg_catalog, pg_temp`;
 const taken = 'RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)';
 
-/** The only ways to write a record. Statements of the worker (erasure.store.ts) call them. */
+/** The functions that alone write a record (erasure.store.ts). */
 const functions = [
   {
-    // Records an erasure and refuses the user from then on: in the services by the clock, in the account app as one who is
-    // disabled. The clock first, as everything that locks both: an account that is being made is seen or refused. Once is
-    // for ever; one that failed begins anew.
+    // Records an erasure and refuses the user: in the services by the clock, in the account app as
+    // disabled. It locks the clock first, as all code that locks both does: a concurrently created
+    // account is seen or refused. A repetition has no effect; a failed erasure starts again.
     signature: 'deletion.record_erasure(p_user uuid, p_origin json)',
     definition: `RETURNS text ${definer('plpgsql')} AS $$
       BEGIN
@@ -90,7 +90,6 @@ const functions = [
       END $$`,
   },
   {
-    // As deletion.take.
     signature: 'deletion.take_erasures(p_limit integer, p_resend_after_ms double precision)',
     definition: `${taken} ${definer('sql')} AS $$
       WITH due AS (
@@ -105,7 +104,6 @@ const functions = [
     $$`,
   },
   {
-    // As deletion.take_again.
     signature: 'deletion.take_erasures_again(p_users uuid[], p_sends integer[])',
     definition: `${taken} ${definer('sql')} AS $$
       WITH lost AS (
@@ -119,7 +117,7 @@ const functions = [
     $$`,
   },
   {
-    // Locks the user's clock and the record, so that one worker at a time erases a user.
+    // Locks the user's clock and the record: only one worker erases a user at a time.
     signature: 'deletion.claim_erasure(p_user uuid)',
     definition: `RETURNS TABLE (status text, age double precision) ${definer('plpgsql')} AS $$
       BEGIN
@@ -129,15 +127,14 @@ const functions = [
       END $$`,
   },
   {
-    // Notes how much is gone.
     signature: 'deletion.count_erased(p_user uuid, p_rows bigint)',
     definition: `RETURNS void ${definer('sql')} AS $$
       UPDATE deletion.erasures e SET removed = e.removed + p_rows WHERE e.user_id = p_user AND e.status = 'PENDING'
     $$`,
   },
   {
-    // Ends a record. After SUCCESS nothing is left but the user's id and times that are the erasure's, and the clock
-    // refuses the user for ever. p_kinds goes into the outbox of events.
+    // Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
+    // clock refuses the user permanently. p_kinds is the event for the outbox.
     signature: 'deletion.end_erasure(p_user uuid, p_status text, p_cause text, p_kinds smallint)',
     definition: `RETURNS boolean ${definer('plpgsql')} AS $$
       BEGIN

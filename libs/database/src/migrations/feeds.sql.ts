@@ -1,13 +1,12 @@
-// Functions that find and make subscriptions by the URLs of feeds, in create-subscription.
+// Functions of create-subscription that find and create subscriptions by feed URLs.
 
-/** The URLs that `subscription.twins_of` compares, of each kind; longer ones than 1,024 bytes are left out. */
+/** Maximum number of current, and of other, URLs for `subscription.twins_of` to compare. */
 const mostEncoded = 500;
 const isEncoded = (url: string) => `strpos(${url}, '%') > 0 AND octet_length(${url}) <= 1024`;
 
 /**
- * `subscription.twins_of` finds subscriptions whose URL is the same without percent-encoding.
- * `subscription.ensure_feeds` makes subscriptions to feeds that have none. Its caller holds the lock
- * of the user's clock.
+ * SQL of `subscription.twins_of`, which finds subscriptions by percent-decoded URLs, and of
+ * `subscription.ensure_feeds`, which creates missing ones under the lock of the user's clock.
  */
 export const feedFunctions = `
   -- A URL without its percent-encoding, as decodeURIComponent returns it. A URL that can't be decoded is returned as is.
@@ -120,7 +119,7 @@ export const feedFunctions = `
   GRANT EXECUTE ON FUNCTION subscription.twins_of(uuid, text[]) TO podcast_sync_subscription_group;
 `;
 
-/** Drops what {@link feedFunctions} makes. */
+/** SQL that drops {@link feedFunctions}. */
 export const dropFeedFunctions = `
   DROP FUNCTION subscription.ensure_feeds(uuid, text[], uuid[], timestamptz, bigint, bigint);
   DROP FUNCTION subscription.twins_of(uuid, text[]);

@@ -6,7 +6,7 @@ import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js'
 import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
 import { CreateErasure1763715605000 } from './1763715605000-create-erasure.js';
 
-/** In order; one that was released is never edited. */
+/** All migrations in order. A released migration is never edited. */
 export const migrations = [
   CreateSync1763715600000,
   CreateReaders1763715600500,

@@ -22,7 +22,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Undoes all, so that what follows starts as on a fresh database. */
+/** Undoes all migrations, so that tests start with an empty database. */
 async function undoAll(): Promise<void> {
   for (const _ of migrations) await dataSource.undoLastMigration();
 }

@@ -1,9 +1,9 @@
-// What of the schema lists the statuses: a migration that adds one makes it again, with all that there are then.
+// The schema parts that list the statuses. A migration that adds a status recreates them.
 
-/** The publish_date of an episode that has none, which agrees with no other. */
+/** The publish_date of an episode without one. It never matches another date. */
 export const unknownDate = `'1970-01-01 00:00+00'::timestamptz`;
 
-/** What describes an episode, each column with its value where it is not known. */
+/** The metadata columns of an episode, each with the value that means "unknown". */
 const described = {
   episode_guid: `''`,
   title: `''`,
@@ -13,13 +13,13 @@ const described = {
   duration: 'NULL',
 };
 
-/** The columns of a status are its value's and, with `_at`, that of the client's time. */
+/** A status. It has a column for its value and one (`_at`) for the client's time. */
 export interface StatusColumn {
   readonly column: string;
   readonly type: 'double precision' | 'boolean';
 }
 
-/** The constraint that a status has both a value and a time, or neither. */
+/** Returns the constraint that a status has both a value and a time, or neither. */
 export function wholeStatuses(statuses: readonly StatusColumn[]): string {
   const whole = statuses.map(({ column }) => `(${column} IS NULL) = (${column}_at IS NULL)`);
   return `CONSTRAINT states_status_is_whole CHECK (${whole.join(' AND ')})`;
@@ -27,14 +27,14 @@ export function wholeStatuses(statuses: readonly StatusColumn[]): string {
 
 const descriptions = Object.keys(described) as (keyof typeof described)[];
 
-/** A column as the first of some episodes has it that knows it. */
+/** Returns SQL for the first value of a column that is not unknown, over some episodes. */
 function firstKnown(column: keyof typeof described): string {
   const known = `e.${column} IS DISTINCT FROM ${described[column]}`;
   const first = `(array_agg(e.${column} ORDER BY g.place, e.id) FILTER (WHERE ${known}))[1]`;
   return `coalesce(${first}, ${described[column]}) AS ${column}`;
 }
 
-/** The function that merges subscriptions. */
+/** Returns the SQL of the function that merges subscriptions. */
 export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
   const parts = statuses.map(({ column, type }, index) => {
     const [bit, isFlag] = [1 << index, type === 'boolean'];

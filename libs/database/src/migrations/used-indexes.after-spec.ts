@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { eventually } from '#testing';
 
-/** Indexes that Postgres leaves aside while tables are as small as here, and what shows instead that they are used. */
+/** Indexes that Postgres ignores for small tables, with the test that shows their use. */
 const ofLargeTables = {
   'episode.states_favorites':
     'the few states of a user are found by states_pkey as well: tests/system/query-plans.int-spec.ts',
@@ -12,14 +12,14 @@ const ofLargeTables = {
   'subscription.feed_urls_subscription': 'the few URLs of a user are found by feed_urls_pkey as well: the same',
 };
 
-/** Indexes that keep nothing unique and that nobody has looked into. */
+/** Reads indexes that are not unique and were never scanned. */
 const unused = `
   SELECT i.indexrelid::regclass::text AS name
   FROM pg_index i JOIN pg_stat_user_indexes s USING (indexrelid)
   WHERE NOT i.indisunique AND s.schemaname IN ('sync', 'subscription', 'episode', 'deletion')
   GROUP BY 1 HAVING sum(s.idx_scan) = 0`;
 
-/** The slowest to look is the sweep of old answers, once a minute. */
+/** The sweep of old answers scans its index only once a minute. */
 const timeout = 100_000;
 
 const database = inject('stack')?.database;

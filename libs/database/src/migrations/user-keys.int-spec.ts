@@ -3,19 +3,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, type TestDatabase } from '#testing';
 import { isOfOneUser, tablesOfUsers } from '../../testing/one.user.js';
 
-/** Tables that hold nothing of a user: what they have is on every node. */
+/** Tables without data of users: every node has all of their rows. */
 const tablesOfNobody = {
   'sync.migrations': 'which migrations this database has, kept by the tool that runs them',
 };
 
-/** Indexes that are looked into for all users at once; a node looks into its own part. */
+/** Indexes for scans over all users. Each node scans its own part. */
 const indexesOfAll = {
   'sync.request_created_at': 'old markers of all users are removed by age',
   'deletion.deletions_due': 'the relays look for what is due of all users',
   'deletion.erasures_due': 'the relays look for what is due of all users',
 };
 
-/** Functions that are about all users; what each does on a cluster is in docs/design/scaling.md. */
+/** Functions over all users. docs/design/scaling.md describes each on a cluster. */
 const functionsOfAll = {
   'deletion.make_due': 'an operator knows the id of a record and not whose it is',
   'deletion.take': 'a relay takes what is due, whoever it is of',
@@ -25,7 +25,7 @@ const functionsOfAll = {
   'sync.take_events': 'a relay announces whatever has changed',
 };
 
-/** Every key, unique index and foreign key, and the columns it has on each side. */
+/** Reads every primary, unique and foreign key with its columns on each side. */
 const keys = `
   SELECT x.conrelid::regclass::text AS "table", x.conname AS name, x.contype AS kind,
     ARRAY(SELECT a.attname::text FROM unnest(x.conkey) WITH ORDINALITY k (n, place)
@@ -35,7 +35,7 @@ const keys = `
   FROM pg_constraint x JOIN pg_namespace n ON n.oid = x.connamespace
   WHERE x.contype IN ('p', 'u', 'x', 'f') AND n.nspname = ANY ($1)`;
 
-/** Every index, unique or not, and its columns; an expression is one without a name. */
+/** Reads every index with its columns; an expression has an empty name. */
 const indexes = `
   SELECT i.indrelid::regclass::text AS "table", n.nspname || '.' || c.relname AS name, i.indisunique AS unique,
     ARRAY(SELECT coalesce(a.attname::text, '') FROM unnest(i.indkey::int[]) WITH ORDINALITY k (n, place)
@@ -65,7 +65,6 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Tables can be distributed by user on a cluster. */
 describe('tables can be distributed by user', () => {
   it('every key and unique index starts with user_id, except those of nobody', async () => {
     const unique = [
