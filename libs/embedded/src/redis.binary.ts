@@ -6,7 +6,8 @@ import { StartError } from './start.error.js';
 const servers = ['redis-server', 'valkey-server'] as const;
 
 /**
- * Redis 6.2 introduced trimming of streams by age and race-free consumer groups; all versions of Valkey are newer.
+ * Redis 6.2 introduced trimming of streams by age and race-free consumer groups; all versions of
+ * Valkey are newer.
  */
 const minimum = [6, 2] as const;
 
