@@ -33,7 +33,6 @@ function run(files) {
   }
 }
 
-/** Returns the cases of one file in a report. */
 function readFile({ name, status, message, assertionResults }) {
   const file = relative(process.cwd(), name);
   const bad = assertionResults.filter((result) => result.status !== 'passed');

@@ -54,7 +54,6 @@ rmSync(fresh, { recursive: true });
 
 const chunks = new Map(output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
 
-/** Returns the chunks that a chunk loads, including itself. */
 function loads(name, found = new Set()) {
   if (!chunks.has(name) || found.has(name)) return found;
   found.add(name);

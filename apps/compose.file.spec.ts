@@ -29,7 +29,6 @@ const { services, networks } = parse(text, { merge: true }) as ComposeFile;
 const all = Object.entries(services);
 const byDefault = all.filter(([, { profiles }]) => !profiles);
 const apps = ['migrate', 'edge', 'subscription', 'episode', 'deletion-worker', 'load', 'dump'];
-/** The apps that share a process. */
 const edgeApps = ['gateway', 'gpodder', 'account'];
 
 describe('docker-compose.yml', () => {

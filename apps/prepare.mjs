@@ -21,7 +21,6 @@ function isStale() {
   return newest(['apps', 'libs', 'package-lock.json', 'nest-cli.json', 'tsconfig.json']) > statSync(built).mtimeMs;
 }
 
-/** Exits with a message for a person. */
 function fail(message) {
   process.stderr.write(`${message}\n`);
   process.exit(1);

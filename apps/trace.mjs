@@ -26,7 +26,6 @@ const reference = [
   'favicon-16x16.png',
   'favicon-32x32.png',
 ];
-/** Returns the files below a folder. */
 const filesIn = (place) =>
   readdirSync(place, { recursive: true })
     .map((name) => `${place}/${name}`)

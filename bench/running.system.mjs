@@ -90,7 +90,6 @@ async function startApps([program, ...command], data, postgresUrl, replicas, env
   return { pid: child.pid, baseUrl, stop };
 }
 
-/** A client of the API. */
 class Client {
   /** @param key the signing key of the system's account app. */
   constructor(baseUrl, key) {

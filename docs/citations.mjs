@@ -25,7 +25,6 @@ function sections(page) {
   return sectionsOf.get(page);
 }
 
-/** Returns the link anchor of a heading. */
 const anchor = (title) =>
   title
     .toLowerCase()

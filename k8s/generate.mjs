@@ -13,7 +13,6 @@ const check = process.argv.includes('--check');
 const here = (path) => fileURLToPath(new URL(`chart/${path}`, import.meta.url));
 const read = (path) => readFileSync(here(path), 'utf8');
 
-/** Returns values.schema.json with the variables that each app reads. */
 async function schemaFile() {
   const schema = JSON.parse(read('values.schema.json'));
   for (const [app, variables] of Object.entries(await variablesOf()))
@@ -54,7 +53,6 @@ function* rows(map, path) {
   }
 }
 
-/** Returns a value as YAML in one line. */
 function shown(value) {
   if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
   if (typeof value !== 'object') return String(value);
@@ -62,7 +60,6 @@ function shown(value) {
   return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`;
 }
 
-/** Returns README.md with the table of values. */
 function readmeFile() {
   const table = [...rows(parseDocument(read('values.yaml')).contents, [])].join('\n');
   const [before, , after] = read('README.md').split(/(?<=^<!-- values: .*-->\n)|(?=^<!-- end of values -->)/m);

@@ -4,7 +4,6 @@ import type { Polls } from './neighbour.js';
 /** Results of an attack. */
 export interface Outcome {
   readonly attack: string;
-  /** Number of responses by status. */
   readonly statuses: Readonly<Record<string, number>>;
   readonly polls: Polls;
   readonly processes: readonly ProcessReport[];

@@ -2,7 +2,6 @@ import type { Attacker } from './attacker.js';
 
 /** A denial-of-service attack. */
 export interface Attack {
-  /** Name in the table and the tests. */
   readonly name: string;
   /** Prepares the attack before the measurement. @returns the function to run. */
   prepare(attacker: Attacker): Run | Promise<Run>;

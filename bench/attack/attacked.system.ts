@@ -27,7 +27,6 @@ export interface ProcessReport {
   readonly limitBytes: number;
 }
 
-/** An app's container as in the chart. */
 interface Container {
   readonly limitBytes: number;
   readonly nodeOptions: string;
@@ -65,17 +64,14 @@ export class AttackedSystem {
     return Number(this.processes.get('gateway')?.facts['port']);
   }
 
-  /** Returns a device of a new user. */
   device(): Promise<Device> {
     return this.stack.device(this.processes.get('gateway') as AppProcess);
   }
 
-  /** Port of the gpodder API. */
   get gpodderPort(): number {
     return Number(this.processes.get('gpodder')?.facts['port']);
   }
 
-  /** Returns a client of the gpodder API for a new user. */
   async gpodderClient(): Promise<Device> {
     const { name, password } = await this.stack.appPassword();
     return new Device(`http://127.0.0.1:${this.gpodderPort}`, password, name);

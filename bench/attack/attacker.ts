@@ -24,7 +24,6 @@ const attackLimitMs = 6_000;
  * time limit.
  */
 export class Attacker {
-  /** Number of outcomes by status. */
   readonly statuses: Record<string, number> = {};
   private readonly open = new Set<Socket>();
   private readonly ending = new AbortController();
@@ -46,7 +45,6 @@ export class Attacker {
     return this.ending.signal.aborted;
   }
 
-  /** Returns the bytes of a request. */
   bytes({ method = 'GET', target, headers = [], body, token, keepAlive = false }: RequestParts): Buffer {
     const bearer = token === undefined ? this.device.token : token;
     const lines = [`${method} ${target} HTTP/1.1`, 'Host: a.example', ...headers];

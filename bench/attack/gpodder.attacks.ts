@@ -96,7 +96,6 @@ export const gpodderAttacks: readonly Attack[] = [
   same('the beginning of a login', 300, { method: 'POST', target: '/index.php/login/v2', token: null }, 64),
 ];
 
-/** Inserts the attacker's name into the path. */
 function named({ device }: Attacker, request: RequestParts): RequestParts {
   return { ...request, target: request.target.replace('{user}', device.user) };
 }

@@ -5,7 +5,6 @@ import { type Attack, same } from './attack.js';
 /** Slightly below the limit of a head, in bytes. */
 const headBytes = 15_500;
 
-/** Returns a repeated text of the given size. */
 const repeated = (unit: string, bytes = headBytes) => unit.repeat(Math.floor(bytes / unit.length));
 
 /** Unauthenticated requests. Each costs the work before the check of its credential. */
@@ -112,7 +111,6 @@ function lines(count: number): string[] {
   return Array.from({ length: count }, (_, n) => `${n.toString(36)}: `);
 }
 
-/** Returns a well-formed token with the given payload. */
 function token(payload: string): string {
   const head = Buffer.from(JSON.stringify({ alg: 'EdDSA', kid: 'x' })).toString('base64url');
   return `${head}.${payload}.${'A'.repeat(86)}`;

@@ -2,7 +2,6 @@ import { type Attack, bodyBytes, same, subscribed } from './attack.js';
 
 const space = bodyBytes - 200;
 const documentOf = (outlines: string) => `<opml version="2.0"><body>${outlines}</body></opml>`;
-/** Returns a document filled with units up to a limit. */
 const many = (unit: (n: number) => string, most: number) => {
   const units: string[] = [];
   for (let [n, bytes] = [0, 0]; n < most; n++) {

@@ -10,7 +10,7 @@ const [attackMs, atOnce, patienceMs] = [3_000, 64, 10_000];
 
 let stack: AppStack;
 let origin: string;
-/** Signs in with her trusted browser, from {@link herNetwork}. */
+/** A person with a trusted browser, at {@link herNetwork}. */
 let ann: Person;
 
 beforeAll(async () => {
@@ -25,7 +25,6 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-/** Returns a different network for each number. */
 const network = (n: number) => `10.${(n >> 8) & 255}.${n & 255}.1`;
 /** The person's network, which attackers can share. */
 const herNetwork = '127.0.0.1';

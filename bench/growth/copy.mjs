@@ -32,7 +32,6 @@ const tables = {
 const together = 30;
 const first = Date.UTC(2025, 0);
 
-/** Returns the time of a user's n-th upload. */
 const stamp = (upload) => new Date(first + upload * 1_000).toISOString();
 
 /**
@@ -44,7 +43,6 @@ export function sinceOf(states, share) {
   return stamp(Math.floor((states * (1 - share)) / together) - 1);
 }
 
-/** Characters per chunk of COPY. */
 const chunkSize = 65_536;
 
 /**

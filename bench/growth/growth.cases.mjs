@@ -32,7 +32,6 @@ export class GrowthCases {
       await this.compare({ page: this.get(user, '/episodes'), upload });
   }
 
-  /** Measures reads by the number of a user's states. */
   async readsByUser(users) {
     const poll = await this.byUser(users, (user) => this.get(user, `/episodes?since=${nothingNew}`));
     const page = await this.byUser(users, (user) => this.get(user, '/episodes?per_page=10'));

@@ -23,7 +23,6 @@ const rounds = Number(options.rounds);
 const tableRows = Number(options.rows ?? (options.small ? 1_000_000 : 10_000_000));
 /** Size of all users that are not compared. */
 const usual = { subscriptions: 50, states: 2_000 };
-/** Users per statement. */
 const batch = 500;
 
 /**
@@ -64,7 +63,6 @@ async function makeUsers(system, states) {
   return made.map((user, n) => Object.assign(user, { states: states[n] }));
 }
 
-/** Returns the measurements of each round. */
 async function repeat(what, measure) {
   const found = [];
   for (let n = 1; n <= rounds; n += 1) {

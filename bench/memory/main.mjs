@@ -17,7 +17,6 @@ import { ceilings, mostOfAll } from './ceilings.mjs';
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' }, json: { type: 'boolean' } } });
 const program = fileURLToPath(new URL('../../dist/programs/podcast-sync.js', import.meta.url));
 
-/** Returns the pids of a process and all its descendants. */
 function processesBelow(root) {
   const parents = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -47,7 +46,6 @@ function nameOf(pid) {
   return /postgres/.test(words[0]) ? 'postgres' : basename(words[0]).replace(/[ :].*/, '');
 }
 
-/** Returns the memory of a process in MB. */
 function memoryOf(pid) {
   const [, kilobytes] = /^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
   return (Number(kilobytes) * 1_024) / 1e6;

@@ -22,7 +22,6 @@ export async function compareAnswers(baseline, system, user) {
   }
 }
 
-/** Ignores the order of the parameters of a link. */
 function withoutOrder({ next, ...page }) {
   const link = next && new URL(next, 'http://any');
   return { ...page, ...(link && { next: [link.pathname, ...[...link.searchParams].map(String).sort()] }) };

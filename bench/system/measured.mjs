@@ -12,7 +12,6 @@ async function launch(path, environment = {}) {
   return { child, said: await heard(child) };
 }
 
-/** Returns the next message of a child. */
 async function heard(child) {
   const done = new AbortController();
   const exit = once(child, 'exit', done).then(() =>
@@ -60,7 +59,6 @@ export async function measure(load, target, { postgresPid, owner }, job) {
   return { rate: requests / seconds, p50, p99, errors, ...wal, cpu: Object.fromEntries(each) };
 }
 
-/** Returns the WAL totals of Postgres. */
 async function walOf(owner) {
   const { rows } = await owner.query(
     "SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS bytes, wal_fpi::float8 AS images FROM pg_stat_wal",

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 
-/** Users created concurrently. */
 const atOnce = 8;
 /** Entries per request, as in the release with the lowest limit. */
 const subscriptionsAtOnce = 100;

@@ -4,7 +4,6 @@ import type { ProgramIo } from '#runtime';
 /** Variables by file of a data directory with its running system; the server comes first. */
 export type DataFiles = Readonly<Record<string, string>>;
 
-/** Context of a command's run. */
 interface CommandContext {
   /** Includes the variables from the data directory. */
   readonly io: ProgramIo;
@@ -19,7 +18,6 @@ export interface CommandDefinition<Input = unknown> {
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** Additional text of its help. */
   readonly details?: string;
   /** Command lines without `podcast-sync`. */
   readonly examples: readonly string[];
@@ -30,7 +28,6 @@ export interface CommandDefinition<Input = unknown> {
   readonly data?: {
     readonly files?: DataFiles;
   };
-  /** Declares operands and options. */
   declare?(command: Command): void;
   /**
    * Returns the input from the command line. Default: the options.

@@ -5,12 +5,10 @@ import { commands } from './commands.js';
 import { dataEnvironment, NoSystemError } from './data.environment.js';
 import { notEmpty } from './operands.js';
 
-/** A parsed command line. */
 interface ReadCommand {
   readonly definition: CommandDefinition;
   readonly name: string;
   readonly input: unknown;
-  /** The value of `--data`. */
   readonly data: string | undefined;
 }
 
@@ -103,7 +101,6 @@ function reportErrors(command: Command): void {
   });
 }
 
-/** Returns the names that lead to a command, starting with the program. */
 function pathOf(command: Command): string[] {
   return [...(command.parent ? pathOf(command.parent) : []), command.name()];
 }

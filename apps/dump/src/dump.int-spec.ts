@@ -29,7 +29,6 @@ const dump = (args: readonly string[] = [], url = database.urls.dump) =>
 const [a, b, c] = Array.from({ length: 3 }, () => randomUUID()).sort() as [string, string, string];
 const clock = '2026-01-01T00:00:00.000Z';
 
-/** Returns the dumped lines of a user. */
 async function dumped(user: StoredUser) {
   const { code, stdout, stderr } = await dump();
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^Complete: /) as string });
@@ -172,7 +171,6 @@ describe('whom a dump has', () => {
 
 describe('whom a dump leaves out', () => {
   const named = ({ id }: StoredUser) => `{"id":"${id}"}\n`;
-  /** Returns the ids of the dumped users. */
   const idsIn = (stdout: string) =>
     linesIn(stdout).flatMap((line) => ('user' in line && 'id' in line.user ? [line.user.id] : []));
 

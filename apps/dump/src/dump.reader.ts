@@ -12,7 +12,6 @@ export interface DumpCounts {
   users: number;
   subscriptions: number;
   episodes: number;
-  /** Users without data. */
   unknown: number;
   /** Users who were erased or are being erased. They are left out. */
   erased: number;
@@ -27,7 +26,6 @@ export class DumpReader {
   /** @param client an exclusive connection in UTC with pipelining. */
   constructor(private readonly client: pg.Client) {}
 
-  /** Yields the lines of a user's part, one page at a time. */
   async *partOf({ id, name }: DumpedUser): AsyncGenerator<string> {
     const { counts } = this;
     const before = { ...counts };

@@ -13,7 +13,6 @@ export interface DumpedUsers {
   share(): number;
 }
 
-/** Users per page. */
 const pageUsers = 1_000;
 const beforeAll = '00000000-0000-0000-0000-000000000000';
 

@@ -3,18 +3,15 @@ import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { copiedSequences, copiedTables } from './copied.tables.js';
 
-/** Totals of a copy. */
 interface CopyCounts {
   users: number;
   rows: number;
   /** Users whose state is the same in the target. */
   same: number;
-  /** Users without any data in the source. */
   unknown: number;
   refused: number;
 }
 
-/** A user that was not copied, with the reason. */
 interface RefusedUser {
   readonly id: string;
   readonly reason: string;

@@ -51,7 +51,6 @@ export class ChunkSpool<Entry> {
     if (this.open.entries.length > 0) yield this.open;
   }
 
-  /** Removes the temporary file. */
   dispose(): void {
     this.file?.destroy();
     if (this.folder !== undefined) rmSync(this.folder, { recursive: true, force: true });

@@ -137,7 +137,6 @@ export class FileLoad {
   }
 }
 
-/** Yields a stream from an offset on. */
 async function* skipped(stream: AsyncIterable<Buffer>, offset: number): AsyncGenerator<Buffer> {
   let left = offset;
   for await (const chunk of stream) {

@@ -50,7 +50,6 @@ export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIter
  */
 export async function* linesOf(stream: AsyncIterable<Buffer>, from: FileOffset = start): AsyncGenerator<Line[]> {
   let [number, end] = [from.line, from.offset];
-  /** Unfinished line of the previous reads. */
   let [rest, restBytes]: [Buffer[], number] = [[], 0];
   const line = (parts: readonly Buffer[], bytes: number, feed: number): Line => {
     number += 1;

@@ -85,7 +85,6 @@ export class PartReader {
     return part;
   }
 
-  /** Discards the current part. */
   private async drop(why: string): Promise<void> {
     const { part } = this;
     if (!part) return;

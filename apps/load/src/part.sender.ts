@@ -134,7 +134,6 @@ export class PartSender {
   }
 }
 
-/** Returns true if the services reject the user. */
 function isOfRefusedUser(error: unknown): boolean {
   return error instanceof Failure && error.code === 'unauthorized';
 }

@@ -21,7 +21,6 @@ export class UserPart {
   constructor(
     /** `undefined` if the user's line is invalid: nothing is stored then. */
     readonly userId: string | undefined,
-    /** Number of its first line. */
     readonly line: number,
   ) {}
 

@@ -11,10 +11,8 @@ const resourceMetadata = z.object({ authorization_servers: z.array(z.url({ proto
 class LoginError extends Error {}
 
 export interface Login {
-  /** Base URL of the API. */
   readonly api: URL;
   readonly scope: string;
-  /** Shows the person a line. */
   say(line: string): void;
 }
 

@@ -9,7 +9,6 @@ import type { Run } from './supervised.run.js';
 export interface AppProgram {
   /** Unique name. Each replica has its own. */
   readonly name: string;
-  /** Path of the script. */
   readonly script: string;
   readonly args?: readonly string[];
   /** Its configuration, in addition to the inherited variables. */

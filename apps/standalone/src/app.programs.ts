@@ -29,7 +29,6 @@ export interface ProgramOptions extends Backends {
 /** Folder of the account app's keys, below the data directory. */
 export const accountKeys = join('keys', 'account');
 
-/** Apps with their own database roles. */
 const services = [
   { app: 'subscription', role: 'subscription' },
   { app: 'episode', role: 'episode' },
@@ -89,7 +88,6 @@ export function appPrograms(
   };
 }
 
-/** Returns the variables of the edge in addition to the account app's. */
 function edgeEnvironment({ publicUrl, host, port, data }: ProgramOptions): Record<string, string> {
   return {
     HOST: host,
@@ -101,7 +99,6 @@ function edgeEnvironment({ publicUrl, host, port, data }: ProgramOptions): Recor
   };
 }
 
-/** Returns the variables of the account app and its commands. */
 function accountEnvironment(options: ProgramOptions): Record<string, string> {
   const { baseUrl, data, redisUrl } = options;
   return {

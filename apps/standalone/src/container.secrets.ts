@@ -12,7 +12,6 @@ const logins = {
   account: { login: 'podcast_sync_account', variable: 'ACCOUNT_DATABASE_URL' },
 } as const;
 
-/** Parts that connect to Redis. */
 const onRedis = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account', 'load'];
 
 const database = 'podcast_sync';

@@ -91,7 +91,6 @@ function newUser(data = join(root, 'data')) {
   };
 }
 
-/** Returns the running ones of the processes, with their command lines. */
 function running(processes: readonly number[]): string[] {
   return processes.filter(isRunning).map((pid) => `${pid} ${commandLine(pid)}`);
 }

@@ -16,14 +16,12 @@ export const standaloneConfig = z.object({
 
 /** Options of the command line. */
 export interface StartOptions {
-  /** Processes of each service. */
   readonly replicas: number;
   /** Port of the edge; 0 for any free port. */
   readonly port: number;
   readonly host: string;
   /** Public origin, if it differs from host and port. */
   readonly publicUrl?: string;
-  /** Directory with all data. */
   readonly data: string;
 }
 

@@ -81,7 +81,6 @@ function events(): Event[] {
     .map((line) => JSON.parse(line) as Event);
 }
 
-/** Returns a stack on the servers of the test run, by default. */
 function stack(options: Partial<StandaloneOptions> = {}) {
   const place = { port: 0, host: '127.0.0.1', publicUrl: undefined } as const;
   const defaults = { replicas: 1, ...place, data, LOG_LEVEL: 'info' } as const;

@@ -28,7 +28,6 @@ export class StandaloneStack {
   constructor(
     private readonly options: StandaloneOptions,
     private readonly say: (line: string) => void,
-    /** The folder of the programs. */
     private readonly folder: string,
   ) {}
 
@@ -161,7 +160,6 @@ type Place = Pick<ProgramOptions, 'port' | 'baseUrl'>;
 /** Values that remain when the apps start on another port. */
 type Fixed = Backends & Pick<ProgramOptions, 'canCreateRoles' | 'data'>;
 
-/** Most attempts with different ports. */
 const portAttempts = 5;
 
 /** Checks the port before anything starts, so that a failure leaves nothing behind. */

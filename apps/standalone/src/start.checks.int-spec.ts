@@ -32,7 +32,6 @@ async function asOwner(sql: string): Promise<void> {
   await client.end();
 }
 
-/** Returns the URL of the test run's Postgres with changes. */
 const postgres = (change: Partial<URL>) => Object.assign(new URL(templateUrl), change).href;
 const plain = { username: 'checks_plain', password: 'plain' };
 

@@ -11,11 +11,7 @@ const sameSignalMs = 1_000;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-/**
- * Runs all parts on this machine until a signal ends the process.
- *
- * @throws ConfigurationError
- */
+/** Runs all parts on this machine until a signal ends the process. @throws ConfigurationError */
 export async function start(options: StartOptions, environment: NodeJS.ProcessEnv): Promise<void> {
   // The bundle puts this file next to the programs that it runs (apps/bundle.mjs).
   const stack = new StandaloneStack(

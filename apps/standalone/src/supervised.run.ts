@@ -4,9 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface Run {
   /** Resolves after its end: `exit code 1`, `signal SIGKILL`. */
   readonly exited: Promise<string>;
-  /** Stops it in order. */
   stop(): Promise<void>;
-  /** Kills it. */
   kill?(): void;
 }
 
@@ -14,7 +12,6 @@ export interface Run {
 export interface Backoff {
   /** Pause after the first end. It doubles after each further one. */
   readonly firstMs: number;
-  /** Longest pause. */
   readonly mostMs: number;
   /** Run time after which the next pause is the first one again. */
   readonly healthyMs: number;

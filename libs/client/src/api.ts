@@ -71,10 +71,7 @@ export interface NotModified {
   syncTimestamp: string;
 }
 
-/**
- * One method per operation of docs/reference/interface.md.
- * @throws ApiError from every method.
- */
+/** One method per operation of docs/reference/interface.md. @throws ApiError from every method. */
 export interface Api {
   /** `POST /subscriptions`: adds at most 1,000 subscriptions. */
   addSubscriptions(entries: readonly SubscriptionEntry[], options?: WriteOptions): Promise<SubscribeAnswer>;
@@ -118,7 +115,6 @@ export interface Api {
   readonly clockOffset: number;
 }
 
-/** Returns the helpers for requests that the operations share. */
 function requestsOf(sending: Sending) {
   const read = <T>(path: string, call: CallOptions = {}) =>
     sending.send({ method: 'GET', path, type: 'application/json', signal: call.signal }, (answer) => json<T>(answer));

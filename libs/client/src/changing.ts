@@ -117,7 +117,6 @@ export async function metaOf(store: Store): Promise<Meta> {
   return ((await store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, doubt: false };
 }
 
-/** Returns the episode as last read from the server. */
 async function knownEpisode(store: Store, podcast: string, facts: EpisodeFacts): Promise<Episode | undefined> {
   if (facts.sync_id !== undefined) {
     const row = await store.get(keys.episode(podcast, facts.sync_id));

@@ -49,7 +49,6 @@ const passing: ReadonlySet<ApiErrorCode> = new Set(['network', 'timeout', 'too_m
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ApiErrorCode;
-  /** HTTP status, if there was a response. */
   readonly status: number | undefined;
   /** Seconds from the `Retry-After` header. */
   readonly retryAfter: number | undefined;
@@ -65,7 +64,6 @@ export class ApiError extends Error {
     this.retryAfter = parts.retryAfter;
   }
 
-  /** Returns the error of a response that is not a success. */
   static of(answer: Response): ApiError {
     const { status } = answer;
     const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);

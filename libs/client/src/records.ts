@@ -90,7 +90,6 @@ export interface Batch {
   kind: Act['kind'] | 'episodes';
   changes: [key: string, change: SubscriptionChange | EpisodeChange][];
   body: string;
-  /** Number of server faults for this batch. */
   faults: number;
 }
 

@@ -63,11 +63,7 @@ export class Sending {
     this.clock = options.clock ?? Date.now;
   }
 
-  /**
-   * Sends a request, retries transient errors and reads the response.
-   *
-   * @throws ApiError
-   */
+  /** Sends a request, retries transient errors and reads the response. @throws ApiError */
   async send<T>(request: Request, read: (answer: Response) => Promise<T>): Promise<T> {
     const { retries = 4, timeout = 30_000 } = this.options;
     for (let retry = 0; ; retry++) {

@@ -42,7 +42,6 @@ interface TokenAnswer {
   expires_in?: number;
 }
 
-/** State of a sign-in until the redirect. */
 interface Begun {
   state: string;
   verifier: string;

@@ -29,12 +29,10 @@ export class KeyFiles {
     return files;
   }
 
-  /** Path of the public key set (JWKS). */
   get keySetFile(): string {
     return join(this.directory, 'jwks.json');
   }
 
-  /** Returns the private signing key. */
   signingKey(): JWK & { kid: string } {
     return JSON.parse(readFileSync(this.keyFile, 'utf8')) as JWK & { kid: string };
   }

@@ -24,7 +24,6 @@ export interface ServerProgram {
   readonly pidFile: string;
   /** Receives the output. Emptied at each start. */
   readonly logFile: string;
-  /** Stops it in order. */
   readonly stopSignal: NodeJS.Signals;
   /** Stops it by force; its data is recovered at the next start. */
   readonly forceSignal: NodeJS.Signals;

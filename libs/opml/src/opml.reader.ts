@@ -86,7 +86,6 @@ interface Element {
   hasStandIn: boolean;
 }
 
-/** Collects feeds from the events of the parser. */
 class OutlineReader implements Partial<Handler> {
   private readonly feeds: OpmlFeed[] = [];
   /** Feeds by `url`, used if no outline has an `xmlUrl`. */
@@ -99,7 +98,6 @@ class OutlineReader implements Partial<Handler> {
   private hasRoot = false;
   private hasBody = false;
   private readonly elements: Element[] = [];
-  /** Attributes of the current start tag of an outline. */
   private readonly attributes = new Map<string, string>();
   private parser!: Parser;
 

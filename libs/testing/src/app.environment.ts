@@ -4,12 +4,10 @@ import { TokenIssuer } from './token.issuer.js';
 
 /** Servers and keys that the apps of a stack share. */
 export interface StackServers {
-  /** Database URL of each app. */
   readonly urls: RoleUrls;
   readonly redisUrl: string;
   /** The Redis of the deletion queue. */
   readonly queueRedisUrl: string;
-  /** The folder of the token signing keys. */
   readonly keys: string;
   /** The file with the public keys that the gateway accepts. */
   readonly keySetFile: string;

@@ -10,7 +10,6 @@ const startLimitMs = 120_000;
 
 /** A built app as a separate process, for fault tests. */
 export class AppProcess {
-  /** All output so far. */
   output = '';
   /** Facts that the app reported when it was ready. */
   facts: Readonly<Record<string, unknown>> = {};
@@ -104,7 +103,6 @@ export class AppProcess {
     this.child.kill('SIGSTOP');
   }
 
-  /** Ends {@link pause}. */
   resume(): void {
     this.child.kill('SIGCONT');
   }

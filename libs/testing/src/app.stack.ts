@@ -29,11 +29,8 @@ export interface StackOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** A stack's database. */
 interface StackDatabase {
-  /** URL of the owner. */
   readonly url: string;
-  /** URLs of the apps. */
   readonly urls: RoleUrls;
   /** Set for a separate Postgres. */
   readonly server?: TestServer;
@@ -78,7 +75,6 @@ abstract class Stack {
     return appEnvironment(app, this.servers);
   }
 
-  /** Returns a device of a user, by default of a new one. */
   async device(gateway: Pick<AppProcess, 'facts'>, user = freshUser()): Promise<Device> {
     return new Device(`http://127.0.0.1:${String(gateway.facts['port'])}`, await this.issuer.issue(user), user);
   }
@@ -94,7 +90,6 @@ abstract class Stack {
     return { name, password: await run('app-password', name) };
   }
 
-  /** Kills the processes that this stack started. */
   protected async end(): Promise<void> {
     await Promise.all(this.processes.map((process) => process.kill()));
   }
@@ -140,7 +135,6 @@ export class AppStack extends Stack {
     return this.database.server;
   }
 
-  /** Ends all parts and removes their data. */
   async close(): Promise<void> {
     await this.end();
     await Promise.all([this.database, ...new Set([this.redis, this.queueRedis])].map((server) => server.dispose()));

@@ -15,7 +15,7 @@ export class Device {
     readonly user: string,
   ) {}
 
-  /** Sends a request. @throws TypeError without a complete response. */
+  /** @throws TypeError without a complete response. */
   async send<Body = Record<string, unknown>>(
     method: string,
     path: string,

@@ -63,7 +63,6 @@ export class Fixture {
     return { name, ownerUrl, urls, database, owner, statements: countStatements(master) };
   }
 
-  /** Starts a separate Redis. */
   async redis(options?: Parameters<typeof startRedisServer>[0]): Promise<TestServer> {
     const server = await startRedisServer(options);
     this.onClose(() => server.dispose());
@@ -121,7 +120,6 @@ export class Fixture {
     };
   }
 
-  /** Runs all releases in reverse order. */
   async close(): Promise<void> {
     for (const release of this.releases.splice(0).reverse()) await release();
   }

@@ -7,7 +7,6 @@ import { commandLine } from '#embedded';
 
 /** Options of a launched system. */
 export interface LaunchOptions {
-  /** Directory of all its data. */
   readonly data: string;
   readonly replicas?: number;
   /** Default: any free port, also for the account app and gpodder. */
@@ -35,7 +34,6 @@ export class LaunchedSystem {
   baseUrl = '';
   /** Link for creating the first account. Empty if there is one. */
   firstLink = '';
-  /** All output so far. */
   output = '';
   /** Resolves to the exit code, or null for a signal. */
   readonly ended: Promise<number | null>;
@@ -103,7 +101,6 @@ export class LaunchedSystem {
     this.child.kill(signal);
   }
 
-  /** Stops it in order. */
   async stop(): Promise<void> {
     this.child.kill('SIGTERM');
     await this.ended;
@@ -138,7 +135,6 @@ export function shareFetchedPrograms(data: string, account?: LaunchOptions['acco
   if (!existsSync(join(data, 'programs'))) symlinkSync(shared, join(data, 'programs'));
 }
 
-/** Returns the parent of each process of this machine. */
 function parentsOfAll(): Map<number, number> {
   if (process.platform !== 'linux') {
     const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });

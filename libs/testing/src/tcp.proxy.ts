@@ -37,7 +37,6 @@ export class TcpProxy {
     for (const socket of this.sockets) socket.pause();
   }
 
-  /** Ends {@link hold}. */
   release(): void {
     for (const socket of this.sockets) socket.resume();
   }
@@ -53,7 +52,6 @@ export class TcpProxy {
     this.cut();
   }
 
-  /** Ends {@link refuse}. */
   accept(): void {
     this.isRefusing = false;
   }

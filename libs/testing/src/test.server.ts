@@ -28,7 +28,6 @@ export class TestServer {
     await this.server.exited;
   }
 
-  /** Stops it in order. */
   stop(): Promise<void> {
     return this.server.stop();
   }
@@ -44,7 +43,6 @@ export class TestServer {
     process.kill(this.server.pid, 'SIGSTOP');
   }
 
-  /** Ends {@link pause}. */
   resume(): void {
     process.kill(this.server.pid, 'SIGCONT');
   }

@@ -13,7 +13,6 @@ export interface TokenTerms {
 export class TokenIssuer {
   /** The default `iss` of its tokens. */
   static readonly issuer = 'urn:podcast-sync:tests';
-  /** The `aud` of its tokens. */
   static readonly audience = 'podcast-sync';
 
   private constructor(
@@ -36,7 +35,6 @@ export class TokenIssuer {
     return this.files.keySetFile;
   }
 
-  /** Returns a signed token of a user. */
   async issue(user: string, { scope, expires = '30d' }: TokenTerms = {}): Promise<string> {
     const key = this.files.signingKey();
     return new SignJWT(scope === undefined ? {} : { scope })
