@@ -1,6 +1,7 @@
-// Fails on known vulnerabilities of what is in the lock file, but for those in audit-allow.json: a list of
-// {"id": "GHSA-…", "reason": "why it can't hurt here", "until": "2026-01-31"}. After `until` a reason has to be given anew.
-// Another list may be named as the argument. Where the registry has no advisories to ask for, it says so and passes.
+// Fails on known vulnerabilities of locked packages, except those in audit-allow.json: a list of
+// {"id": "GHSA-…", "reason": "why it can't hurt here", "until": "2026-01-31"}. An exception expires
+// after `until`. The argument can name another list. If the registry has no advisories, it reports
+// that and passes.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -33,7 +34,7 @@ for (const [id, { name, title, severity }] of advisories) {
 console.log(`audit: ${advisories.size} known, ${open} of them not allowed`);
 process.exitCode = open > 0 ? 1 : 0;
 
-/** What npm says without a network need not be JSON. */
+/** Parses npm's report, which is not always JSON without a network. */
 function reportOf(output) {
   try {
     return JSON.parse(output);

@@ -1,5 +1,5 @@
-// Every regular expression of the program is linear in its input: one that is not lets a request of a few kilobytes hold
-// up everybody else. Those of tests read nothing but what the tests made.
+// Checks that every regular expression of the programs is linear: another one would let a request
+// of a few kilobytes block the process. Tests are excluded, as they read only their own data.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { check } from 'recheck';
@@ -29,7 +29,7 @@ console.log(`${found.size} regular expressions, ${slow.length} that are not know
 for (const line of slow) console.log(line);
 process.exitCode = slow.length > 0 ? 1 : 0;
 
-/** The pattern of a literal, or of `new RegExp` with a text that is there to be read. */
+/** Returns the pattern of a literal, or of `new RegExp` with a literal string. */
 function patternOf(node) {
   if (ts.isRegularExpressionLiteral(node)) {
     const end = node.text.lastIndexOf('/');

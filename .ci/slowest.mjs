@@ -1,6 +1,6 @@
-// Prints the ten slowest test files of a run, as rows of a table, and what each tier took.
-// npm test -- --reporter=default --reporter=json --outputFile.json=.data/report.json
-// node .ci/slowest.mjs .data/report.json
+// Prints the ten slowest test files of a run as table rows, and the duration of each tier.
+//   npm test -- --reporter=default --reporter=json --outputFile.json=.data/report.json
+//   node .ci/slowest.mjs .data/report.json
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 

@@ -16,7 +16,7 @@ const started = performance.now();
 const maxLines = 40;
 const seconds = () => Math.round((performance.now() - started) / 1000);
 
-/** Runs the suite, or some of its files. @returns its report, or nothing when there is none. */
+/** Runs the suite, or some of its files. @returns its report, empty if there is none. */
 function run(files) {
   const folder = mkdtempSync(join(tmpdir(), 'suite-'));
   const path = join(folder, 'report.json');
@@ -33,7 +33,6 @@ function run(files) {
   }
 }
 
-/** Reads what a report says of one file. */
 function readFile({ name, status, message, assertionResults }) {
   const file = relative(process.cwd(), name);
   const bad = assertionResults.filter((result) => result.status !== 'passed');
@@ -45,7 +44,7 @@ function readFile({ name, status, message, assertionResults }) {
   return { file, passed: assertionResults.length - bad.length, problems };
 }
 
-/** Keeps the first and last lines of a message: the cause mostly is the last of them. */
+/** Keeps the first and last lines of a message: the last ones mostly contain the cause. */
 function shorten(text) {
   const lines = text.split('\n').map((line) => line.slice(0, 300));
   const dropped = lines.length - maxLines;

@@ -1,7 +1,8 @@
 // Bundles every program of the built apps into dist/programs: `node dist/programs/gateway.js`.
-// A program loads some two thousand small files from node_modules, which costs most of the time in which it starts; from
-// a few large files it starts in a third of that. What several programs load they share.
-// Beside them, packages.json: which packages are bundled in each program, for the bill of materials (apps/trace.mjs).
+// Loading some two thousand small files from node_modules takes most of a program's start time; a
+// few large files take a third of that. Programs share common chunks.
+// Also writes packages.json with the packages of each program, for the bill of materials
+// (apps/trace.mjs).
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -19,10 +20,13 @@ const programs = {
   'podcast-sync': 'cli/src/main',
 };
 
-/** Packages that find files of theirs on disk, and so stay there. */
+/** Packages that read their own files from disk and so cannot be bundled. */
 const onDisk = [/^@bull-board\//, /^swagger-ui-dist/, /^@node-rs\/argon2/];
 
-/** Parts that Nest, TypeORM and others load only where they are installed; said by no other code than this. */
+/**
+ * Optional modules that Nest, TypeORM and others load only if installed. Their warnings are
+ * ignored.
+ */
 const expected = new Set(['UNRESOLVED_IMPORT', 'EVAL']);
 
 const bundle = await rolldown({
@@ -33,7 +37,8 @@ const bundle = await rolldown({
     if (!(expected.has(log.code) && /node_modules/.test(log.message))) pass(level, log);
   },
 });
-// Programs that run, or start just now, load from the folder: each file is replaced as a whole, those that others load first.
+// Running and starting programs load from the folder: each file is replaced atomically, chunks
+// before the programs that import them.
 const fresh = `${folder}.${process.pid}`;
 rmSync(fresh, { recursive: true, force: true });
 const { output } = await bundle.write({ dir: fresh, format: 'esm', keepNames: true, strictExecutionOrder: true });
@@ -49,7 +54,6 @@ rmSync(fresh, { recursive: true });
 
 const chunks = new Map(output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
 
-/** The chunks that one loads, itself among them. */
 function loads(name, found = new Set()) {
   if (!chunks.has(name) || found.has(name)) return found;
   found.add(name);
@@ -58,7 +62,10 @@ function loads(name, found = new Set()) {
   return found;
 }
 
-/** The folder of the package that a file is of. What a package carries of another one without its manifest is its own. */
+/**
+ * Returns the package folder of a file. A vendored package without a manifest belongs to its
+ * container.
+ */
 function packageOf(file) {
   const [root] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? [];
   if (root === undefined || existsSync(join(root, 'package.json'))) return root;

@@ -23,13 +23,12 @@ interface ComposeFile {
   networks: Record<string, { internal?: boolean }>;
 }
 
-/** The file with the default of every variable of its own. */
+/** The file with its own variables replaced by their defaults. */
 const text = readFileSync('docker-compose.yml', 'utf8').replace(/\$\{\w+:-([^}]*)\}/g, '$1');
 const { services, networks } = parse(text, { merge: true }) as ComposeFile;
 const all = Object.entries(services);
 const byDefault = all.filter(([, { profiles }]) => !profiles);
 const apps = ['migrate', 'edge', 'subscription', 'episode', 'deletion-worker', 'load', 'dump'];
-/** The apps that share a process. */
 const edgeApps = ['gateway', 'gpodder', 'account'];
 
 describe('docker-compose.yml', () => {

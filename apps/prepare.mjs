@@ -1,5 +1,5 @@
-// Before `npm start`: builds what is not built or is older than its sources. Before a build it reads the options, so that
-// help and mistakes are answered at once. Exits with 100 where nothing is to be started.
+// Runs before `npm start` and builds missing or stale outputs. Parses the options before a build,
+// so that help and mistakes need none. Exits with 100 if there is nothing to start.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import module from 'node:module';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 const built = 'dist/programs/packages.json';
 
-/** When the newest of these files and folders was changed, in milliseconds. */
+/** Returns the time of the newest change in files and folders, in milliseconds. */
 function newest(paths) {
   const times = paths.map((path) => {
     const found = statSync(path);
@@ -21,13 +21,12 @@ function isStale() {
   return newest(['apps', 'libs', 'package-lock.json', 'nest-cli.json', 'tsconfig.json']) > statSync(built).mtimeMs;
 }
 
-/** Ends with a message for a person. */
 function fail(message) {
   process.stderr.write(`${message}\n`);
   process.exit(1);
 }
 
-// First of all: an unsupported Node fails in a dependency, with an error that says nothing.
+// Comes first, because an unsupported Node fails in a dependency with an unclear error.
 const { engines } = JSON.parse(readFileSync('package.json', 'utf8'));
 const [major, minor] = process.versions.node.split('.').map(Number);
 const isSupported = [...engines.node.matchAll(/\^(\d+)\.(\d+)/g)].some(
@@ -39,7 +38,7 @@ if (!existsSync('node_modules/typescript')) fail('The dependencies are not insta
 
 if (!isStale()) process.exit(0);
 
-// The sources, as nothing may be built yet.
+// Loads the sources, as there can be no build yet.
 module.register('./typescript.hooks.mjs', import.meta.url);
 const { readCommandLine } = await import('./cli/src/podcast-sync.ts');
 const read = await readCommandLine(['start', ...process.argv.slice(2)], process);

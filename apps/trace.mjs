@@ -1,7 +1,8 @@
-// Copies what a built program loads, and nothing else, into a folder: the files of its image (apps/Dockerfile).
-//   node apps/trace.mjs PROGRAM FOLDER   a program of dist/programs, such as gateway or podcast-sync
-// Adds sbom.cdx.json: which packages those are files of, as CycloneDX.
-// Prints what they weigh, and fails where that is more than an image may add to its base.
+// Copies exactly the files that a built program loads into a folder: the files of its image
+// (apps/Dockerfile).
+//   node apps/trace.mjs PROGRAM FOLDER  a program of dist/programs, such as gateway or podcast-sync
+// Adds sbom.cdx.json, a bill of materials of their packages as CycloneDX.
+// Prints their size, and fails if it exceeds the budget of an image.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +13,10 @@ const [program = '', folder = ''] = process.argv.slice(2);
 /** MB (1,000,000 bytes) that an image may add to its base. */
 const budget = 20;
 
-/** What no import names, as packages look it up by themselves: the pages of the API's reference and of the queue's board. */
+/**
+ * Files that packages read without an import: pages of the API's reference and of the queue's
+ * board.
+ */
 const assets = ['bundle.js', 'standalone-preset.js'].map((name) => `swagger-ui-${name}`);
 const reference = [
   'absolute-path.js',
@@ -22,7 +26,6 @@ const reference = [
   'favicon-16x16.png',
   'favicon-32x32.png',
 ];
-/** The files below a folder. */
 const filesIn = (place) =>
   readdirSync(place, { recursive: true })
     .map((name) => `${place}/${name}`)
@@ -36,7 +39,7 @@ const unseen = {
   'deletion-worker': () => ['node_modules/@bull-board/ui/package.json', ...filesIn('node_modules/@bull-board/ui/dist')],
 };
 
-/** Every image has the commands of operators. */
+/** Every image includes the operators' commands. */
 const programs = [...new Set([program, 'podcast-sync'])];
 
 const { fileList } = await nodeFileTrace(
@@ -59,7 +62,7 @@ for (const file of new Set(files)) {
   const [root] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? [];
   if (root !== undefined) packages.add(root);
 }
-// An image starts with no shell that could put the name of its program into a command.
+// An image has no shell that could insert the program's name into a command.
 writeFileSync(join(folder, 'main.js'), `import './dist/programs/${program}.js';\n`);
 
 writeFileSync(join(folder, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials([...packages]), undefined, 2)}\n`);
@@ -73,9 +76,9 @@ process.stdout.write(
 );
 if (total > budget * 1e6) process.exitCode = 1;
 
-/** What npm knows of everything that is locked, cut to the packages of this image. */
+/** Returns npm's bill of materials, reduced to the packages of this image. */
 function billOfMaterials(roots) {
-  // Not `--omit dev`: npm then also leaves out what is a peer of something for development, such as jose.
+  // Without `--omit dev`, which also drops peers of development packages, such as jose.
   const sbom = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'];
   const all = JSON.parse(execFileSync('npm', sbom, { encoding: 'utf8', maxBuffer: 2 ** 26 }));
   const manifests = roots.map((root) => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')));

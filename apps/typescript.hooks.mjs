@@ -1,7 +1,7 @@
 import { transformFile } from '@swc/core';
 import { fileURLToPath } from 'node:url';
 
-/** Node's module hooks by which a process runs the sources as they are, compiled as the build does. */
+/** Module hooks of Node that run the TypeScript sources directly, compiled as in the build. */
 
 export async function resolve(specifier, context, next) {
   try {

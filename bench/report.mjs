@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, platform, release, totalmem } from 'node:os';
 
-/** What happens meanwhile goes to standard error: the tables alone are on standard output. */
+/** Prints progress to standard error. Standard output has only the tables. */
 export const say = (line) => process.stderr.write(`${line}\n`);
 
-/** When and where it was measured. */
+/** Returns the time and the machine of a measurement. */
 export function machine() {
   const load = loadavg()[0].toFixed(1);
   const hardware = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
   return `${new Date().toISOString().slice(0, 16)}Z, ${hardware}, ${platform()} ${release()}, load at the start ${load}`;
 }
 
-/** When and where it was measured, and with what. */
+/** Returns the time, the machine and the versions of a measurement. */
 export async function circumstances(owner, packages = []) {
   const { rows } = await owner.query('SHOW server_version');
   const manifest = (name) => JSON.parse(readFileSync(new URL(`../node_modules/${name}/package.json`, import.meta.url)));
@@ -23,13 +23,13 @@ export async function circumstances(owner, packages = []) {
   return `${machine()}\n${versions.join(', ')}\n`;
 }
 
-/** A table in Markdown; all but the first column are numbers. */
+/** Returns a Markdown table; all columns but the first are numbers. */
 export function table(head, rows) {
   const rule = head.map((_, column) => (column === 0 ? '---' : '--:'));
   return [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** The number that a share of all numbers is below; 0.5 is the median. */
+/** Returns a quantile of numbers; a share of 0.5 is the median. */
 export function quantile(numbers, share) {
   const sorted = numbers.toSorted((one, other) => one - other);
   return sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;

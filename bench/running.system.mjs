@@ -12,11 +12,13 @@ import pg from 'pg';
 const thisCheckout = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * The whole built system on a Postgres that survives a crash, as one that serves does; of this checkout or another. All
- * is gone after `stop`. `environment` has variables for its apps.
+ * Starts the whole built system on a durable Postgres, from this checkout or another. `stop`
+ * removes all data.
+ *
+ * @param options.environment variables of the apps.
  */
 export async function startSystem(say, { replicas = 1, checkout = thisCheckout, environment = {} } = {}) {
-  // Where it is, and where earlier releases have it.
+  // The current path, and that of earlier releases.
   const [standalone] = [['dist/programs/podcast-sync.js', 'start'], ['dist/programs/standalone.js']]
     .map(([path, ...command]) => [join(checkout, path), ...command])
     .filter(([path]) => existsSync(path));
@@ -48,7 +50,7 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
     say('Starting the system ...');
     apps = await startApps(standalone, data, postgres.url, replicas, environment);
     const client = new Client(apps.baseUrl, (await KeyFiles.open(join(data, 'keys', 'account'))).signingKey());
-    /** Stops the apps and starts as many of each service on the same data; tokens stay good. */
+    /** Restarts the apps with a number of replicas on the same data. Tokens remain valid. */
     const restart = async (count) => {
       await apps.stop();
       const { port } = new URL(apps.baseUrl);
@@ -57,7 +59,7 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
     };
     const { url: postgresUrl, pid: postgresPid } = postgres;
     const owner = await connect();
-    // None within a run: after it every page that changes is logged as a whole.
+    // No checkpoints during a run: after one, Postgres logs whole pages.
     for (const setting of ["checkpoint_timeout = '1d'", "max_wal_size = '32GB'"])
       await owner.query(`ALTER SYSTEM SET ${setting}`);
     await owner.query('SELECT pg_reload_conf()');
@@ -69,7 +71,7 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
   }
 }
 
-/** Redis and all apps, as children of one process. */
+/** Starts Redis and all apps, as children of one process. */
 async function startApps([program, ...command], data, postgresUrl, replicas, environment, port = '0') {
   const options = ['--data', data, '--port', port, '--replicas', String(replicas)];
   const child = fork(program, [...command, ...options], {
@@ -88,9 +90,8 @@ async function startApps([program, ...command], data, postgresUrl, replicas, env
   return { pid: child.pid, baseUrl, stop };
 }
 
-/** The API as clients call it. */
 class Client {
-  /** @param key that signs the tokens of the system's account app. */
+  /** @param key the signing key of the system's account app. */
   constructor(baseUrl, key) {
     this.baseUrl = baseUrl;
     this.key = key;

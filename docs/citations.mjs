@@ -1,6 +1,7 @@
-// Finds what is cited and does not exist: pages, sections of them, decisions, files that pages name or link to.
+// Reports citations of missing pages, sections, decisions and files.
 //   node docs/citations.mjs
-// A section is a heading, or the bold words that a paragraph begins with: docs/reference/interface.md, "Paging".
+// A section is a heading, or the bold words that a paragraph begins with:
+// docs/reference/interface.md, "Paging".
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -13,7 +14,7 @@ const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--
   .filter((file) => file !== 'package-lock.json');
 const decisions = new Set(readdirSync('docs/design/adr').map((name) => Number(name.slice(0, 4))));
 
-/** The headings of a page and the bold beginnings of its paragraphs. */
+/** Returns the headings of a page and the bold beginnings of its paragraphs, cached. */
 const sectionsOf = new Map();
 function sections(page) {
   if (!sectionsOf.has(page)) {
@@ -24,7 +25,6 @@ function sections(page) {
   return sectionsOf.get(page);
 }
 
-/** A heading as the anchor of a link. */
 const anchor = (title) =>
   title
     .toLowerCase()
@@ -32,7 +32,7 @@ const anchor = (title) =>
     .replaceAll(' ', '-');
 const hasAnchor = (page, name) => [...sections(page)].some((title) => anchor(title) === name);
 
-/** What matches an expression right behind a marker, with the place of the marker. */
+/** Yields matches of an expression directly after a marker, with the offset of the marker. */
 function* following(text, marker, expression) {
   for (let index = text.indexOf(marker); index >= 0; index = text.indexOf(marker, index + 1)) {
     const match = expression.exec(text.slice(index + marker.length, index + 400));

@@ -1,5 +1,5 @@
-// Writes docs/reference/configuration.md from the configuration schemas of the apps; with --check, says whether it is fresh.
-// Needs a build.
+// Generates docs/reference/configuration.md from the configuration schemas of the apps. With
+// --check it fails if the page is stale. Needs a build.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const apps = {
@@ -19,14 +19,14 @@ const apps = {
 };
 const page = new URL('reference/configuration.md', import.meta.url);
 
-/** The default of a variable: what the schema makes of nothing. */
+/** Returns the default of a variable: the schema's result without a value. */
 function fallback(schema) {
   const { success, data } = schema.safeParse(undefined);
   if (!success) return '**required**';
   return data === undefined ? '' : `\`${data}\``;
 }
 
-/** Whether a variable is another one with a prefix that the description of its app speaks of. */
+/** Returns true for a prefixed form of another variable, which the app's description covers. */
 function isPrefixed(name, { shape }) {
   return ['QUEUE_', 'EVENTS_'].some((prefix) => name.startsWith(prefix) && name.slice(prefix.length) in shape);
 }

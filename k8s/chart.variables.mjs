@@ -1,12 +1,8 @@
-/**
- * The variables of each app that an operator may set by `env` in the chart's values, as JSON Schema. Left out is what
- * the images set and what follows from other values of the chart. Of a secret only its file may be named.
- */
 import { fileURLToPath } from 'node:url';
 
 const program = (path) => fileURLToPath(new URL(`../dist/apps/${path}`, import.meta.url));
 
-/** What the images set, and what the chart sets from other values. */
+/** Variables that the images set, or the chart from other values. */
 const managed = new RegExp(
   `^(${[
     'NODE_ENV|HOST|OPS_HOST|OPS_PORT|VERSION',
@@ -17,7 +13,11 @@ const managed = new RegExp(
 );
 const secret = /(PASSWORD|SECRET|TOKEN|SMTP_URL)$/;
 
-/** By app, and `common` what all of them read. */
+/**
+ * Returns JSON Schemas of the variables that an operator can set by `env` in the chart's values, by
+ * app. `common` has those of all apps. Variables of the images and of other values are excluded. Of
+ * a secret only its file variable is included.
+ */
 export async function variablesOf() {
   const configs = {
     gateway: (await import(program('gateway/src/gateway.config.js'))).gatewayConfig,

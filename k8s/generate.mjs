@@ -1,7 +1,7 @@
-// Writes what follows from other files into the chart: the variables that values.schema.json lets be set, from the
-// configuration schemas of the apps; the table of values in README.md, from the comments of values.yaml; and the paths
-// by which the Ingress routes, from libs/http. With --check it writes nothing and fails where one of them is stale.
-// Needs a build.
+// Generates parts of the chart from other files: the variables in values.schema.json, from the
+// configuration schemas of the apps; the table of values in README.md, from the comments of
+// values.yaml; and the paths of the Ingress, from libs/http. With --check it writes nothing and
+// fails if one of them is stale. Needs a build.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { appPaths } from '#http';
@@ -13,7 +13,6 @@ const check = process.argv.includes('--check');
 const here = (path) => fileURLToPath(new URL(`chart/${path}`, import.meta.url));
 const read = (path) => readFileSync(here(path), 'utf8');
 
-/** values.schema.json with the variables that each app reads. */
 async function schemaFile() {
   const schema = JSON.parse(read('values.schema.json'));
   for (const [app, variables] of Object.entries(await variablesOf()))
@@ -21,13 +20,13 @@ async function schemaFile() {
   return ['values.schema.json', await formatted('values.schema.json', JSON.stringify(schema))];
 }
 
-/** The text of a file as `npm run format` leaves it. */
+/** Formats a text as `npm run format` does. */
 async function formatted(path, text) {
   const filepath = here(path);
   return prettier.format(text, { ...(await prettier.resolveConfig(filepath)), filepath });
 }
 
-/** files/paths.yaml. It leaves `account` out, which has every path that is not listed. */
+/** Returns files/paths.yaml. It omits `account`, which serves every path that is not listed. */
 async function pathsFile() {
   const listed = ['gateway', 'gpodder'].map((app) => {
     const { expressions, ...others } = appPaths[app];
@@ -37,7 +36,7 @@ async function pathsFile() {
   return ['files/paths.yaml', await formatted('files/paths.yaml', text)];
 }
 
-/** A row for each value with a comment, and for each that holds no others. */
+/** Yields a table row for each value with a comment, and for each leaf. */
 function* rows(map, path) {
   for (const [i, { key, value }] of map.items.entries()) {
     const name = [...path, key.value];
@@ -54,7 +53,6 @@ function* rows(map, path) {
   }
 }
 
-/** A value as one would write it in YAML, in one line. */
 function shown(value) {
   if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
   if (typeof value !== 'object') return String(value);
@@ -62,7 +60,6 @@ function shown(value) {
   return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`;
 }
 
-/** README.md with the table of values. */
 function readmeFile() {
   const table = [...rows(parseDocument(read('values.yaml')).contents, [])].join('\n');
   const [before, , after] = read('README.md').split(/(?<=^<!-- values: .*-->\n)|(?=^<!-- end of values -->)/m);

@@ -23,10 +23,13 @@ const attacks = [
   ...streamAttacks,
   ...gpodderAttacks,
 ];
-/** Those to run, by a part of their names. */
+/** Selects attacks by a part of their names. */
 const only = new RegExp(process.env.ATTACK ?? '');
 
-/** How long the neighbour polls by itself, and beside and after an attack: 99 of 100 takes a hundred polls. */
+/**
+ * Durations of the neighbour's polls: alone, during an attack, and after it. A p99 needs a hundred
+ * polls.
+ */
 const [idleMs, leastMs, afterMs] = [5_000, 2_100, 300];
 
 describe.runIf(process.platform === 'linux')(
@@ -53,10 +56,10 @@ describe.runIf(process.platform === 'linux')(
     });
 
     const chosen = attacks.filter(({ name }) => only.test(name)).map((attack) => [attack.name, attack] as const);
-    // Once more where it was out of bounds: on a machine that others share, both rows are told.
+    // Retried once because of noise on shared machines. The table shows both results.
     it.each(chosen)('%s', { retry: 1 }, async (_name, attack) => {
       await system.complete();
-      // Connections are bounded by whatever is in front of a gateway that strangers reach.
+      // A public gateway has a proxy in front that limits connections.
       const proxy = connectionAttacks.includes(attack)
         ? await Proxy.open(system.port, inject('servers').programs)
         : undefined;
@@ -79,7 +82,7 @@ describe.runIf(process.platform === 'linux')(
   },
 );
 
-/** A user with a page in each list. */
+/** Creates a user with a page in each list. */
 async function somebody(system: AttackedSystem): Promise<Device> {
   const device = await system.device();
   const feeds = Array.from({ length: 20 }, (_, n) => ({ feed_url: `https://feeds.example/${n}` }));

@@ -1,21 +1,26 @@
 import type { ProcessReport } from './attacked.system.js';
 import type { Polls } from './neighbour.js';
 
-/** What an attack came to. */
+/** Results of an attack. */
 export interface Outcome {
   readonly attack: string;
-  /** What the attacker was told, by status. */
   readonly statuses: Readonly<Record<string, number>>;
   readonly polls: Polls;
   readonly processes: readonly ProcessReport[];
 }
 
-/** How slow the slowest and 99 of 100 of the neighbour's polls may be, in milliseconds; ten times what 99 of 100 are otherwise, where that is more. */
+/**
+ * Limits of the neighbour's slowest poll and of its p99, in milliseconds. Ten times the idle p99
+ * replaces a limit that is lower.
+ */
 const [slowestMs, slowMs] = [1_000, 250];
-/** How long an event loop may stand still, and ten times that: what a shared machine is held to. */
+/**
+ * Goal and limit of event loop delays in milliseconds. The limit is ten times the goal, because of
+ * shared machines.
+ */
 const [goalMs, stoodStillMs] = [100, 1_000];
 
-/** All that is out of bounds. */
+/** Returns all exceeded limits of an attack. */
 export function problems({ statuses, polls, processes }: Outcome, idle: Polls): string[] {
   const [slowest, slow] = [Math.max(10 * idle.p99, slowestMs), Math.max(10 * idle.p99, slowMs)];
   return [
@@ -35,7 +40,10 @@ function processProblems({ app, stoodStillMs: ms, peakBytes, limitBytes }: Proce
   ];
 }
 
-/** Everything as a table, for people; `!` marks what is above the goal for an event loop, `X` what is out of bounds. */
+/**
+ * Returns all results as a text table. `!` marks event loop delays above the goal, `X` exceeded
+ * limits.
+ */
 export function table(outcomes: readonly Outcome[], idle: Polls): string {
   const rows = outcomes.map((outcome) => {
     const { attack, statuses, polls, processes } = outcome;

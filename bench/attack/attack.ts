@@ -1,26 +1,25 @@
 import type { Attacker } from './attacker.js';
 
-/** One way to take the service from others. */
+/** A denial-of-service attack. */
 export interface Attack {
-  /** As the table and the tests call it. */
   readonly name: string;
-  /** Makes what it needs before anything is measured. @returns what to run. */
+  /** Prepares the attack before the measurement. @returns the function to run. */
   prepare(attacker: Attacker): Run | Promise<Run>;
 }
 
-/** Settles when the attack is over. */
+/** Runs the attack. Resolves when it is over. */
 export type Run = () => Promise<unknown>;
 
-/** The most bytes that a body may have. */
+/** Size limit of a body in bytes. */
 export const bodyBytes = 2 * 2 ** 20;
 
-/** A text of as many repetitions as a body has room for, between a beginning and an end. */
+/** Returns a text that repeats a unit until the body is full, between a start and an end. */
 export function filled(start: string, unit: string, end: string, bytes = bodyBytes): string {
   const units = Math.floor((bytes - Buffer.byteLength(start + end) + 1) / (Buffer.byteLength(unit) + 1));
   return `${start}${Array.from({ length: units }, () => unit).join(',')}${end}`;
 }
 
-/** An attack with the same request many times. */
+/** Returns an attack that repeats one request. */
 export function same(name: string, count: number, request: Parameters<Attacker['bytes']>[0], atOnce = count): Attack {
   return {
     name: `${count} x ${name}`,
@@ -31,7 +30,7 @@ export function same(name: string, count: number, request: Parameters<Attacker['
   };
 }
 
-/** Subscribes to feeds; answers their guids. */
+/** Subscribes to new feeds. @returns their guids. */
 export async function subscribed({ device }: Attacker, count: number): Promise<string[]> {
   const guids: string[] = [];
   for (let done = 0; done < count; done += 500) {
@@ -47,23 +46,23 @@ export async function subscribed({ device }: Attacker, count: number): Promise<s
   return guids;
 }
 
-/** Uploads episodes, as many at a time as one body may hold. */
+/** Uploads episodes in batches. */
 export async function uploaded({ device }: Attacker, episodes: readonly object[], atOnce = 250): Promise<void> {
   for (let done = 0; done < episodes.length; done += atOnce) {
     const body = { episodes: episodes.slice(done, done + atOnce) };
     const { status, body: answer } = await device.send<{ failure: { code: string }[] }>('POST', '/episodes', { body });
-    // Of episodes that are too much alike, not all are taken.
+    // The service limits episodes that are too similar.
     const wrong = status === 200 ? answer.failure.find(({ code }) => code !== 'limit_reached') : answer;
     if (wrong) throw new Error(`POST /episodes: ${status} ${JSON.stringify(wrong)}`);
   }
 }
 
-/** A day of its own for each number. */
+/** Returns a different day for each number. */
 export function day(n: number): string {
   return new Date(Date.UTC(2000, 0, 1 + n)).toISOString();
 }
 
-/** An episode with all that it may have, unlike that of any other number. */
+/** Returns an episode with all fields, different for each number. */
 export function episode(podcastGuid: string, n: number): Record<string, unknown> {
   return {
     podcast_guid: podcastGuid,
@@ -75,7 +74,7 @@ export function episode(podcastGuid: string, n: number): Record<string, unknown>
   };
 }
 
-/** One with texts as long as they may be, about 7.5 KB. */
+/** Returns an episode with texts near their limits, about 7.5 KB. */
 export function largeEpisode(podcastGuid: string, n: number): Record<string, unknown> {
   return {
     ...episode(podcastGuid, n),
@@ -85,7 +84,7 @@ export function largeEpisode(podcastGuid: string, n: number): Record<string, unk
   };
 }
 
-/** A text that does not compress well, the same for the same number. */
+/** Returns a text that compresses badly, the same for the same seed. */
 function noise(seed: number, length: number): string {
   let state = seed + 1;
   let text = '';

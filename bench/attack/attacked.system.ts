@@ -15,30 +15,29 @@ export const apps = [
   'gpodder',
 ] as const satisfies App[];
 
-/** What a process was like while it was watched. */
+/** Measurements of a process. */
 export interface ProcessReport {
   readonly app: App;
-  /** The longest that its event loop stood still, in milliseconds; `undefined` where it ended. */
+  /** Longest event loop delay in milliseconds; `undefined` if the process ended. */
   readonly stoodStillMs: number | undefined;
-  /** How long it had a processor, in milliseconds; unlike times by the clock the same on a busy machine. */
+  /** CPU time in milliseconds. Unlike elapsed time, it does not depend on other load. */
   readonly busyMs: number;
-  /** The most memory it had, and what its container may have; in bytes. */
+  /** Peak memory and the container's limit, in bytes. */
   readonly peakBytes: number | undefined;
   readonly limitBytes: number;
 }
 
-/** The container of an app as the chart makes it. */
 interface Container {
   readonly limitBytes: number;
   readonly nodeOptions: string;
 }
 
-/** How long a process may keep silent, and how soon it answers when all is well; in milliseconds. */
+/** Time limit of a monitor's answer, and longest answer of a healthy process, in milliseconds. */
 const [silenceMs, calmMs] = [10_000, 1_000];
 
 /**
- * One process of each app with the heap of its container, and how they are watched. Only on Linux, whose kernel keeps
- * the peak of each process' memory.
+ * Runs one process of each app with the heap of its container, and measures them. Needs Linux,
+ * which records the peak memory of processes.
  */
 export class AttackedSystem {
   private readonly containers = new Map(apps.map((app) => [app, containerOf(app)]));
@@ -65,23 +64,23 @@ export class AttackedSystem {
     return Number(this.processes.get('gateway')?.facts['port']);
   }
 
-  /** A device of a user of whom nothing is known. */
   device(): Promise<Device> {
     return this.stack.device(this.processes.get('gateway') as AppProcess);
   }
 
-  /** Where the gpodder API is. */
   get gpodderPort(): number {
     return Number(this.processes.get('gpodder')?.facts['port']);
   }
 
-  /** A client of the gpodder API, of somebody new; its user is a name. */
   async gpodderClient(): Promise<Device> {
     const { name, password } = await this.stack.appPassword();
     return new Device(`http://127.0.0.1:${this.gpodderPort}`, password, name);
   }
 
-  /** Starts anew what has ended, or has grown so far that the next attack would not show; waits until all is well. */
+  /**
+   * Restarts processes that ended or grew too large to show the next attack. Waits until all are
+   * healthy.
+   */
   async complete(): Promise<void> {
     await eventually(
       async () => {
@@ -107,7 +106,7 @@ export class AttackedSystem {
     this.processes.set(app, process as AppProcess);
   }
 
-  /** Begins to watch: what was before does not count. */
+  /** Starts a measurement. */
   async watch(): Promise<void> {
     for (const { pid } of this.running()) {
       writeFileSync(`/proc/${pid}/clear_refs`, '5');
@@ -116,7 +115,7 @@ export class AttackedSystem {
     }
   }
 
-  /** What each process was like since {@link watch}. */
+  /** Returns the measurements of each process since {@link watch}. */
   report(): Promise<ProcessReport[]> {
     return Promise.all(
       apps.map(async (app) => {
@@ -138,7 +137,7 @@ export class AttackedSystem {
     return [...this.processes.values()].filter(({ hasExited }) => !hasExited);
   }
 
-  /** The longest that a process' event loop stood still since this was asked last; `undefined` where it ended. */
+  /** Returns the longest event loop delay since the last call; `undefined` if the process ended. */
   private stoodStill(pid: number): Promise<number | undefined> {
     return new Promise((resolve) => {
       const asked = request({ socketPath: join(this.monitors, String(pid)), timeout: silenceMs }, (answer) => {
@@ -153,7 +152,9 @@ export class AttackedSystem {
   }
 }
 
-/** The container that the chart makes of an app with its own values, the heap as its `podcast-sync.heap` computes it. */
+/**
+ * Returns the container from the chart's values, with the heap that `podcast-sync.heap` computes.
+ */
 function containerOf(app: App): Container {
   const values = parse(readFileSync(join(repository, 'k8s', 'chart', 'values.yaml'), 'utf8')) as {
     apps: Partial<Record<App, { resources: { limits: { memory: string } } }>>;
@@ -163,10 +164,11 @@ function containerOf(app: App): Container {
   return { limitBytes: mebibytes * 2 ** 20, nodeOptions: `--max-old-space-size=${Math.floor((mebibytes * 3) / 4)}` };
 }
 
-/** How long a process had a processor since it began, in milliseconds; 0 where it ended. */
+/** Returns the CPU time of a process since its start, in milliseconds; 0 if it ended. */
 function busyMs(pid: number): number {
   try {
-    // `pid (name) state ...`, where the name may hold anything; the two times are in hundredths of a second.
+    // `pid (name) state ...`; the name can contain any characters. Both times are in units of 10
+    // ms.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');
@@ -176,7 +178,9 @@ function busyMs(pid: number): number {
   }
 }
 
-/** Bytes that a process has (`VmRSS`) or had at most (`VmHWM`); `undefined` where it ended. */
+/**
+ * Returns current (`VmRSS`) or peak (`VmHWM`) memory in bytes; `undefined` if the process ended.
+ */
 function memory(pid: number, field: 'VmRSS' | 'VmHWM'): number | undefined {
   try {
     const [, kilobytes] = new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];

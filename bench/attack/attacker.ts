@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Device } from '#testing';
 
-/** A request to be sent; a header is a whole line. */
+/** Parts of a request; a header is a whole line. */
 export interface RequestParts {
   readonly method?: string;
   readonly target: string;
@@ -11,20 +11,19 @@ export interface RequestParts {
   readonly body?: string | Buffer;
   /** Default: the attacker's own; `null` for none. */
   readonly token?: string | null;
-  /** Whether the connection stays open after the answer. */
+  /** True if the connection stays open after the response. */
   readonly keepAlive?: boolean;
 }
 
-/** No attack goes on for longer, in milliseconds. */
+/** Time limit of an attack, in milliseconds. */
 const attackLimitMs = 6_000;
 
 /**
- * A user who sends what they like, on connections of their own, for a bounded time; with or without reading the
- * answers. Counts what came back: a status, `closed` for a connection that ended without one, `cut` where the time ran
- * out first.
+ * A user who sends arbitrary requests on separate connections for a limited time. Counts the
+ * outcomes: a status, `closed` for a connection that ended without one, and `cut` for one at the
+ * time limit.
  */
 export class Attacker {
-  /** How often each status came back. */
   readonly statuses: Record<string, number> = {};
   private readonly open = new Set<Socket>();
   private readonly ending = new AbortController();
@@ -34,7 +33,7 @@ export class Attacker {
     readonly device: Device,
   ) {}
 
-  /** Runs an attack until it ends, or its time is over. */
+  /** Runs an attack until its end or the time limit. */
   async attack(run: () => Promise<unknown>): Promise<void> {
     const limit = setTimeout(() => this.end(), attackLimitMs);
     await run();
@@ -46,7 +45,6 @@ export class Attacker {
     return this.ending.signal.aborted;
   }
 
-  /** The bytes of a request. */
   bytes({ method = 'GET', target, headers = [], body, token, keepAlive = false }: RequestParts): Buffer {
     const bearer = token === undefined ? this.device.token : token;
     const lines = [`${method} ${target} HTTP/1.1`, 'Host: a.example', ...headers];
@@ -58,12 +56,15 @@ export class Attacker {
     return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), Buffer.from(body ?? '')]);
   }
 
-  /** Sends bytes on a new connection and settles with the status of the (first) answer once it has ended. */
+  /**
+   * Sends bytes on a new connection. Resolves to the first response's status after the connection's
+   * end.
+   */
   send(bytes: Buffer): Promise<string> {
     return this.exchange((socket) => socket.write(bytes), true);
   }
 
-  /** Sends requests, so many at once, until all are sent or the time is over. */
+  /** Sends requests with limited concurrency, until all are sent or the time is over. */
   async flood(count: number, atOnce: number, request: (n: number) => Buffer): Promise<void> {
     let sent = 0;
     const next = async (): Promise<void> => {
@@ -72,7 +73,7 @@ export class Attacker {
     await Promise.all(Array.from({ length: Math.min(count, atOnce) }, next));
   }
 
-  /** Opens connections, sends bytes on each, and reads nothing of what comes back until `ms` are over. */
+  /** Opens connections, sends bytes on each, and reads no responses for `ms`. */
   async hold(count: number, bytes: (n: number) => Buffer, ms: number): Promise<void> {
     const all = Array.from({ length: count }, (_, n) => this.exchange((socket) => socket.write(bytes(n)), false));
     await this.pause(ms);
@@ -80,7 +81,9 @@ export class Attacker {
     await Promise.all(all);
   }
 
-  /** Opens connections and then sends bytes on all of them in one moment; reads nothing until `ms` are over. */
+  /**
+   * Opens connections, then sends bytes on all of them simultaneously. Reads no responses for `ms`.
+   */
   async burst(count: number, bytes: Buffer, ms: number): Promise<void> {
     const sockets: Socket[] = [];
     const all = Array.from({ length: count }, () => this.exchange((socket) => sockets.push(socket), false));
@@ -91,7 +94,7 @@ export class Attacker {
     await Promise.all(all);
   }
 
-  /** Opens connections that send one byte after the other, one every 50 ms, until `ms` are over. */
+  /** Opens connections that send one byte every 50 ms, for `ms`. */
   async trickle(count: number, start: Buffer, byte: string, ms: number): Promise<void> {
     const all = Array.from({ length: count }, () =>
       this.exchange((socket) => {
@@ -105,7 +108,7 @@ export class Attacker {
     await Promise.all(all);
   }
 
-  /** Waits, at most until the attack's time is over. */
+  /** Waits, at most until the attack's time limit. */
   async pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.ending.signal }).catch(() => {});
   }

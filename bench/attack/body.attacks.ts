@@ -7,7 +7,10 @@ const numbers = filled('{"subscriptions":[', '0', ']}');
 const slashes = filled('{"subscriptions":[', `{"feed_url":"http://a.example${'/'.repeat(4_000)}x"}`, ']}');
 const nested = filled('{"episodes":[{"title":[', '[]', ']}]}');
 
-/** Bodies of as many bytes as are taken, for each operation that takes one: each asks another part of the way for time or memory. */
+/**
+ * Bodies of the largest accepted size, for each operation. Each stresses another part of the
+ * processing.
+ */
 const bodies: readonly (readonly [name: string, target: string, body: string])[] = [
   ['elements that are numbers', '/subscriptions', numbers],
   ['entries that are numbers', '/episodes', filled('{"episodes":[', '0', ']}')],
@@ -33,7 +36,7 @@ const bodies: readonly (readonly [name: string, target: string, body: string])[]
   ['links to nothing', '/episodes', filled('{"episodes":[', `{"enclosure_url":"${'h'.repeat(8_000)}"}`, ']}')],
 ];
 
-/** Requests whose bytes are all in their bodies. */
+/** Attacks by request bodies. */
 export const bodyAttacks: readonly Attack[] = [
   ...bodies.map(([name, target, body]) => same(`2 MB of ${name}`, 8, { method: 'POST', target, body })),
   same('500 feed URLs of 4,000 slashes and an x', 4, { method: 'POST', target: '/subscriptions', body: slashes }),
@@ -58,7 +61,10 @@ export const bodyAttacks: readonly Attack[] = [
   degenerate('with one enclosure', { enclosure_url: 'https://a.example/1' }),
 ];
 
-/** One stored row of control characters, each of six bytes in JSON, asked for many times in one upload. */
+/**
+ * Requests one stored row of control characters many times in one upload. Each takes six bytes in
+ * JSON.
+ */
 function echo(times: number): Attack {
   return {
     name: `${times} x one stored row of control characters, in each of 4 uploads`,
@@ -68,7 +74,7 @@ function echo(times: number): Attack {
       const url = `http://a.example/${control.repeat(4_000)}`;
       const texts = { sync_id, episode_guid: control.repeat(2_000), title: control.repeat(2_000) };
       const row = { ...episode(guid, 1), ...texts };
-      // Where URLs of control characters are refused, the worst that is left.
+      // The fallback if the service rejects URLs with control characters.
       await uploaded(attacker, [{ ...row, enclosure_url: url, episode_url: url }]).catch(() =>
         uploaded(attacker, [row]),
       );
@@ -80,7 +86,7 @@ function echo(times: number): Attack {
   };
 }
 
-/** Uploads in a feed whose episodes can hardly be told apart: each entry has many candidates, and is none of them. */
+/** Uploads to a feed of very similar episodes: each entry has many candidates and matches none. */
 function degenerate(name: string, alike: object): Attack {
   const [stored, entries] = [2_000, 250];
   return {
@@ -99,13 +105,13 @@ function degenerate(name: string, alike: object): Attack {
   };
 }
 
-/** One feed URL that fills the body. */
+/** Returns a body with one long feed URL. */
 function one(start: string, unit = 'a'): string {
   const text = unit.repeat((bodyBytes - 60 - start.length) / unit.length);
   return JSON.stringify({ subscriptions: [{ feed_url: `${start}${text}x` }] });
 }
 
-/** One field of an episode that fills the body. */
+/** Returns a body with one long field of an episode. */
 function time(field: string, start: string, unit: string): string {
   return JSON.stringify({ episodes: [{ [field]: start + unit.repeat(bodyBytes - 80) }] });
 }
@@ -114,7 +120,7 @@ function patch(): string {
   return JSON.stringify({ new_feed_url: `http://a.example${'/'.repeat(bodyBytes - 60)}x` });
 }
 
-/** As many different members as there are numbers. */
+/** Returns a list of different members. */
 function unlike(count: number, member: (n: number) => string): string {
   return Array.from({ length: count }, (_, n) => member(n)).join(',');
 }

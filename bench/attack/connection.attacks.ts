@@ -2,7 +2,7 @@ import { type Attack, bodyBytes, largeEpisode, subscribed, uploaded } from './at
 
 const holdMs = 4_000;
 
-/** Many connections, or such that take their time. */
+/** Attacks by many or slow connections. */
 export const connectionAttacks: readonly Attack[] = [
   {
     name: '2,000 connections that send nothing',

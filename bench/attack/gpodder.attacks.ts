@@ -2,7 +2,7 @@ import { makeAppPassword } from '#identity';
 import { type Attack, day, filled, same } from './attack.js';
 import type { Attacker, RequestParts } from './attacker.js';
 
-/** The most bytes that a body may have, and entries. */
+/** Limits of bytes and of entries per body. */
 const [bodyBytes, mostEntries] = [5 * 2 ** 20, 30_000];
 
 const full = (start: string, unit: string, end: string) => filled(start, unit, end, bodyBytes);
@@ -21,7 +21,7 @@ const outline = '<outline xmlUrl="https://a.example/f"/>';
 const entities = Array.from({ length: 20 }, (_, n) => `<!ENTITY e${n + 1} "&e${n};&e${n};&e${n};">`).join('');
 const bomb = `<!DOCTYPE opml [<!ENTITY e0 "lol">${entities}]><opml><body><outline text="&e20;"/></body></opml>`;
 
-/** An action of an episode for each number; as small as it may be. */
+/** Returns minimal actions, each of a different episode. */
 function actions(count: number, podcast: (n: number) => string): string {
   const all = Array.from({ length: count }, (_, n) => ({
     podcast: podcast(n),
@@ -33,7 +33,7 @@ function actions(count: number, podcast: (n: number) => string): string {
 
 const feeds = (count: number) => Array.from({ length: count }, (_, n) => `https://${n}.example/feed`);
 
-/** Ways to take the gpodder API from others, by a user who has an app password and by strangers. */
+/** Attacks on the gpodder API, with an app password and without. */
 export const gpodderAttacks: readonly Attack[] = [
   ...(
     [
@@ -96,7 +96,6 @@ export const gpodderAttacks: readonly Attack[] = [
   same('the beginning of a login', 300, { method: 'POST', target: '/index.php/login/v2', token: null }, 64),
 ];
 
-/** A request that names the attacker in its path. */
 function named({ device }: Attacker, request: RequestParts): RequestParts {
   return { ...request, target: request.target.replace('{user}', device.user) };
 }
@@ -111,7 +110,7 @@ function asUser(name: string, count: number, request: RequestParts, atOnce = cou
   };
 }
 
-/** Everything of a user, asked for on many connections of which none is read. */
+/** Requests a user's whole history on many connections and reads no response. */
 async function histories(attacker: Attacker) {
   const sent = Array.from({ length: 5_000 }, (_, n) => ({
     podcast: 'https://a.example/feed',

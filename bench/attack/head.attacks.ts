@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto';
 import { makeAppPassword } from '#identity';
 import { type Attack, same } from './attack.js';
 
-/** Nearly the bytes that a head may have. */
+/** Slightly below the limit of a head, in bytes. */
 const headBytes = 15_500;
 
-/** A text of this many bytes of repetitions. */
 const repeated = (unit: string, bytes = headBytes) => unit.repeat(Math.floor(bytes / unit.length));
 
-/** Without a token, as strangers are: each request costs what is done before the credential is looked at. */
+/** Unauthenticated requests. Each costs the work before the check of its credential. */
 const strangers: readonly Attack[] = [
   same('a path of 16 kB of dots, no token', 60, { target: `/${repeated('a.')}`, token: null }),
   same('a path of user:password@, no token', 60, { target: `/${repeated('a://a')}`, token: null }),
@@ -61,7 +60,7 @@ const strangers: readonly Attack[] = [
   ),
 ];
 
-/** With a token: what a list reads of a request's head. */
+/** Authenticated requests that stress the parsing of a list's head. */
 const users: readonly Attack[] = [
   same('5,000 parameters', 300, { target: `/episodes?${repeated('a&')}` }),
   same('since 1,000 times', 300, { target: `/episodes?${repeated('since=2020&')}` }),
@@ -105,26 +104,25 @@ const users: readonly Attack[] = [
   same('a guid of 15 kB', 300, { target: `/subscriptions/${repeated('0-')}` }),
 ];
 
-/** Requests whose bytes are all in their heads. */
+/** Attacks by request heads. */
 export const headAttacks: readonly Attack[] = [...strangers, ...users];
 
 function lines(count: number): string[] {
   return Array.from({ length: count }, (_, n) => `${n.toString(36)}: `);
 }
 
-/** What looks like a token of a known form, with a payload of this text. */
 function token(payload: string): string {
   const head = Buffer.from(JSON.stringify({ alg: 'EdDSA', kid: 'x' })).toString('base64url');
   return `${head}.${payload}.${'A'.repeat(86)}`;
 }
 
-/** A token with a signature that is another one for each number. */
+/** Returns a token with a different signature for each number. */
 function resigned(good: string, n: number): string {
   const signature = createHash('sha512').update(String(n)).digest('base64url');
   return `${good.slice(0, good.lastIndexOf('.'))}.${signature}`;
 }
 
-/** A cursor as the service makes them, to a place where no row can be: how they are made is no secret. */
+/** Returns a valid cursor beyond all rows. The construction of cursors is no secret. */
 function forged(user: string): string {
   const parts = ['after', Number.MAX_SAFE_INTEGER - 1, 0, Number.MAX_SAFE_INTEGER, 0, Number.MAX_SAFE_INTEGER];
   const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Attack, episode, largeEpisode, type Run, same, subscribed, uploaded } from './attack.js';
 import type { Attacker } from './attacker.js';
 
-/** Ordinary requests of one user, far more of them than anybody needs. */
+/** Attacks by large numbers of ordinary requests of one user. */
 export const loadAttacks: readonly Attack[] = [
   pages('1,000 x a large page', 1_000, 'GET', []),
   pages('60 x a large page with brotli', 60, 'GET', ['Accept-Encoding: br']),
@@ -32,7 +32,7 @@ export const loadAttacks: readonly Attack[] = [
   { name: 'a walk of 100 guids between two subscriptions, 4 at once', prepare: moves },
 ];
 
-/** Many pages of 1,000 large episodes, each some megabytes where nothing bounds them. */
+/** Requests many pages of 1,000 large episodes, some megabytes each without a limit. */
 function pages(name: string, count: number, method: string, headers: readonly string[]): Attack {
   return {
     name,
@@ -48,7 +48,7 @@ function pages(name: string, count: number, method: string, headers: readonly st
   };
 }
 
-/** Large answers that are kept for a repetition. */
+/** Uploads with large responses that the service stores for repetitions. */
 async function uploads(attacker: Attacker): Promise<Run> {
   const [guid = ''] = await subscribed(attacker, 1);
   const requests = Array.from({ length: 40 }, (_, batch) => {
@@ -82,7 +82,7 @@ async function merges(attacker: Attacker): Promise<Run> {
     );
 }
 
-/** A guid at the URLs of others that have none of their own: the same podcast. */
+/** Declares one guid for the URLs of other podcasts without declared guids, which merges them. */
 async function mergesByPost(attacker: Attacker): Promise<Run> {
   const guids = await subscribed(attacker, 16);
   await uploaded(
@@ -99,7 +99,7 @@ async function mergesByPost(attacker: Attacker): Promise<Run> {
     });
 }
 
-/** Guids that come and go: each leaves an alias behind. */
+/** Changes guids repeatedly. Each change leaves an alias behind. */
 async function moves(attacker: Attacker): Promise<Run> {
   const guids = await subscribed(attacker, 2);
   return () =>

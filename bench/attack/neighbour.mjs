@@ -1,6 +1,6 @@
-// A user who polls both lists in turn, a request every 20 ms whether the one before was answered or not. A process of
-// its own, so that its times are those of the system and not of whoever attacks it.
-// Takes { baseUrl, token } to begin with and 'stop'; answers that with { latencies, failures }.
+// Polls both lists in turn as one user, with a request every 20 ms whether or not the previous one
+// was answered. A separate process, so that its times do not include the attacker's load.
+// Receives { baseUrl, token } and later 'stop', which it answers with { latencies, failures }.
 import { Agent, request } from 'node:http';
 
 const [everyMs, limitMs] = [20, 6_000];
@@ -21,7 +21,7 @@ process.on('message', async (message) => {
   });
 });
 
-// Ends with the one that started it.
+// Ends with its parent.
 process.on('disconnect', () => process.exit());
 
 function begin({ baseUrl, token }) {

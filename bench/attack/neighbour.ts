@@ -3,23 +3,23 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Device } from '#testing';
 
-/** What a quiet user's polls were like for a while; times in milliseconds. */
+/** Results of a quiet user's polls; times in milliseconds. */
 export interface Polls {
   readonly count: number;
-  /** Why polls failed: a status other than 200, or the code of an error. */
+  /** Reasons of failed polls: a status other than 200, or an error code. */
   readonly failures: readonly string[];
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
 }
 
-/** The quiet user beside an attack: a process of its own that asks every 20 ms. */
+/** A quiet user during an attack: a separate process that sends a request every 20 ms. */
 export class Neighbour {
   private readonly child: ChildProcess = fork(fileURLToPath(new URL('neighbour.mjs', import.meta.url)), {
     execArgv: [],
   });
 
-  /** Polls as this user, while something runs and a moment longer. */
+  /** Polls as this user while a function runs. @returns the results. */
   async beside(device: Device, baseUrl: string, run: () => Promise<unknown>): Promise<Polls> {
     this.child.send({ baseUrl, token: device.token });
     try {

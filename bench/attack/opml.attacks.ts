@@ -2,7 +2,6 @@ import { type Attack, bodyBytes, same, subscribed } from './attack.js';
 
 const space = bodyBytes - 200;
 const documentOf = (outlines: string) => `<opml version="2.0"><body>${outlines}</body></opml>`;
-/** As many of these as a document has room for, and at most so many. */
 const many = (unit: (n: number) => string, most: number) => {
   const units: string[] = [];
   for (let [n, bytes] = [0, 0]; n < most; n++) {
@@ -18,7 +17,7 @@ const attributes = (first: number, count: number) =>
 const entities = Array.from({ length: 20 }, (_, n) => `<!ENTITY e${n + 1} "&e${n};&e${n};&e${n};">`).join('');
 const bomb = `<!DOCTYPE opml [<!ENTITY e0 "lol">${entities}]>${documentOf('<outline text="&e20;" xmlUrl="&e20;"/>')}`;
 
-/** Each costs another part of the reader time or memory. */
+/** Documents that each stress another part of the reader. */
 const documents: readonly (readonly [name: string, document: string])[] = [
   ['5,000 feeds', many((n) => `<outline xmlUrl="https://f.example/${n}/${'x'.repeat(340)}"/>`, 4_999)],
   ['outlines in each other', documentOf('<outline>'.repeat(space / 9))],
@@ -42,7 +41,7 @@ const send = (body: string) => ({
   body,
 });
 
-/** Ways to take the service from others by lists of feeds. */
+/** Attacks by OPML documents. */
 export const opmlAttacks: readonly Attack[] = [
   ...documents.map(([name, document]) => same(`OPML of 2 MB of ${name}`, 8, send(document))),
   same('OPML with entities of entities', 30, send(bomb)),

@@ -1,15 +1,15 @@
-// Loaded into each attacked process before its program (node --import): says on a socket in the folder MONITORS, named
-// after the process' id, how long its event loop stood still at most since it was asked last, in milliseconds.
+// Preloaded into each attacked process (node --import). Serves the longest event loop delay since
+// the last request, in milliseconds, on a socket in the folder MONITORS named after the pid.
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** Between two looks; each measures the time since the last one, so this much is no delay. */
+/** Sampling interval in ms. Each sample includes it, so it is subtracted. */
 const resolution = 10;
 const delay = monitorEventLoopDelay({ resolution });
 delay.enable();
 
-// A request may be read in the very tick that blocked the event loop: what that tick took is known at the next poll.
+// The request can be read in the iteration that was blocked; the next sample measures that one.
 createServer((_request, response) => setTimeout(() => tell(response), 3 * resolution))
   .listen(join(process.env.MONITORS, String(process.pid)))
   .unref();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fetchDebianProgram, onFreePort, type Program } from '#embedded';
 import { eventually } from '#testing';
 
-/** nginx: from PATH, else fetched as Redis is. */
+/** Returns nginx from PATH, or from the system's packages. */
 async function nginx(programs: string): Promise<Program> {
   const works = ({ command, env }: Program) => spawnSync(command, ['-v'], { env }).status === 0;
   const installed = { command: 'nginx', env: process.env };
@@ -16,7 +16,7 @@ async function nginx(programs: string): Promise<Program> {
   return fetched;
 }
 
-/** What nginx is told beside its own defaults: where it listens, what it forwards to, and where it may write. */
+/** Returns nginx's configuration: its defaults apart from port, upstream and folders. */
 function configuration(folder: string, port: number, target: number): string {
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (kind) => `${kind}_temp_path ${folder}/${kind};`,
@@ -39,8 +39,8 @@ http {
 }
 
 /**
- * A stock nginx in front of a gateway, as who exposes one to the internet has: it forwards one request of a connection at a
- * time, and reads heads and bodies before it does.
+ * A stock nginx in front of a gateway, as in public deployments. It forwards the requests of a
+ * connection one at a time, and buffers heads and bodies before.
  */
 export class Proxy {
   private constructor(
@@ -49,7 +49,10 @@ export class Proxy {
     private readonly folder: string,
   ) {}
 
-  /** @param target the gateway's port. @param programs where a fetched nginx is kept. */
+  /**
+   * Starts nginx. @param target the gateway's port. @param programs the folder of downloaded
+   * programs.
+   */
   static async open(target: number, programs: string): Promise<Proxy> {
     const { command, env } = await nginx(programs);
     const folder = mkdtempSync(join(tmpdir(), 'podcast-sync-nginx-'));

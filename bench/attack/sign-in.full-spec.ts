@@ -5,12 +5,12 @@ import { Person } from '../../tests/system/testing/person.js';
 
 const [name, password] = ['ann', 'a sentence that nobody guesses'];
 
-/** How long an attack goes on, and how many requests of it are under way; and how long a person waits at most. */
+/** Duration of an attack in ms, its concurrency, and the longest sign-in of a person in ms. */
 const [attackMs, atOnce, patienceMs] = [3_000, 64, 10_000];
 
 let stack: AppStack;
 let origin: string;
-/** In the browser in which she always signs in, and at the address of {@link herNetwork}. */
+/** A person with a trusted browser, at {@link herNetwork}. */
 let ann: Person;
 
 beforeAll(async () => {
@@ -25,9 +25,8 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-/** The n-th of as many networks as a stranger likes. */
 const network = (n: number) => `10.${(n >> 8) & 255}.${n & 255}.1`;
-/** That of the person herself, as neighbours in a large house or behind one provider have it. */
+/** The person's network, which attackers can share. */
 const herNetwork = '127.0.0.1';
 
 interface Try {

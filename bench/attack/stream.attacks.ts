@@ -2,7 +2,7 @@ import type { Attack } from './attack.js';
 
 const holdMs = 4_000;
 
-/** Streams of changes, which last as long as their client likes. */
+/** Attacks by long-lived change streams. */
 export const streamAttacks: readonly Attack[] = [
   {
     name: '2,000 streams of changes of one user that nobody reads',

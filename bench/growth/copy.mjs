@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from } from 'pg-copy-streams';
 
-/** The tables that are filled, and what of an episode goes into each. */
+/** The filled tables with their columns of an episode. */
 const tables = {
   episodes: [
     'user_id',
@@ -28,31 +28,31 @@ const tables = {
   ],
 };
 
-/** Episodes that are uploaded together, and so changed at the same time. */
+/** Episodes per upload, which have the same change time. */
 const together = 30;
 const first = Date.UTC(2025, 0);
 
-/** When the n-th of a user's uploads was made. */
 const stamp = (upload) => new Date(first + upload * 1_000).toISOString();
 
 /**
- * The `since` that a share of a user's episodes changed after; how many that are is at most one upload off.
+ * Returns the `since` after which a share of a user's episodes changed, exact to one upload.
  *
- * @param states how many the user has.
+ * @param states number of the user's episode states.
  */
 export function sinceOf(states, share) {
   return stamp(Math.floor((states * (1 - share)) / together) - 1);
 }
 
-/** What is copied at once, in characters. */
 const chunkSize = 65_536;
 
 /**
- * Fills the tables of episodes and their states by COPY, without their other indexes meanwhile: building them afterwards is
- * faster.
+ * Fills the tables of episodes and their states by COPY. Drops their secondary indexes first, as
+ * building them afterwards is faster.
  *
- * @param owners users with as many `states`; those of a `descending` one changed last that were made first.
- * @param told is called with the number of rows so far.
+ * @param owners users with their number of `states`; for a `descending` one the first rows changed
+ * last.
+ * @param told receives the number of rows so far.
+ * @returns the dropped indexes.
  */
 export async function copyEpisodes(owner, owners, told) {
   const { rows: indexes } = await owner.query(
@@ -95,7 +95,7 @@ function* episodeLines(owners, firstId, columns, told) {
 }
 
 function episodeRow({ id: userId, subscriptionIds, states, descending }, id, n) {
-  // The same for both tables, and in no order, as the ones that clients make: their key is filled row by row.
+  // The same in both tables and in random order, like keys of clients: the index fills row by row.
   const name = createHash('md5')
     .update(`${id}`)
     .digest('hex')

@@ -1,17 +1,20 @@
 import { quantile } from '../report.mjs';
 import { sinceOf } from './copy.mjs';
 
-/** How often each request of a case is sent, unless that would take longer than `limitMs` for the whole case. */
+/** Requests per case, unless the whole case takes longer than `limitMs`. */
 const times = 101;
 const limitMs = 6_000;
 const warmUpMs = 20_000;
 
-/** The newest clock that the seed gives; nothing changed since. */
+/** The newest clock of the seed; nothing changed since. */
 const nothingNew = '2026-01-01T00:00:00.000Z';
 
 const count = (number) => number.toLocaleString('en');
 
-/** Requests over HTTP, one at a time; those that are compared take turns, so that what else the machine does hits all. */
+/**
+ * Measures HTTP requests one at a time. Compared requests alternate, so that other load affects all
+ * equally.
+ */
 export class GrowthCases {
   uploads = 0;
 
@@ -20,14 +23,15 @@ export class GrowthCases {
     this.say = say;
   }
 
-  /** Until what runs is compiled, so that what is measured first does not look slower than what is measured last. */
+  /**
+   * Sends requests until the code is compiled; otherwise the first measurements would look slower.
+   */
   async warmUp(user) {
     const upload = await this.upload(user);
     for (const until = performance.now() + warmUpMs; performance.now() < until;)
       await this.compare({ page: this.get(user, '/episodes'), upload });
   }
 
-  /** Reads by what one user has. */
   async readsByUser(users) {
     const poll = await this.byUser(users, (user) => this.get(user, `/episodes?since=${nothingNew}`));
     const page = await this.byUser(users, (user) => this.get(user, '/episodes?per_page=10'));
@@ -37,7 +41,10 @@ export class GrowthCases {
     ];
   }
 
-  /** Uploads by what one user has. To be measured after all lists: what they change is where no seed put it. */
+  /**
+   * Measures uploads by the number of a user's states. Runs after all lists, because uploads move
+   * rows.
+   */
   async uploadsByUser(users) {
     const upload = await this.byUser(users, (user) => this.upload(user));
     return lines('POST of 30 episodes, states of the user:', upload);
@@ -48,7 +55,7 @@ export class GrowthCases {
     return this.compare(Object.fromEntries(users.map(({ states }, n) => [count(states), requests[n]])));
   }
 
-  /** A page that was reached by links, beside the first one. */
+  /** Measures a page far along the links against the first page. */
   async deepPage(user) {
     const depth = Math.min(1_000, Math.floor(user.states / 50));
     let path = '/episodes?per_page=50';
@@ -64,7 +71,7 @@ export class GrowthCases {
     return lines(`page of 50 of ${count(user.states)}, by its number:`, found, 1.2);
   }
 
-  /** Lists with `since` by how much it matches: the first page counts, the second is told. */
+  /** Measures lists with `since` by their number of matches: the first and the second page. */
   async sinces(ascending, descending) {
     const rows = [];
     for (const [where, user] of [
@@ -85,7 +92,7 @@ export class GrowthCases {
     return rows;
   }
 
-  /** What may depend on how much all users have. */
+  /** Measures requests that can depend on the size of the tables. */
   async inTable(user) {
     return this.compare({ page: this.get(user, '/episodes?per_page=50'), upload: await this.upload(user) });
   }
@@ -102,7 +109,7 @@ export class GrowthCases {
     return () => this.system.call(user, 'GET', path, 200);
   }
 
-  /** Sends the user's first episodes with a position that is new each time. */
+  /** Returns a request for the user's first episodes with a new position each time. */
   async upload(user) {
     const { episodes } = await this.system.call(user, 'GET', '/episodes?per_page=30', 200);
     return () => {
@@ -115,7 +122,7 @@ export class GrowthCases {
     };
   }
 
-  /** The median of each request in milliseconds. */
+  /** Returns the median of each request in milliseconds. */
   async compare(requests) {
     const took = Object.fromEntries(Object.keys(requests).map((name) => [name, []]));
     const started = performance.now();
@@ -129,7 +136,7 @@ export class GrowthCases {
   }
 }
 
-/** Lines of the report: each beside the first; the limit is for the last. */
+/** Returns lines of the report, with ratios to the first; the limit applies to the last. */
 function lines(what, medians, most) {
   const entries = Object.entries(medians);
   return entries.map(([name, p50], n) => ({

@@ -1,6 +1,6 @@
-// What requests cost that meet much history: `npm run bench:growth`, with `-- --small` for a run of two minutes,
-// `-- --users 10,1000,100000,1000000` for the episode states of the users that are compared, `-- --rows 100000000` for
-// those of the whole table and `-- --rounds 5` for medians.
+// Measures requests of users with much history: `npm run bench:growth`, with `-- --small` for a run
+// of two minutes, `-- --users 10,1000,100000,1000000` for the episode states of the compared users,
+// `-- --rows 100000000` for those of the whole table and `-- --rounds 5` for medians.
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';
 import { startSystem } from '../running.system.mjs';
@@ -21,12 +21,14 @@ const { values: options } = parseArgs({
 const sizes = (options.users ?? (options.small ? '10,1000,100000' : '10,1000,100000,1000000')).split(',').map(Number);
 const rounds = Number(options.rounds);
 const tableRows = Number(options.rows ?? (options.small ? 1_000_000 : 10_000_000));
-/** What a user has who is not one of those compared. */
+/** Size of all users that are not compared. */
 const usual = { subscriptions: 50, states: 2_000 };
-/** Users made with one statement. */
 const batch = 500;
 
-/** The users that are compared, the largest once more with its latest changes at its first rows, and all the others. */
+/**
+ * Creates the compared users, the largest again with its latest changes in its first rows, and all
+ * other users.
+ */
 async function seed(system) {
   const compared = await makeUsers(system, [...sizes, sizes.at(-1)]);
   const descending = Object.assign(compared.pop(), { descending: true });
@@ -61,7 +63,6 @@ async function makeUsers(system, states) {
   return made.map((user, n) => Object.assign(user, { states: states[n] }));
 }
 
-/** What each round measured. */
 async function repeat(what, measure) {
   const found = [];
   for (let n = 1; n <= rounds; n += 1) {
@@ -71,7 +72,7 @@ async function repeat(what, measure) {
   return found;
 }
 
-/** A line of the report, of that line in every round. */
+/** Returns report lines with the medians of all rounds. */
 function medians(found) {
   return found[0].map(({ what, most }, n) => {
     const [p50, ratio] = ['p50', 'ratio'].map((each) =>

@@ -1,6 +1,9 @@
 const width = 40;
 
-/** Draws a bar on a terminal; elsewhere says each tenth on a line of its own. */
+/**
+ * Returns a function that draws a progress bar on a terminal; elsewhere it prints each tenth as a
+ * line.
+ */
 export function progressBar(what, total, { stream = process.stderr } = {}) {
   let last = -1;
   return (done) => {

@@ -36,7 +36,7 @@ const episodes = `
   INSERT INTO episode.states (user_id, id, sync_id, changed, playback_position, playback_position_at, played_status, played_status_at)
   SELECT user_id, id, sync_id, '2026-01-01', id % 3600, '2020-01-01', id % 2 = 0, '2020-01-01' FROM made`;
 
-/** Users with subscriptions, and episodes of each one's first subscription. */
+/** Creates users with subscriptions, and episodes of each user's first subscription. */
 export async function seedUsers(system, { users, subscribed, uploaded }) {
   const { owner, issuer } = system;
   const ids = Array.from({ length: users }, () => randomUUID());
@@ -60,7 +60,7 @@ export async function seedUsers(system, { users, subscribed, uploaded }) {
   );
 }
 
-/** An entry of an upload. */
+/** Returns a function that turns a row into an entry of an upload. */
 function entry(podcastGuid) {
   return ({ id: _id, user_id: _user, n: _n, publish_date: published, ...identity }) => ({
     podcast_guid: podcastGuid,

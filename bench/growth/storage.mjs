@@ -5,7 +5,10 @@ const sizes = `
   WHERE coalesce(i.indrelid, c.oid) = ANY ($1::regclass[])
   ORDER BY i.indrelid IS NOT NULL, c.relname`;
 
-/** What a row of a table, and of those that go with it, takes in the tables and in each index: lines of a table. */
+/**
+ * Returns report lines with the bytes per row of a table and its related tables, in the tables and
+ * in each index.
+ */
 export async function bytesPer(owner, what, [main, ...others]) {
   const { rows: counted } = await owner.query(`SELECT count(*)::int AS rows FROM ${main}`);
   const { rows } = await owner.query(sizes, [[main, ...others]]);

@@ -1,4 +1,4 @@
-/** The most memory that each process of `npm start` may have when nobody uses it, in MB. */
+/** Memory limit of each idle process of `npm start`, in MB. */
 export const ceilings = {
   // The supervisor.
   'podcast-sync': 60,
@@ -10,5 +10,5 @@ export const ceilings = {
   edge: 130,
 };
 
-/** What all of them may have together. */
+/** Memory limit of all processes together, in MB. */
 export const mostOfAll = 360;

@@ -1,5 +1,5 @@
-// What `npm start` needs when nobody uses it: the memory of each process as its proportional set size (PSS), in which a
-// page that several processes share counts once in all. Fails where a process is above its ceiling, or all are above theirs.
+// Measures the memory of an idle `npm start` by process as proportional set size (PSS), which
+// counts a shared page once in total. Fails if a process or the sum exceeds its limit.
 //   node bench/memory/main.mjs [--seconds 60] [--json]
 // Needs a build, and Linux: it reads /proc/<pid>/smaps_rollup.
 import { fork } from 'node:child_process';
@@ -17,13 +17,12 @@ import { ceilings, mostOfAll } from './ceilings.mjs';
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' }, json: { type: 'boolean' } } });
 const program = fileURLToPath(new URL('../../dist/programs/podcast-sync.js', import.meta.url));
 
-/** Every process below one, itself among them, with what it is. */
 function processesBelow(root) {
   const parents = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
       try {
-        // `pid (name) state parent ...`, where the name may hold anything.
+        // `pid (name) state parent ...`; the name can contain any characters.
         const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8')
           .replace(/^.*\) /s, '')
           .split(' ');
@@ -37,7 +36,9 @@ function processesBelow(root) {
   return found;
 }
 
-/** `gateway`, `postgres`, …; the server processes of Postgres count as one. */
+/**
+ * Returns the name of a process: `gateway`, `postgres`, … All processes of Postgres count as one.
+ */
 function nameOf(pid) {
   const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   const script = words.find((word) => word.endsWith('.js'));
@@ -45,7 +46,6 @@ function nameOf(pid) {
   return /postgres/.test(words[0]) ? 'postgres' : basename(words[0]).replace(/[ :].*/, '');
 }
 
-/** The memory of a process, in MB. */
 function memoryOf(pid) {
   const [, kilobytes] = /^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
   return (Number(kilobytes) * 1_024) / 1e6;
@@ -80,7 +80,7 @@ const memory = await idleMemory(Number(values.seconds));
 const all = Object.values(memory).reduce((sum, each) => sum + each, 0);
 const tooMuch = [
   ...Object.entries(memory)
-    // What nobody set a ceiling for may have nothing.
+    // A process without a ceiling fails.
     .filter(([name, each]) => each > (ceilings[name] ?? 0))
     .map(([name, each]) => `${name}: ${each.toFixed(0)} MB, may have ${ceilings[name] ?? 0}`),
   ...Object.keys(ceilings)

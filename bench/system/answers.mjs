@@ -2,8 +2,8 @@ import { deepEqual } from 'node:assert/strict';
 import { cases, withoutBaseline } from './cases.mjs';
 
 /**
- * A baseline that answers less would make its ratios worthless: each case is answered alike, values of writes apart,
- * which stamp and name what they make.
+ * Checks that the baseline and the system give equal responses, as a baseline that does less would
+ * distort the ratios. Values in responses to writes are ignored.
  *
  * @throws AssertionError with the difference.
  */
@@ -22,7 +22,6 @@ export async function compareAnswers(baseline, system, user) {
   }
 }
 
-/** The query of a link may name its parameters in any order. */
 function withoutOrder({ next, ...page }) {
   const link = next && new URL(next, 'http://any');
   return { ...page, ...(link && { next: [link.pathname, ...[...link.searchParams].map(String).sort()] }) };

@@ -4,7 +4,7 @@ import { episode } from './seed.mjs';
 const json = (method, path, body) => ({ method, path, body: JSON.stringify(body) });
 const feed = () => ({ feed_url: `https://podcast.example/shows/${randomUUID()}/feed.xml` });
 
-/** Later than whatever was sent before, by any connection. */
+/** Makes each timestamp later than all previous ones. */
 let uploads = 0;
 function status() {
   uploads += 1;
@@ -13,8 +13,8 @@ function status() {
 }
 
 /**
- * What is measured: each request of a user, made anew each time so that every write changes something. Positions are new
- * ones of episodes that are known.
+ * The measured requests of a user. Each call returns a new request, so that every write changes
+ * something. Positions are new, their episodes exist.
  */
 export const cases = {
   'poll, nothing new': ({ since }) => ({ method: 'GET', path: `/episodes?since=${since}` }),
@@ -35,8 +35,8 @@ export const cases = {
   PATCH: ({ guids }) => json('PATCH', `/subscriptions/${guids[1]}`, { is_subscribed: Math.random() < 0.5 }),
 };
 
-/** What the baseline can't do: it knows episodes by their sync_id alone. */
+/** Cases without a baseline, which finds episodes only by sync_id. */
 export const withoutBaseline = new Set(['POST of 30 new episodes']);
 
-/** One more case, of several requests each: until the deletion has ended. */
+/** A further case of several requests: from the DELETE until the end of the deletion. */
 export const deletion = 'DELETE to SUCCESS';

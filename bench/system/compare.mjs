@@ -1,7 +1,8 @@
-// What a change costs: this checkout beside others that are built, in turns on the same machine, each with a Postgres of
-// its own. `npm run bench:compare -- ../before`, with `--rounds 5` for medians, `--seconds 1` for how long each
-// measurement takes, `--at 16` for the requests in flight and `--only poll` for the cases whose names match. `EVENTS=on` in
-// the place of a folder is this checkout with that variable.
+// Measures the cost of a change: compares this checkout with other built ones, alternating on the
+// same machine, each with its own Postgres. `npm run bench:compare -- ../before`, with `--rounds 5`
+// for medians, `--seconds 1` for the duration of a measurement, `--at 16` for the requests in
+// flight and `--only poll` for the cases whose names match. `EVENTS=on` instead of a folder is this
+// checkout with that variable.
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';
@@ -22,11 +23,11 @@ const { values: options, positionals: others } = parseArgs({
 if (others.length === 0) throw new Error('name the folders of the checkouts to compare this one with');
 const seconds = Number(options.seconds);
 const rounds = Number(options.rounds);
-/** Long enough for what runs to be compiled. */
+/** Long enough for compiling the code. */
 const warmUpSeconds = 6;
 const size = { users: 200, subscribed: 60, uploaded: 100 };
 
-/** A checkout that runs, with users of its own for reads and for writes. */
+/** Starts a checkout with separate users for reads and for writes. */
 async function open(name, checkout) {
   const system = await startSystem(() => {}, checkout);
   const [readers, writers] = [await seedUsers(system, size), await seedUsers(system, size)];
@@ -89,7 +90,10 @@ try {
   await Promise.all(builds.map(({ system }) => system.stop()));
 }
 
-/** The medians of all rounds; of ratios the medians of the rounds' own, as what else the machine does weighs on both. */
+/**
+ * Returns a row with the medians of all rounds. Ratios are medians of each round's ratio, because
+ * other load affects both sides of a round.
+ */
 function row(name, connections, build, found, first) {
   const median = (pick) => quantile(found.map(pick), 0.5);
   return [

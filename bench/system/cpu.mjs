@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Microseconds in a clock tick of /proc, which is a hundredth of a second on every Linux. */
+/** Microseconds per clock tick of /proc, which is 10 ms on every Linux. */
 const tick = 10_000;
 
-/** Which part of the whole a process of the system is. */
+/** Parts of the system, by the command lines of their processes. */
 const parts = [
   ['edge', /(apps\/|programs\/)(edge|gateway)[./]/],
   ['services', /(apps\/|programs\/)(subscription|episode|deletion-worker)[./]/],
@@ -13,10 +13,10 @@ const parts = [
 ];
 
 /**
- * CPU time that processes and everything they started have used so far, in microseconds by part.
+ * Returns the CPU time that processes and their descendants have used, in microseconds by part.
  *
- * Per process it is utime + stime + cutime + cstime of /proc/<pid>/stat: the last two are what ended children used, so a
- * connection of Postgres that closes between two looks is not lost.
+ * It is the sum of utime, stime, cutime and cstime of /proc/<pid>/stat. The last two include ended
+ * children, such as closed Postgres connections.
  */
 export function cpuTimes(roots) {
   const all = processes();
@@ -36,14 +36,14 @@ function processes() {
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     try {
-      // `pid (name) state parent ...`, where the name may hold anything.
+      // `pid (name) state parent ...`; the name can contain any characters.
       const fields = readFileSync(`/proc/${name}/stat`, 'utf8')
         .replace(/^.*\) /s, '')
         .split(' ');
       const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
       all.set(Number(name), { pid: Number(name), parent: Number(fields[1]), used: ticks * tick });
     } catch {
-      // It has ended meanwhile.
+      // It has ended.
     }
   }
   return all;

@@ -1,13 +1,14 @@
-// A process of its own that loads the system: a job comes as a message, and what was measured goes back.
+// A separate process that sends the load: it receives a job as a message and returns the
+// measurements.
 import { setTimeout as delay } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { quantile } from '../report.mjs';
 import { cases, deletion } from './cases.mjs';
 
-/** How long a client waits before it asks again how its deletion goes. */
+/** Poll interval for the status of a deletion. */
 const pollMs = 10;
 
-/** Keeps a request in flight on each connection, by turns of all users. */
+/** Keeps a request in flight on each connection, for all users in turn. */
 async function load({ url, name, users, connections, seconds }) {
   let next = 0;
   const setupRequest = (request) => {
@@ -25,11 +26,11 @@ async function load({ url, name, users, connections, seconds }) {
     started ??= ended - milliseconds;
   });
   const { errors, timeouts, non2xx } = await run;
-  // From the first request to the last answer: its own duration has its start and end in it.
+  // From the first request to the last response: autocannon's duration includes its start and end.
   return { took, errors: errors + timeouts + non2xx, seconds: (ended - started) / 1_000 };
 }
 
-/** Keeps a deletion going on each connection. */
+/** Keeps a deletion in progress on each connection. */
 async function loadDeletions({ url, users, connections, seconds }) {
   const queue = users.flatMap(({ token, guids }) => guids.map((guid) => ({ token, guid })));
   queue.sort((one, other) => (one.guid < other.guid ? -1 : 1));

@@ -1,6 +1,7 @@
-// What the system costs beside a bare server that does the same work: `npm run bench`, with `-- --quick` for a run that
-// only shows that it works, `-- --rounds 5` for medians, `-- --seconds 2` for how long each measurement takes and
-// `-- --at 16` for the requests in flight. Needs Linux, whose /proc says what each process used.
+// Measures the cost of the system relative to a bare server that does the same work: `npm run
+// bench`, with `-- --quick` for a smoke test, `-- --rounds 5` for medians, `-- --seconds 2` for the
+// duration of a measurement and `-- --at 16` for the requests in flight. Needs Linux, whose /proc
+// has the CPU times.
 import { parseArgs } from 'node:util';
 import { circumstances, say } from '../report.mjs';
 import { startSystem } from '../running.system.mjs';
@@ -20,16 +21,19 @@ const { values: options } = parseArgs({
 });
 const seconds = Number(options.seconds ?? (options.quick ? 1 : 3));
 const rounds = Number(options.rounds);
-/** Long enough for what runs to be compiled. */
+/** Long enough for compiling the code. */
 const warmUpSeconds = options.quick ? 1 : 8;
 const concurrencies = options.at.split(',').map(Number);
 
 /** More than are ever in flight, so that no request waits for another of the same user. */
 const userCount = 200;
-/** Deletions in a second that no machine of this size gets through. */
+/** More deletions per second than a machine of this size can do. */
 const mostDeletions = 600;
 
-/** Every case with as many users of its own as reads and writes need to leave each other alone. */
+/**
+ * Seeds separate users for reads and for writes. @returns a function that returns the users of a
+ * case.
+ */
 async function prepare(system) {
   say(`Seeding ${userCount * 2} users ...`);
   const size = { users: userCount, subscribed: 60, uploaded: 100 };
@@ -46,7 +50,7 @@ async function prepare(system) {
   };
 }
 
-/** One round: each case at each concurrency, with the baseline right before it: what else the machine does hits both. */
+/** Runs each case at each concurrency, directly after its baseline: other load affects both. */
 async function round(label, target, { baseline, system, load, usersOf, tell }) {
   const found = [];
   for (const name of [...Object.keys(cases), deletion])
@@ -63,7 +67,7 @@ async function round(label, target, { baseline, system, load, usersOf, tell }) {
   return found;
 }
 
-/** Nothing is measured that runs for the first time: it also connects, plans and compiles. */
+/** Warms up every case, which connects, plans and compiles. */
 async function warmUp(targets, { baseline, load, usersOf }) {
   say('Warming up ...');
   for (const name of [...Object.keys(cases), deletion])

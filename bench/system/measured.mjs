@@ -5,14 +5,13 @@ import { cpuTimes } from './cpu.mjs';
 
 const program = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** A child of the bench that is gone with it; resolves with what it says first. */
+/** Starts a child that ends with this process. Resolves with its first message. */
 async function launch(path, environment = {}) {
   const env = { PATH: process.env.PATH, ...environment };
   const child = fork(program(path), [], { env, execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   return { child, said: await heard(child) };
 }
 
-/** The next message of a child. */
 async function heard(child) {
   const done = new AbortController();
   const exit = once(child, 'exit', done).then(() =>
@@ -26,13 +25,13 @@ async function heard(child) {
   }
 }
 
-/** The baseline on the database of a system. */
+/** Starts the baseline on the database of a system. */
 export async function startBaseline(postgresUrl) {
   const { child, said } = await launch('baseline/main.mjs', { DATABASE_URL: postgresUrl });
   return { baseUrl: said.url, pid: child.pid, stop: () => child.kill() };
 }
 
-/** The process that sends the requests. */
+/** Starts the process that sends the requests. */
 export async function startLoad() {
   const { child } = await launch('load.mjs');
   const run = (job) => {
@@ -43,9 +42,11 @@ export async function startLoad() {
 }
 
 /**
- * Loads one of the two and answers what came of it: requests a second, milliseconds, errors, and per request the
- * microseconds of CPU of all processes that took part, by part, and what Postgres logged: bytes, and images of whole
- * pages, of which there are many after a checkpoint.
+ * Loads one of the two systems.
+ *
+ * @returns requests per second, latencies in ms, errors, and per request: the CPU time of all
+ * processes in microseconds by part, and Postgres' WAL bytes and full-page images, which are
+ * frequent after a checkpoint.
  */
 export async function measure(load, target, { postgresPid, owner }, job) {
   const roots = [target.pid, postgresPid];
@@ -58,7 +59,6 @@ export async function measure(load, target, { postgresPid, owner }, job) {
   return { rate: requests / seconds, p50, p99, errors, ...wal, cpu: Object.fromEntries(each) };
 }
 
-/** What Postgres has written to its log so far. */
 async function walOf(owner) {
   const { rows } = await owner.query(
     "SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS bytes, wal_fpi::float8 AS images FROM pg_stat_wal",

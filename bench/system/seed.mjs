@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 
-/** Users that are made at the same time. */
 const atOnce = 8;
-/** The most entries of one request, that of the release that takes fewest. */
+/** Entries per request, as in the release with the lowest limit. */
 const subscriptionsAtOnce = 100;
 
-/** An episode as a feed has it. */
+/** Returns an episode with realistic fields. */
 export function episode(podcastGuid) {
   const name = randomUUID();
   return {
@@ -22,8 +21,9 @@ export function episode(podcastGuid) {
 const feed = () => ({ feed_url: `https://podcast.example/shows/${randomUUID()}/feed.xml` });
 
 /**
- * Users with subscriptions, and episodes of each one's first subscription: over HTTP, so that every release can be
- * measured, whatever its tables are. `episodes` are thirty of them, `since` is when all of them were there.
+ * Creates users with subscriptions, and episodes of each user's first subscription. It uses HTTP,
+ * so that it works with the tables of every release. `episodes` are thirty of them, `since` is a
+ * time after all of them.
  */
 export async function seedUsers(system, { users, subscribed, uploaded }) {
   const made = [];
@@ -38,7 +38,7 @@ export async function seedUsers(system, { users, subscribed, uploaded }) {
       const episodes = entries.map((entry) => ({ ...entry, playback_position: position, played_status: played }));
       const { failure } = await system.call(user, 'POST', '/episodes', 200, { episodes });
       if (failure.length > 0) throw new Error(`not uploaded: ${JSON.stringify(failure[0])}`);
-      // The user's clock may be ahead by some milliseconds.
+      // The user's clock can be ahead by some milliseconds.
       const since = new Date(Date.now() + 1_000).toISOString();
       made[place] = Object.assign(user, { guids, episodes: entries.slice(0, 30), since });
     }
@@ -47,7 +47,7 @@ export async function seedUsers(system, { users, subscribed, uploaded }) {
   return made;
 }
 
-/** More subscriptions, as many for each user: what a case uses up. */
+/** Creates more subscriptions for each user, for cases that consume them. */
 export async function seedSubscriptions(system, users, count) {
   const made = [...users];
   const one = async () => {

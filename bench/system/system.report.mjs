@@ -1,6 +1,6 @@
 import { quantile, table } from '../report.mjs';
 
-/** What CPU per request may be at most, as a ratio to the baseline with 16 in flight. */
+/** Limits of the CPU time per request with 16 in flight, as ratios to the baseline. */
 const targets = { 'poll, nothing new': 2, 'page of 50 episodes': 1.6, 'POST of 30 positions': 1.5 };
 
 const head = ['case', 'in flight', 'what', 'requests/s', 'p50 ms', 'p99 ms', 'errors', 'CPU µs'];
@@ -8,13 +8,13 @@ const parts = ['baseline', 'edge', 'services', 'Redis', 'Postgres'];
 const logged = ['WAL bytes', 'WAL page images'];
 const ratios = ['CPU ratio', 'p50 ratio', 'requests/s ratio'];
 
-/** One table of the medians of all rounds, and below it which targets were met. */
+/** Returns a table of the medians of all rounds, followed by the met and missed targets. */
 export function report(all) {
   const series = grouped(all).map(medians);
   return [table([...head, ...parts, ...logged, ...ratios], series.map(row)), '', ...judgements(series)].join('\n');
 }
 
-/** The rounds of each line of the table: what is compared with one another is together. */
+/** Groups the rounds by line of the table. Compared lines are adjacent. */
 function grouped(all) {
   const byCase = new Map();
   for (const one of all) {
@@ -39,7 +39,7 @@ function medians(rounds) {
     wal: of((one) => one.wal),
     images: of((one) => one.images),
     cpu: Object.fromEntries(['total', ...parts].map((part) => [part, of((one) => one.cpu[part] ?? 0)])),
-    // Of the rounds' ratios: what the machine does for a while weighs on both sides of each.
+    // Medians of the rounds' ratios, because temporary load affects both sides of a round.
     ...(beside && {
       ratio: {
         cpu: of((one) => one.cpu.total / one.beside.cpu.total),

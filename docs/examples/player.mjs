@@ -1,10 +1,11 @@
-// A podcast app on the SDK (libs/client): works offline, and is the same on every device once it has synced. After
-// `npm run build`, with `npm start` in another window:
+// A podcast app on the SDK (libs/client): it works offline, and all devices are equal after a sync.
+// Run it after `npm run build`, with `npm start` in another terminal:
 //   node docs/examples/player.mjs phone.json subscribe https://podnews.net/rss
 //   node docs/examples/player.mjs phone.json play https://podnews.net/rss episode-1 90
-//   node docs/examples/player.mjs phone.json watch            shows what changes, here and elsewhere, until Ctrl+C
-// The first one signs in: it shows a link and a code. With TOKEN (`npm run -s token -- ann`) nobody has to. API is where the server is.
-// An app of your own imports from 'podcast-sync-client' and 'podcast-sync-client/file'.
+//   node docs/examples/player.mjs phone.json watch    prints changes of all devices, until Ctrl+C
+// The first command signs in with a link and a code. TOKEN (`npm run -s token -- ann`) replaces the
+// sign-in. API is the URL of the server.
+// Your own app imports from 'podcast-sync-client' and 'podcast-sync-client/file'.
 import { ApiError, createApi, SignIn, SyncClient } from '#client';
 import { fileStore } from '#client/file';
 
@@ -25,7 +26,7 @@ if (!TOKEN && !(await signIn.isSignedIn())) {
   );
 }
 
-/** What this device knows, one line for each podcast and episode. */
+/** Prints the state of this device, one line for each podcast and episode. */
 async function show() {
   for (const { guid, feed_url, is_subscribed, pending } of await client.subscriptions()) {
     console.log(`${is_subscribed ? '●' : '○'} ${feed_url}${pending ? ' (not sent yet)' : ''}`);
@@ -46,7 +47,7 @@ if (command === 'watch') {
   if (command === 'play') {
     await client.setPosition(await client.subscribe(feed), { episode_guid: episode }, Number(seconds));
   }
-  // Without a network everything is kept, and goes out with the next command.
+  // Without a network the changes stay stored, and the next command sends them.
   await client.sync().catch((error) => {
     if (!(error instanceof ApiError)) throw error;
     console.error(`Not synced: ${error.message}`);

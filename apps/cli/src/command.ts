@@ -1,44 +1,44 @@
 import type { Command } from 'commander';
 import type { ProgramIo } from '#runtime';
 
-/** Files of a data directory that name its running system: the variable that each one stands for, the server first. */
+/** Variables by file of a data directory with its running system; the server comes first. */
 export type DataFiles = Readonly<Record<string, string>>;
 
-/** What a command is given besides its input. */
 interface CommandContext {
-  /** The variables include those that the data directory says. */
+  /** Includes the variables from the data directory. */
   readonly io: ProgramIo;
-  /** The data directory. */
   readonly data: string;
 }
 
 /**
- * A command of `podcast-sync`. Its file imports what carries it out in `run` alone, so that help is printed without it.
+ * A command of `podcast-sync`. Its file imports the implementation only in `run`, so that help
+ * stays fast.
  */
 export interface CommandDefinition<Input = unknown> {
   readonly name: string;
-  /** One line, as the list of commands shows it. */
+  /** One line for the list of commands. */
   readonly summary: string;
-  /** What else a person needs to know. */
   readonly details?: string;
   /** Command lines without `podcast-sync`. */
   readonly examples: readonly string[];
   readonly environment?: string;
-  /** By default 0 done, 1 not done; 2 and 78 are the same everywhere. */
+  /** Default: 0 done, 1 not done. The codes 2 and 78 are the same for all commands. */
   readonly exitCodes?: string;
-  /** Set where it takes `--data`. */
+  /** Set if the command has the option `--data`. */
   readonly data?: {
     readonly files?: DataFiles;
   };
-  /** Declares operands and options. */
   declare?(command: Command): void;
   /**
-   * What the command line asks for. By default the options.
+   * Returns the input from the command line. Default: the options.
    *
-   * @throws UsageError when options and operands contradict each other.
+   * @throws UsageError if options and operands contradict each other.
    */
   read?(options: object, operands: readonly string[]): Input | Promise<Input>;
-  /** Carries it out. @returns the exit code, by default 0. @throws Error with what a person needs to know. */
+  /**
+   * Runs the command. @returns the exit code, by default 0. @throws Error with a message for the
+   * operator.
+   */
   run(input: Input, context: CommandContext): Promise<number | void>;
 }
 
@@ -49,5 +49,5 @@ export interface CommandGroup {
   readonly commands: readonly CommandDefinition[];
 }
 
-/** The command line can't be understood. */
+/** The command line is invalid. */
 export class UsageError extends Error {}

@@ -4,7 +4,6 @@ import { podcastSync, readCommandLine } from './podcast-sync.js';
 
 const id = '0d3b5a52-6a3e-5a0c-9a9e-6c1d7c6c2c11';
 
-/** What a command line asks for. */
 async function inputOf(line: string): Promise<unknown> {
   let input: unknown;
   await callProgram(

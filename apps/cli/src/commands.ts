@@ -13,7 +13,7 @@ import { secrets } from './commands/secrets.command.js';
 import { start } from './commands/start.command.js';
 import { token } from './commands/token.command.js';
 
-/** All commands, in the order in which help lists them. */
+/** All commands, in the order of the help. */
 export const commands: readonly (CommandDefinition | CommandGroup)[] = [
   start,
   migrate,

@@ -2,17 +2,18 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DataFiles } from './command.js';
 
-/** Variables that name a server as well as the first one does. */
+/** Variables that name a server instead of the given variable. */
 const alternatives: Readonly<Record<string, readonly string[]>> = { REDIS_URL: ['REDIS_SENTINELS', 'REDIS_CLUSTER'] };
 
-/** There is no running system in the data directory that a command was to work on. */
+/** The data directory has no running system. */
 export class NoSystemError extends Error {}
 
 /**
- * The variables by which a command finds the system that `start` runs on a data directory. A variable that is set has
- * the last word. Where the first one, the server, is set and nobody named the directory, its files are not looked at.
+ * Returns the environment with the variables of the system that `start` runs on a data directory.
+ * Set variables have priority. The files are ignored if the server's variable is set and nobody
+ * named the directory.
  *
- * @throws NoSystemError when a file is missing.
+ * @throws NoSystemError if a file is missing.
  */
 export function dataEnvironment(
   environment: NodeJS.ProcessEnv,

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Reads a whole number of a range. */
+/** Returns a parser for whole numbers of a range. It throws InvalidArgumentError. */
 export function whole(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
@@ -9,21 +9,25 @@ export function whole(least: number, most: number): (text: string) => number {
   };
 }
 
-/** Reads a URL with http or https. */
+/** Parses a URL with http or https. @throws InvalidArgumentError */
 export function webUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && /^https?:$/.test(url.protocol)) return url;
   throw new InvalidArgumentError('It is a URL with https or http.');
 }
 
-/** Reads an origin, such as https://pods.example; a slash at its end is left out. */
+/**
+ * Parses an origin, such as https://pods.example, and removes a final slash.
+ *
+ * @throws InvalidArgumentError
+ */
 export function origin(text: string): string {
   const url = webUrl(text);
   if (url.pathname === '/') return url.origin;
   throw new InvalidArgumentError('It is an origin, such as https://pods.example.');
 }
 
-/** Reads a text that has to have characters. */
+/** Returns a text that is not empty. @throws InvalidArgumentError */
 export function notEmpty(text: string): string {
   if (text !== '') return text;
   throw new InvalidArgumentError('It has no characters.');

@@ -10,7 +10,7 @@ const { bin, scripts } = JSON.parse(readFileSync(join(repository, 'package.json'
   scripts: Record<string, string>;
 };
 
-// It takes a tenth of that, as it loads nothing that carries a command out.
+// It takes a tenth of that, as it loads no implementations of commands.
 it.each([['--help'], ['start --help']])('help is there in less than a second: %s', { timeout: 1_000 }, async (line) => {
   expect(await startProgram('podcast-sync', line.split(' '), {})).toMatchObject({ code: 0, stderr: '' });
 });

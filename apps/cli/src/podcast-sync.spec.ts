@@ -11,7 +11,6 @@ import { podcastSync, readCommandLine } from './podcast-sync.js';
 const run = (line: string, env: NodeJS.ProcessEnv = {}) =>
   callProgram(podcastSync, line.split(' ').filter(Boolean), env);
 
-/** Each command with the names that lead to it. */
 const all = commands.flatMap((one): [string, CommandDefinition][] =>
   'commands' in one ? one.commands.map((inner) => [`${one.name} ${inner.name}`, inner]) : [[one.name, one]],
 );

@@ -5,25 +5,24 @@ import { commands } from './commands.js';
 import { dataEnvironment, NoSystemError } from './data.environment.js';
 import { notEmpty } from './operands.js';
 
-/** A command line that was understood: the command, its name as it was typed, and what it is given. */
 interface ReadCommand {
   readonly definition: CommandDefinition;
   readonly name: string;
   readonly input: unknown;
-  /** As `--data` says it. */
   readonly data: string | undefined;
 }
 
-/** Where everything is kept unless told otherwise, from where the command is typed. */
+/** The default data directory, relative to the working directory. */
 const defaultData = '.data';
 
 const exitCode = { failed: 1, usage: 2, configuration: 78 } as const;
 
 /**
- * Runs a command line of `podcast-sync`. Each failure is a text on the standard error, after the name of the command.
+ * Runs a command line of `podcast-sync`. Each failure is printed to the standard error, after the
+ * name of the command.
  *
- * @returns the exit code: 2 for a command line that can't be understood, 78 (EX_CONFIG) for variables that can't be
- * used, otherwise what the command says of itself.
+ * @returns the exit code: 2 for an invalid command line, 78 (EX_CONFIG) for unusable variables,
+ * otherwise that of the command.
  */
 export async function podcastSync(args: readonly string[], io: ProgramIo): Promise<number> {
   const read = await readCommandLine(args, io);
@@ -34,14 +33,17 @@ export async function podcastSync(args: readonly string[], io: ProgramIo): Promi
   } catch (error) {
     const { message, name: kind } = error as Error;
     io.stderr.write(`${name}: ${message}\n`);
-    // By its name: its class comes with libraries that help does not need.
+    // Compared by name, because its class would load libraries that help does not need.
     if (kind !== 'ConfigurationError' && !(error instanceof NoSystemError)) return exitCode.failed;
     io.stderr.write(`See: podcast-sync ${name} --help\n`);
     return exitCode.configuration;
   }
 }
 
-/** Reads a command line, and answers requests for help. @returns the exit code where there is nothing to run. */
+/**
+ * Parses a command line and prints requested help. @returns the exit code if there is nothing to
+ * run.
+ */
 export async function readCommandLine(args: readonly string[], io: ProgramIo): Promise<ReadCommand | number> {
   let read: ReadCommand | undefined;
   const program = new Command('podcast-sync')
@@ -89,7 +91,7 @@ function add(parent: Command, one: CommandDefinition | CommandGroup, done: (read
   });
 }
 
-/** Says what is wrong after the name of the command, and where to look. */
+/** Prints errors after the name of the command, with a pointer to its help. */
 function reportErrors(command: Command): void {
   command.configureOutput({
     outputError: (text, write) => {
@@ -99,12 +101,11 @@ function reportErrors(command: Command): void {
   });
 }
 
-/** The names that lead to a command, the program's first. */
 function pathOf(command: Command): string[] {
   return [...(command.parent ? pathOf(command.parent) : []), command.name()];
 }
 
-/** The name that messages begin with: the command's, of several under one name that one. */
+/** Returns the name in messages: the command's, or that of its group. */
 function topName(command: Command): string {
   const [program = '', name = program] = pathOf(command);
   return name;

@@ -1,4 +1,4 @@
-/** The tables whose rows of a user are copied; a table comes after those that it references. */
+/** Tables with the rows of a user, in an order in which referenced tables come first. */
 export const copiedTables = [
   'sync.user_clock',
   'sync.request',
@@ -17,7 +17,7 @@ export const copiedTables = [
   'deletion.deletions',
 ] as const;
 
-/** The sequences that give out row ids, and the tables that have these ids. */
+/** Sequences of row ids, with the tables that use them. */
 export const copiedSequences = [
   ['subscription.subscription_id', 'subscription.subscriptions'],
   ['episode.episode_id', 'episode.episodes'],

@@ -5,14 +5,15 @@ import type { CopyOptions } from './dump.options.js';
 import { type DumpedUsers, everyUser, namedUsers } from './dumped.users.js';
 import { UserCopier } from './user.copier.js';
 
-/** Users that are copied in one transaction. */
+/** Users per transaction. */
 const usersAtOnce = 100;
 
 /**
- * Copies users to another system's database (docs/guide/operate.md, "Moving users to another cell").
+ * Copies users to another system's database (docs/guide/operate.md, "Moving users to another
+ * cell").
  *
- * @returns the exit code: 3 where users were refused.
- * @throws ConfigurationError, and Error with why it stopped; users that were copied until then stay.
+ * @returns the exit code: 3 if users were rejected.
+ * @throws ConfigurationError, or the Error that stopped it. Users copied until then remain.
  */
 export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<number> {
   const config = loadConfig(copyConfig, io.env);
@@ -63,7 +64,7 @@ async function copyAll(copier: UserCopier, { users, share }: DumpedUsers, io: Pr
 function clientOf(connectionString: string): pg.Client {
   const options = '-c TimeZone=UTC -c DateStyle=ISO -c statement_timeout=0';
   const client = new pg.Client({ connectionString, application_name: 'copy-users', options, keepAlive: true });
-  // Of a connection that is lost: the statement that runs fails as well.
+  // The running statement fails with the same error.
   client.on('error', () => undefined);
   return client;
 }

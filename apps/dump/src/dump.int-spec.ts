@@ -29,7 +29,6 @@ const dump = (args: readonly string[] = [], url = database.urls.dump) =>
 const [a, b, c] = Array.from({ length: 3 }, () => randomUUID()).sort() as [string, string, string];
 const clock = '2026-01-01T00:00:00.000Z';
 
-/** What a dump has of a user. */
 async function dumped(user: StoredUser) {
   const { code, stdout, stderr } = await dump();
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^Complete: /) as string });
@@ -41,7 +40,7 @@ describe('a dump', () => {
     const user = await StoredUser.make(database.owner, clock);
     const subscription = await user.subscribe({ guid: a });
     await user.upload(subscription, 2);
-    // The one start of the built program.
+    // The only start of the built program.
     const { code, stdout } = await startProgram('podcast-sync', ['dump'], { DATABASE_URL: database.urls.dump });
     expect(code).toBe(0);
     const lines = linesIn(stdout);
@@ -172,7 +171,6 @@ describe('whom a dump has', () => {
 
 describe('whom a dump leaves out', () => {
   const named = ({ id }: StoredUser) => `{"id":"${id}"}\n`;
-  /** The ids of the users whose parts there are. */
   const idsIn = (stdout: string) =>
     linesIn(stdout).flatMap((line) => ('user' in line && 'id' in line.user ? [line.user.id] : []));
 

@@ -1,21 +1,21 @@
-/** Users whose id falls into one of several parts by its hash, counted from 0. */
+/** One of several parts of all users, by the hash of their ids. The index starts at 0. */
 export interface Shard {
   readonly index: number;
   readonly of: number;
 }
 
-/** What an operator wants dumped, and where to. */
+/** Options of `dump`. */
 export interface DumpOptions {
-  /** A file that names users; not set: all of the shard. */
+  /** A file that names users. Default: all users of the shard. */
   readonly users?: string;
   readonly shard: Shard;
-  /** Not set: standard output. */
+  /** Default: standard output. */
   readonly out?: string;
 }
 
-/** Which users an operator wants copied to another database. */
+/** Options of `copy-users`. */
 export interface CopyOptions {
-  /** A file that names users; not set: everybody. */
+  /** A file that names users. Default: all. */
   readonly users?: string;
   /** Replaces an earlier state of a user in the target. */
   readonly replace: boolean;

@@ -1,14 +1,14 @@
 import { count, duration } from '#runtime';
 import type { DumpCounts } from './dump.reader.js';
 
-/** How far a dump is. @param share how much of all has come, from 0 to 1. */
+/** Returns the progress as text. @param share done, from 0 to 1. */
 export function describeProgress(counts: Readonly<DumpCounts>, share: number, seconds: number): string {
   const left = share > 0 ? `, ${duration((seconds / share) * (1 - share))} left` : '';
   const so = `${count(counts.users)} users, ${count(counts.episodes)} states, ${rate(counts, seconds)} states/s`;
   return `${Math.floor(share * 100)} %: ${so}${left}`;
 }
 
-/** What was written, in how much time. */
+/** Returns the totals and the duration as text. */
 export function describeResult(counts: Readonly<DumpCounts>, seconds: number): string {
   const { users, subscriptions, episodes } = counts;
   const all = `${count(users)} users, ${count(subscriptions)} subscriptions and ${count(episodes)} states`;

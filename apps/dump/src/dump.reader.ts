@@ -4,37 +4,35 @@ import type pg from 'pg';
 import * as store from './dump.store.js';
 import type { DumpedUser } from './dumped.users.js';
 
-/** Rows that are read at once; two pages are in memory at most. */
+/** Rows per page. At most two pages are in memory. */
 const pageRows = 1_000;
 
-/** What has been written so far. */
+/** Counts of what was written. */
 export interface DumpCounts {
   users: number;
   subscriptions: number;
   episodes: number;
-  /** Users of whom there is nothing. */
   unknown: number;
-  /** Users who are being erased, or have been: nothing is written of them. */
+  /** Users who were erased or are being erased. They are left out. */
   erased: number;
-  /** Deletions that were asked for and not carried out yet: what they are to delete is in the file. */
+  /** Pending deletions. The file still contains the rows that they will delete. */
   pending: number;
 }
 
-/** Reads what users have, each as of one moment, page by page. */
+/** Reads users' data in pages, each user from one snapshot. */
 export class DumpReader {
   readonly counts: DumpCounts = { users: 0, subscriptions: 0, episodes: 0, unknown: 0, erased: 0, pending: 0 };
 
-  /** @param client a connection of its own, in UTC, that sends statements without waiting for earlier answers. */
+  /** @param client an exclusive connection in UTC with pipelining. */
   constructor(private readonly client: pg.Client) {}
 
-  /** The lines of a user's part, a page at a time. */
   async *partOf({ id, name }: DumpedUser): AsyncGenerator<string> {
     const { counts } = this;
     const before = { ...counts };
     const subscriptionsAfter = (after: string) =>
       this.rows<store.SubscriptionRow>(store.subscriptions, [id, after, pageRows]);
     const episodesAfter = (after: string) => this.rows<store.EpisodeRow>(store.episodes, [id, after, pageRows]);
-    // All at once: of most users there is no more than that.
+    // Sent in one pipeline: most users have no more rows.
     const [, [known], subscriptions, episodes] = await Promise.all([
       this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'),
       this.rows<{ erased: boolean }>(store.user, [id]),
@@ -76,11 +74,11 @@ function subscriptionLine({ feed_url, guid, is_subscribed, timestamp }: store.Su
   return `${JSON.stringify({ subscription })}\n`;
 }
 
-/** All pages of something, of which the next is asked for before one is used. */
+/** Yields all pages. Requests the next page before it yields the current one. */
 async function* pages<Row extends { id: string }>(first: Row[], after: (id: string) => Promise<Row[]>) {
   for (let page = first; page.length > 0;) {
     const next = page.length < pageRows ? [] : after((page.at(-1) as Row).id);
-    // Where it fails, it does so when it is waited for.
+    // An error is thrown by the `await` below.
     Promise.resolve(next).catch(() => undefined);
     yield page;
     page = await next;

@@ -1,10 +1,13 @@
 import { type MetadataName, metadataNames, statusNames, unknownMetadata, wireNames } from '#contracts';
 import { statement } from '#database';
 
-// Each statement but those that find users is about one user, and reads a page by the rows' ids: whatever a user has, no
-// answer is large. Texts are made to JSON here, as Postgres does it while this process waits for the disk.
+// Each statement except those for users reads one page of one user by row ids, so no result is
+// large. Postgres builds the JSON while this process waits for the disk.
 
-/** Those who are being erased, or have been, are nobody. $1 the user after whom the page begins, $2 users at most, $3 which shard, $4 of how many. */
+/**
+ * Users of a shard, without erased ones. $1 last user of the previous page, $2 limit, $3 shard, $4
+ * number of shards.
+ */
 export const users = statement(
   'dump.users',
   `SELECT c.user_id AS id FROM sync.user_clock c
@@ -12,31 +15,31 @@ export const users = statement(
    ORDER BY c.user_id LIMIT $2`,
 );
 
-/** $1 which shard, $2 of how many. */
+/** Number of users of a shard. $1 shard, $2 number of shards. */
 export const countUsers = statement(
   'dump.count_users',
   `SELECT count(*) AS users FROM sync.user_clock c
    WHERE c.refused IS DISTINCT FROM 2 AND c.refused IS DISTINCT FROM 3 AND (uuid_hash_extended(c.user_id, 0) & 9223372036854775807) % $2 = $1::bigint`,
 );
 
-/** $1 user: whether they are being erased or have been; no row for one who never wrote. */
+/** Returns whether a user was erased or is being erased; no row without writes. $1 user. */
 export const user = statement(
   'dump.user',
   'SELECT coalesce(c.refused, 0) > 1 AS erased FROM sync.user_clock c WHERE c.user_id = $1',
 );
 
-/** A live subscription under the names of the format. */
+/** A live subscription with the names of the format. */
 export interface SubscriptionRow {
   readonly id: string;
   readonly feed_url: string;
   readonly guid: string;
   readonly is_subscribed: boolean;
   readonly timestamp: string | null;
-  /** Whether a deletion is PENDING. */
+  /** True if a deletion is PENDING. */
   readonly pending: boolean;
 }
 
-/** $1 user, $2 the row after which the page begins, $3 rows at most. */
+/** Subscriptions of a user. $1 user, $2 last row of the previous page, $3 limit. */
 export const subscriptions = statement(
   'dump.subscriptions',
   `SELECT s.id, s.feed_url, s.guid, s.is_subscribed, to_json(nullif(s.is_subscribed_at, 'epoch')) AS timestamp,
@@ -51,7 +54,7 @@ export interface EpisodeRow {
   readonly line: string;
 }
 
-/** A field of a line as SQL: nothing where the value is null. */
+/** Returns SQL for a field of a line, which is left out if the value is null. */
 const field = (name: string, json: string) => `coalesce(',"${name}":' || ${json}, '')`;
 
 const described = (name: MetadataName) => {
@@ -59,7 +62,10 @@ const described = (name: MetadataName) => {
   return field(wireNames[name], `to_json(${unknown === null ? column : `nullif(${column}, '${unknown}')`})::text`);
 };
 
-/** In a session in UTC. A time that was given to the minute stays one. */
+/**
+ * Returns SQL for a state of an episode; needs a session in UTC. Times sent to the minute keep that
+ * form.
+ */
 const settled = (column: string, bit: number) => {
   const minute = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
   const time = `CASE WHEN s.minute_forms & ${1 << bit} = 0 THEN to_json(s.${column}_at)::text ELSE ${minute} END`;
@@ -70,7 +76,7 @@ const fields = [...metadataNames.map(described), ...statusNames.map((name, bit) 
   '\n       || ',
 );
 
-/** $1 user, $2 the row after which the page begins, $3 rows at most. */
+/** Episodes of a user. $1 user, $2 last row of the previous page, $3 limit. */
 export const episodes = statement(
   'dump.episodes',
   `SELECT s.id, e.line FROM (

@@ -12,22 +12,23 @@ import { DumpReader } from './dump.reader.js';
 import { type DumpedUser, everyUser, namedUsers } from './dumped.users.js';
 
 /**
- * Writes what users have (docs/reference/data.md). Memory does not grow with what there is: pages are read as fast as they are
- * written.
+ * Writes the data of users (docs/reference/data.md). Memory is constant: pages are read only as
+ * fast as they are written.
  *
- * @throws ConfigurationError, and Error with why it is not complete; what was written then lacks its last line.
+ * @throws ConfigurationError, or an Error with the reason for an incomplete file, which lacks its
+ * last line.
  */
 export async function dump(options: DumpOptions, io: ProgramIo): Promise<void> {
   const config = loadConfig(dumpConfig, io.env);
   const client = new pg.Client({
     connectionString: config.DATABASE_URL,
     application_name: 'dump',
-    // Counting all users may take longer than the login may.
+    // Counting all users can exceed the login's time limit.
     options: '-c TimeZone=UTC -c statement_timeout=0',
     pipeline: true,
     keepAlive: true,
   });
-  // Of a connection that is lost: the statement that runs fails as well.
+  // The running statement fails with the same error.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -40,7 +41,7 @@ export async function dump(options: DumpOptions, io: ProgramIo): Promise<void> {
   }
 }
 
-/** @returns what to tell the operator at the end. */
+/** Writes all users. @returns the summary for the operator. */
 async function writeAll(client: pg.Client, options: DumpOptions, config: DumpConfig, io: ProgramIo): Promise<string> {
   const reader = new DumpReader(client);
   const { users, share } =
@@ -74,7 +75,7 @@ async function* lines(reader: DumpReader, users: AsyncIterable<DumpedUser>): Asy
   yield `${JSON.stringify({ complete: { users: reader.counts.users } })}\n`;
 }
 
-/** The stream to write to, and whether it ends with what is written. A file is new, and nobody else can read it. */
+/** Returns the output stream, and true if it has to be ended. A file is new and private. */
 function opened(path: string | undefined, io: ProgramIo): [Writable, boolean] {
   if (path === undefined) return [io.stdout, false];
   return [createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }), true];

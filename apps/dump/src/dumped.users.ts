@@ -4,20 +4,22 @@ import type pg from 'pg';
 import type { Shard } from './dump.options.js';
 import { countUsers, users } from './dump.store.js';
 
-/** A user whose part is to be written. */
+/** A user to dump. */
 export type DumpedUser = NamedUser;
 
-/** Users, and how many of all have come, from 0 to 1. */
+/** Users, and the share of all that were read, from 0 to 1. */
 export interface DumpedUsers {
   readonly users: AsyncIterable<DumpedUser>;
   share(): number;
 }
 
-/** Users that are read at once. */
 const pageUsers = 1_000;
 const beforeAll = '00000000-0000-0000-0000-000000000000';
 
-/** All users of a shard who ever wrote, in the order of their ids; who writes for the first time meanwhile may be missing. */
+/**
+ * Returns all users of a shard who ever wrote, sorted by id. A user whose first write happens
+ * meanwhile can be missing.
+ */
 export async function everyUser(client: pg.Client, { index, of }: Shard): Promise<DumpedUsers> {
   const { rows } = await client.query<{ users: string }>({ ...countUsers, values: [index, of] });
   const total = Number(rows[0]?.users);
@@ -36,7 +38,11 @@ export async function everyUser(client: pg.Client, { index, of }: Shard): Promis
   return { users: all(), share: () => (total === 0 ? 1 : Math.min(come / total, 1)) };
 }
 
-/** The users that a file names, a line each. While they are read, @throws UnknownUserLine with its number. */
+/**
+ * Returns the users that a file names, one per line.
+ *
+ * @throws UnknownUserLine with its number, during iteration.
+ */
 export function namedUsers(path: string, config: IdentityConfig): DumpedUsers {
   const { size } = statSync(path);
   const input = createReadStream(path);

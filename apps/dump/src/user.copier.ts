@@ -3,24 +3,21 @@ import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { copiedSequences, copiedTables } from './copied.tables.js';
 
-/** What became of the users so far. */
 interface CopyCounts {
   users: number;
   rows: number;
-  /** Users that the target already has as the source has them. */
+  /** Users whose state is the same in the target. */
   same: number;
-  /** Users without any data in the source. */
   unknown: number;
   refused: number;
 }
 
-/** A user that is not copied, and why. */
 interface RefusedUser {
   readonly id: string;
   readonly reason: string;
 }
 
-/** A user's clock; `refused` is 2 or 3 for a user who is being erased or was. */
+/** A user's clock. `refused` is 2 or 3 for a user who is being erased or was erased. */
 interface Clock {
   readonly id: string;
   readonly stamp: string;
@@ -37,15 +34,16 @@ const columnsOf = `
   WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`;
 const migrations = 'SELECT name FROM sync.migrations ORDER BY name';
 
-/** Sequences are moved by this much more, as other sessions take ids of them meanwhile. */
+/** Sequences are advanced by this additional number, as other sessions use them concurrently. */
 const sequenceMargin = 100_000;
 
 /**
  * Copies users' rows from one database to another of the same schema version. Invariants:
- * - the users of one {@link copy} are read from one snapshot and written in one transaction, so after a crash the target
- *   has all rows of a user or none;
- * - a user that the target already has is never changed, unless `replace` is set and the target's clock is not later;
- * - row ids that the target gives out afterwards are higher than those that were copied.
+ * - the users of one {@link copy} are read from one snapshot and written in one transaction, so
+ *   after a crash the target has all rows of a user or none;
+ * - an existing user of the target never changes, unless `replace` is set and the target's clock is
+ *   not later;
+ * - row ids that the target assigns later are higher than the copied ones.
  */
 export class UserCopier {
   readonly counts: CopyCounts = { users: 0, rows: 0, same: 0, unknown: 0, refused: 0 };
@@ -57,7 +55,7 @@ export class UserCopier {
     private readonly replace: boolean,
   ) {}
 
-  /** @throws Error unless both databases have the same migrations. */
+  /** Compares the schemas. @throws Error unless both databases have the same migrations. */
   async checkSchemas(): Promise<void> {
     const [here, there] = await Promise.all(
       [this.source, this.target].map(async (client) => (await client.query<{ name: string }>(migrations)).rows),
@@ -70,7 +68,7 @@ export class UserCopier {
     }
   }
 
-  /** Copies some users in one transaction. @returns those that were refused. */
+  /** Copies users in one transaction. @returns the rejected users. */
   async copy(ids: readonly string[]): Promise<RefusedUser[]> {
     await this.source.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await this.target.query('BEGIN');
@@ -123,7 +121,7 @@ export class UserCopier {
     if (this.replace)
       for (const table of copiedTables.toReversed())
         await this.target.query(`DELETE FROM ${table} WHERE user_id = ANY ($1::uuid[])`, [ids]);
-    // COPY takes no parameters.
+    // COPY accepts no parameters.
     const users = pg.escapeLiteral(`{${ids.join(',')}}`);
     let rows = 0;
     for (const table of copiedTables) {

@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** Entries of one user that are sent together, each with the number of its line. */
+/** Entries of one user that are sent together, with their line numbers. */
 export interface Chunk<Entry> {
   entries: Entry[];
   lines: number[];
 }
 
-/** The most bytes of lines that one user's part keeps in memory. */
+/** Most bytes of lines per user in memory. */
 const mostHeldBytes = 4 * 1_024 * 1_024;
 
 /**
- * The chunks of one kind that a user's part has, in their order: in memory, and from {@link mostHeldBytes} on in a
- * temporary file, so that memory is the same however large a user is.
+ * Queue of one user's chunks of one kind. Chunks beyond {@link mostHeldBytes} go to a temporary
+ * file, so that memory is bounded for any user.
  */
 export class ChunkSpool<Entry> {
   private readonly held: Chunk<Entry>[] = [];
@@ -27,7 +27,7 @@ export class ChunkSpool<Entry> {
 
   constructor(private readonly limits: { entries: number; bytes: number }) {}
 
-  /** @returns what has to be waited for, where it has begun to use a file. */
+  /** Adds an entry. @returns a promise if the file needs to drain first. */
   add(entry: Entry, line: number, bytes: number): Promise<void> | undefined {
     const { entries } = this.open;
     let written: Promise<void> | undefined;
@@ -39,7 +39,7 @@ export class ChunkSpool<Entry> {
     return written;
   }
 
-  /** All chunks, once; nothing may be added afterwards. */
+  /** Yields all chunks. Can be called once, after all calls of `add`. */
   async *chunks(): AsyncGenerator<Chunk<Entry>> {
     yield* this.held.splice(0);
     if (this.file && this.folder !== undefined) {
@@ -51,7 +51,6 @@ export class ChunkSpool<Entry> {
     if (this.open.entries.length > 0) yield this.open;
   }
 
-  /** Removes its file. */
   dispose(): void {
     this.file?.destroy();
     if (this.folder !== undefined) rmSync(this.folder, { recursive: true, force: true });
@@ -70,7 +69,7 @@ export class ChunkSpool<Entry> {
       this.folder = mkdtempSync(join(tmpdir(), 'podcast-sync-load-'));
       this.file = createWriteStream(this.path(this.folder), { mode: 0o600 });
     }
-    // JSON has no line feed in it.
+    // JSON contains no line feeds.
     return this.file.write(`${JSON.stringify(chunk)}\n`) ? undefined : once(this.file, 'drain').then(() => undefined);
   }
 

@@ -10,7 +10,7 @@ import {
   wireNames,
 } from '#contracts';
 
-/** An entry of POST /subscriptions, and whether it is subscribed. */
+/** An entry of POST /subscriptions, with its subscribed state. */
 export interface SubscriptionEntry {
   readonly feed_url: string;
   readonly guid?: string | undefined;
@@ -18,10 +18,10 @@ export interface SubscriptionEntry {
   readonly isSubscribed: boolean;
 }
 
-/** An entry of POST /episodes as the file has it. */
+/** An unvalidated entry of POST /episodes. */
 export type EpisodeEntry = Record<string, unknown>;
 
-/** A line by its kind, or why it can't be used. */
+/** A parsed line, or the reason why it is invalid. */
 export type ParsedLine =
   | { kind: 'format' }
   | { kind: 'user'; user: DataUser | undefined }
@@ -31,12 +31,17 @@ export type ParsedLine =
   | { kind: 'complete' }
   | { kind: 'unusable'; message: string };
 
-/** The file has another format. */
+/** The file has an unsupported format. */
 export class FormatError extends Error {}
 
 const unusable = (message: string): ParsedLine => ({ kind: 'unusable', message });
 
-/** Reads a line (docs/reference/data.md, "The format"). The service finds what is wrong with a field of an episode. @throws FormatError */
+/**
+ * Parses a line (docs/reference/data.md, "The format"). The service validates the fields of
+ * episodes.
+ *
+ * @throws FormatError
+ */
 export function readLine(text: string): ParsedLine {
   let line: Record<string, unknown>;
   try {

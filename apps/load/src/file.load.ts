@@ -12,16 +12,18 @@ import { ProgressFile } from './progress.file.js';
 import { describeProgress, describeResult } from './load.progress.js';
 import type { CompletePart, Refusal } from './user.part.js';
 
-/** How a file's load ended: `refused` is loaded but for some lines, `broken` a file that can't be read to its end. */
+/** Result of loading a file: `refused` if some lines were rejected, `broken` for a corrupt gzip. */
 export type Outcome = 'loaded' | 'refused' | 'broken' | 'stopped';
 
 /**
- * The load of one file. Invariants: users are sent side by side, at most `parallel`; the progress file never names a
- * place behind a user whose chunks were not all answered; what was refused is in its file before that place is.
+ * Loads one file. Invariants:
+ * - at most `parallel` users are sent concurrently;
+ * - the progress file never points past a user with unanswered chunks;
+ * - rejected lines are written before the progress file points past them.
  */
 export class FileLoad {
   private readonly counts = { users: 0, dropped: 0, refused: 0 };
-  /** Parts in the order of the file, from the first that is not done. */
+  /** Parts in file order, from the first unfinished one. */
   private readonly queue: { next: FileOffset; isDone: boolean }[] = [];
   private readonly running = new Set<Promise<void>>();
   private readonly sender: PartSender;
@@ -39,7 +41,10 @@ export class FileLoad {
     this.sender = new PartSender(client, (refusals) => this.refuse(refusals), stopped);
   }
 
-  /** @throws Error where the file can't be opened, has another format, or what goes beside it can't be written. */
+  /**
+   * Loads the file. @throws Error if it cannot be opened or has another format, or if the progress
+   * or the rejected lines cannot be written.
+   */
   async run(): Promise<Outcome> {
     const isFile = this.path !== '-';
     const progress = isFile ? await ProgressFile.open(this.path, this.options.progress) : undefined;
@@ -132,7 +137,6 @@ export class FileLoad {
   }
 }
 
-/** A stream from an offset on. */
 async function* skipped(stream: AsyncIterable<Buffer>, offset: number): AsyncGenerator<Buffer> {
   let left = offset;
   for await (const chunk of stream) {

@@ -6,7 +6,6 @@ import { mostLineBytes } from '#contracts';
 import { collected } from '../testing/collected.js';
 import { type Line, linesOf, type FileOffset, unpacked } from './line.reader.js';
 
-/** The lines of some bytes that come in pieces. */
 async function read(bytes: Buffer, piece = bytes.length, from?: FileOffset): Promise<Line[]> {
   const pieces: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += piece) pieces.push(bytes.subarray(at, at + piece));

@@ -5,17 +5,17 @@ import { mostLineBytes } from '#contracts';
 
 /** One line of a file. */
 export interface Line {
-  /** From 1. */
+  /** Starts at 1. */
   readonly number: number;
-  /** Where the next one begins, in bytes of the uncompressed file. */
+  /** Offset of the next line, in bytes of the uncompressed file. */
   readonly end: number;
-  /** `undefined` where it is too long, or no UTF-8. */
+  /** `undefined` if the line is too long or not UTF-8. */
   readonly text: string | undefined;
-  /** Its bytes, without the line feed. */
+  /** Length in bytes without the line feed. */
   readonly bytes: number;
 }
 
-/** Where a file goes on. */
+/** A place in a file at which reading continues. */
 export interface FileOffset {
   readonly offset: number;
   readonly line: number;
@@ -23,7 +23,7 @@ export interface FileOffset {
 
 export const start: FileOffset = { offset: 0, line: 0 };
 
-/** A file's bytes as they were written into it: those of gzip, known by how it begins, are unpacked. */
+/** Returns the uncompressed bytes of a file. Detects gzip by its first bytes. */
 export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
   const pieces = source[Symbol.asyncIterator]();
   const head: Buffer[] = [];
@@ -42,14 +42,14 @@ export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIter
 }
 
 /**
- * The lines of a stream, as many at a time as one read brings. Of a line that is longer than it may be nothing is kept.
+ * Yields the lines of a stream, in groups of one read each. Discards the text of lines over the
+ * limit.
  *
- * @param from where the stream begins.
- * @throws what the stream fails with, a broken gzip among it, after all whole lines before.
+ * @param from the offset of the stream's start.
+ * @throws the stream's error, such as a corrupt gzip, after all complete lines before it.
  */
 export async function* linesOf(stream: AsyncIterable<Buffer>, from: FileOffset = start): AsyncGenerator<Line[]> {
   let [number, end] = [from.line, from.offset];
-  /** What the reads before left of a line. */
   let [rest, restBytes]: [Buffer[], number] = [[], 0];
   const line = (parts: readonly Buffer[], bytes: number, feed: number): Line => {
     number += 1;

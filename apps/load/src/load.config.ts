@@ -2,5 +2,5 @@ import { identityConfig } from '#identity';
 import { redisConfig } from '#redis';
 import { z } from 'zod';
 
-/** The configuration of `load`: how it reaches the services, and who is who, as gateways have it. */
+/** Configuration of `load`: the connection to Redis and the identities, as in gateways. */
 export const loadProgramConfig = z.object({ ...redisConfig.shape, ...identityConfig.shape });

@@ -1,11 +1,11 @@
-/** What is to be loaded, and how. */
+/** Options of `load`. */
 export interface LoadOptions {
   /** Paths; `-` is the standard input. */
   readonly files: readonly string[];
-  /** How many users are on their way at the same time. */
+  /** Users sent concurrently. */
   readonly parallel: number;
-  /** Where refused lines go; by default beside each file. */
+  /** File for rejected lines. Default: next to each loaded file. */
   readonly refused?: string;
-  /** The file that records how far a load came; by default next to the loaded file. */
+  /** Progress file. Default: next to the loaded file. */
   readonly progress?: string;
 }

@@ -1,17 +1,16 @@
 import { count, duration } from '#runtime';
 import type { Sent } from './part.sender.js';
 
-/** What there is to say while a file is loaded. */
 interface State extends Sent {
   users: number;
   dropped: number;
   refused: number;
-  /** Bytes of the file that were read, and that it has; unknown of the standard input. */
+  /** Bytes read and size of the file. Missing for the standard input. */
   read?: number;
   size?: number | undefined;
 }
 
-/** How far a load is. */
+/** Returns the progress as text. */
 export function describeProgress(state: State, seconds: number): string {
   const { users, episodes, refused, dropped, read, size, waitingSince } = state;
   const share = read !== undefined && size ? read / size : undefined;
@@ -27,7 +26,7 @@ export function describeProgress(state: State, seconds: number): string {
   return facts.filter((fact) => fact !== undefined).join('; ');
 }
 
-/** What was loaded, in how much time. */
+/** Returns the totals and the duration as text. */
 export function describeResult(state: State, seconds: number): string {
   const { users, subscriptions, episodes, dropped, refused } = state;
   return [

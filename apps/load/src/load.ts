@@ -8,14 +8,14 @@ import { FileLoad, type Outcome } from './file.load.js';
 import { loadProgramConfig } from './load.config.js';
 import type { LoadOptions } from './load.options.js';
 
-/** How long it connects before it says so, in milliseconds. */
+/** Time of connecting after which a message is printed, in milliseconds. */
 const patienceMs = 2_000;
 
 /**
- * Loads files, one after the other, until the end or SIGINT or SIGTERM.
+ * Loads files one after the other, until the end, SIGINT or SIGTERM.
  *
- * @returns the exit code: 3 where lines were refused, 1 where it did not come to the end.
- * @throws Error for a file that can't be read, ConfigurationError.
+ * @returns the exit code: 3 if lines were rejected, 1 if the load is incomplete.
+ * @throws Error for an unreadable file, ConfigurationError.
  */
 export async function load(options: LoadOptions, io: ProgramIo): Promise<number> {
   const config = loadConfig(loadProgramConfig, io.env);
@@ -40,7 +40,7 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
   }
 }
 
-/** Waits for Redis, and says so where that takes time. */
+/** Waits for Redis, and prints a message after a while. */
 async function connected(client: StreamClient, stopped: AbortSignal, io: ProgramIo): Promise<void> {
   const connecting = client.connect();
   const isThere = await Promise.race([connecting.then(() => true), delay(patienceMs, false, { ref: false })]);

@@ -11,7 +11,7 @@ const subscription = { subscription: { feed_url: 'https://a.example/f' } };
 const episode = (n: number) => ({ episode: { title: String(n) } });
 const end = (subscriptions: number, episodes: number) => ({ end: { subscriptions, episodes } });
 
-/** What is handed on of some lines: who, the lines of each chunk, and where the file goes on. */
+/** Returns the parts of lines: user, line numbers of each chunk, and the offset after the part. */
 async function read(...lines: (object | string)[]) {
   const text = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
   const refusals: Refusal[] = [];

@@ -3,33 +3,33 @@ import { readLine, type ParsedLine } from './data.line.js';
 import { type Line, linesOf, type FileOffset } from './line.reader.js';
 import { type CompletePart, type Refusal, UserPart } from './user.part.js';
 
-/** What reading a file needs beside it. */
 interface Reading {
   readonly userId: (user: DataUser) => string;
-  /** Receives each line that can't be used, and each user whose part is not complete. */
+  /** Receives each invalid line, and each user with an incomplete part. */
   readonly refuse: (refusal: Refusal) => Promise<void>;
   /** Called for each user whose part is not applied. */
   readonly dropped: () => void;
 }
 
 /**
- * Reads the users' parts of a file, each whole before it is handed on. Invariants: a part is handed on when its end was
- * read and its counts are right, and never otherwise; what is held of parts is bounded (`ChunkSpool`).
+ * Yields the users' parts of a file. Invariants:
+ * - a part is yielded only after its end with correct counts;
+ * - memory for parts is bounded (`ChunkSpool`).
  */
 export class PartReader {
-  /** Whether the last line was read. */
+  /** True after the last line was read. */
   isComplete = false;
   private part: UserPart | undefined;
 
   constructor(private readonly reading: Reading) {}
 
-  /** @throws FormatError for a file of another format; what the stream fails with, a broken gzip among it. */
+  /** Yields complete parts. @throws FormatError for another format, or the stream's error. */
   async *parts(stream: AsyncIterable<Buffer>, from: FileOffset): AsyncGenerator<CompletePart> {
     try {
       for await (const lines of linesOf(stream, from))
         for (const line of lines) {
           const result = this.take(line);
-          // A promise for each line would cost as much as the line.
+          // A promise per line would cost as much as the line.
           const complete = result instanceof Promise ? await result : result;
           if (complete) yield { part: complete, next: { offset: line.end, line: line.number } };
         }
@@ -38,7 +38,7 @@ export class PartReader {
     }
   }
 
-  /** @returns the part that a line completes. */
+  /** Processes a line. @returns the part that it completes. */
   private take(line: Line): Promise<UserPart | undefined> | UserPart | undefined {
     const { text, number, bytes } = line;
     if (text === '' || text === '\r') return undefined;
@@ -85,7 +85,6 @@ export class PartReader {
     return part;
   }
 
-  /** Leaves out the part that is being read. */
   private async drop(why: string): Promise<void> {
     const { part } = this;
     if (!part) return;

@@ -13,27 +13,28 @@ import type { Chunk } from './chunk.spool.js';
 import type { EpisodeEntry, SubscriptionEntry } from './data.line.js';
 import type { Refusal, UserPart } from './user.part.js';
 
-/** What sending parts has done so far. */
+/** Totals of the sent parts. */
 export interface Sent {
   subscriptions: number;
   episodes: number;
-  /** Since when calls have been `unavailable`, in milliseconds of the process; `undefined` while they are answered. */
+  /** Start of the current `unavailable` period, by `performance.now()`. */
   waitingSince: number | undefined;
 }
 
-/** The time of a state that a file gives no time for. Every state that a device has sent is newer. */
+/** Time of a state without a time in the file. Every state sent by a device is newer. */
 const oldest = '1970-01-01T00:00:00Z';
-/** Later than {@link oldest}, as of equal times subscribed wins. */
+/** Later than {@link oldest}, as subscribing wins between equal times. */
 const afterOldest = '1970-01-01T00:00:00.000001Z';
 
-/** Episodes that were refused with `limit_reached` next to others are sent once more, so few at a time. */
+/** Entries per retry for episodes that were rejected with `limit_reached` in a larger chunk. */
 const fewEntries = 25;
 
 /**
- * Sends users' parts to the services by the contracts of the API, one chunk of a user after the other. Invariants:
- * - a chunk has one request id however often it is sent, so one whose answer was lost is not applied twice;
- * - `unavailable` is no refusal: the call is repeated until the service answers;
- * - of a disabled or erased user nothing is applied, and the line that begins the part is refused.
+ * Sends users' parts to the services by the API's contracts, one chunk of a user after the other.
+ * Invariants:
+ * - all attempts of a chunk have the same request id, so a lost response causes no second effect;
+ * - `unavailable` is no rejection: the call is repeated until the service answers;
+ * - nothing of a disabled or erased user is applied, and the first line of the part is rejected.
  */
 export class PartSender {
   readonly sent: Sent = { subscriptions: 0, episodes: 0, waitingSince: undefined };
@@ -44,7 +45,7 @@ export class PartSender {
     private readonly stopped: AbortSignal,
   ) {}
 
-  /** Sends all of a part. @throws AbortError once it is stopped. */
+  /** Sends a whole part. @throws AbortError after a stop. */
   async send(part: UserPart): Promise<void> {
     const userId = part.userId as string;
     try {
@@ -65,7 +66,9 @@ export class PartSender {
     }
   }
 
-  /** Refuses lines that a service can't take at all, which is a fault of ours: the others go on. */
+  /**
+   * Rejects lines that a service cannot process, which is an internal fault. Other lines continue.
+   */
   private async applyOrRefuse(lines: readonly number[], apply: () => Promise<unknown>): Promise<void> {
     try {
       await apply();
@@ -76,11 +79,11 @@ export class PartSender {
     }
   }
 
-  /** POST, and for each entry that is not subscribed a PATCH. */
+  /** Sends a POST, and a PATCH for each unsubscribed entry. */
   private async subscribe(userId: string, { entries, lines }: Chunk<SubscriptionEntry>): Promise<void> {
     const posted = entries.map(({ isSubscribed, timestamp = oldest, ...names }) => ({
       ...names,
-      // A POST subscribes: at the oldest time, so that the PATCH decides.
+      // A POST subscribes: it has the oldest time, so that the PATCH wins.
       timestamp: isSubscribed ? timestamp : oldest,
     }));
     const { success, failure } = (await this.call(subscribe, { userId, body: { subscriptions: posted } })).parse();
@@ -89,7 +92,7 @@ export class PartSender {
       const place = left.findIndex((entry) => entry.feedUrl === feedUrl);
       return left.splice(place, 1)[0]?.line as number;
     };
-    // What is stored is newer: that is no refusal.
+    // A newer stored state is no rejection.
     const refused = failure.filter(({ code }) => code !== 'superseded');
     if (refused.length > 0)
       await this.refuse(refused.map(({ feed_url, code, message }) => ({ line: lineOf(feed_url), code, message })));
@@ -131,7 +134,6 @@ export class PartSender {
   }
 }
 
-/** Whether the services do nothing for the user. */
 function isOfRefusedUser(error: unknown): boolean {
   return error instanceof Failure && error.code === 'unauthorized';
 }

@@ -5,25 +5,25 @@ import { type FileOffset, start } from './line.reader.js';
 
 const stored = z.object({ file: z.string(), offset: z.int().min(0), line: z.int().min(0) });
 
-/** How many bytes at the beginning of a file tell it from another. */
+/** Bytes at the start of a file that identify it. */
 const headBytes = 65_536;
-/** The least time between two notes, in milliseconds. */
+/** Shortest interval between two writes, in milliseconds. */
 const saveMs = 1_000;
 
-/** Notes how far a file was loaded. One that is of another file, or of other content, counts as none. */
+/** Stores the progress of a load. The progress of another file or other content is ignored. */
 export class ProgressFile {
   private saved = 0;
 
   private constructor(
     private readonly path: string,
     private readonly identity: string,
-    /** Bytes of the file. */
+    /** Size of the file in bytes. */
     readonly size: number,
-    /** Where the file goes on behind the last user up to whom all are loaded. */
+    /** Offset after the last user up to which all users are loaded. */
     public position: FileOffset,
   ) {}
 
-  /** @throws Error where the file can't be read. */
+  /** Opens the progress of a file. @throws Error if the file cannot be read. */
   static async open(file: string, path = `${file}.progress`): Promise<ProgressFile> {
     const { size, mtimeMs } = await stat(file);
     const handle = await open(file);
@@ -39,7 +39,7 @@ export class ProgressFile {
     if (performance.now() - this.saved >= saveMs) await this.save();
   }
 
-  /** Replaces the note as a whole, so that there is always one that can be read. */
+  /** Writes the progress atomically. */
   async save(): Promise<void> {
     this.saved = performance.now();
     const { offset, line } = this.position;
@@ -48,7 +48,7 @@ export class ProgressFile {
     await rename(temporary, this.path);
   }
 
-  /** All is loaded: the next load of the file begins at its start. */
+  /** Removes the progress after a complete load. */
   async remove(): Promise<void> {
     await rm(this.path, { force: true });
   }

@@ -3,25 +3,24 @@ import { ChunkSpool } from './chunk.spool.js';
 import type { EpisodeEntry, SubscriptionEntry } from './data.line.js';
 import type { FileOffset } from './line.reader.js';
 
-/** A line that was not applied. `code` is stable; those of entries are those of the interface. */
+/** A line that was not applied. `code` is stable; codes of entries are those of the interface. */
 export interface Refusal {
   readonly line: number;
   readonly code: string;
   readonly message: string;
 }
 
-/** What one user's part of a file says, while it is read and then as a whole. */
+/** One user's part of a file. */
 export class UserPart {
   readonly subscriptions = new ChunkSpool<SubscriptionEntry>(chunkLimits);
   readonly episodes = new ChunkSpool<EpisodeEntry>(chunkLimits);
   readonly counts = { subscriptions: 0, episodes: 0 };
-  /** Lines of it that can't be used, and may have been of either kind. */
+  /** Invalid lines of unknown kind. */
   unusable = 0;
 
   constructor(
-    /** `undefined` where the line does not say who it is: nothing is kept then. */
+    /** `undefined` if the user's line is invalid: nothing is stored then. */
     readonly userId: string | undefined,
-    /** The line that began it. */
     readonly line: number,
   ) {}
 
@@ -35,7 +34,7 @@ export class UserPart {
     return this.userId === undefined ? undefined : this.episodes.add(entry, line, bytes);
   }
 
-  /** Why the part is not complete, by the counts of its last line; `undefined` where it is. */
+  /** Returns why the part is incomplete by the counts of its last line, or `undefined`. */
   missing(end: DataEnd | undefined): string | undefined {
     if (!end) return 'the end of the part says no counts';
     const { subscriptions, episodes } = this.counts;
@@ -51,7 +50,7 @@ export class UserPart {
   }
 }
 
-/** A complete part, and where the file goes on behind it. */
+/** A complete part, and the offset after it. */
 export interface CompletePart {
   readonly part: UserPart;
   readonly next: FileOffset;

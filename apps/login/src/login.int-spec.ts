@@ -6,10 +6,8 @@ import { startProgram } from '#testing';
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** What `podcast-sync login` says, and how it ends. */
 const run = (...args: string[]) => startProgram('podcast-sync', ['login', ...args], {});
 
-/** An API whose metadata are these. */
 async function api(metadata: unknown): Promise<string> {
   server = createServer((_request, response) => response.end(JSON.stringify(metadata))).listen(0, '127.0.0.1');
   await new Promise((resolve) => server?.once('listening', resolve));

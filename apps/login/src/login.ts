@@ -1,29 +1,27 @@
 import * as client from 'openid-client';
 import { z } from 'zod';
 
-/** The client that every account app knows (apps/account/src/issuer/clients.ts). */
+/** A client that every account app has (apps/account/src/issuer/clients.ts). */
 const clientId = 'podcast-sync-cli';
 
-/** What is needed of the metadata of a protected resource (RFC 9728, 2). */
+/** The needed metadata of a protected resource (RFC 9728, 2). */
 const resourceMetadata = z.object({ authorization_servers: z.array(z.url({ protocol: /^https?$/ })).min(1) });
 
-/** Someone cannot sign in, for a reason that a person can do something about. */
+/** A failed sign-in with a reason that the person can act on. */
 class LoginError extends Error {}
 
 export interface Login {
-  /** Where the API is. */
   readonly api: URL;
   readonly scope: string;
-  /** Tells the person what to do. */
   say(line: string): void;
 }
 
 /**
- * Signs in by the device grant (RFC 8628), as a program without a browser does: finds the issuer from the API's URL,
- * shows a link and a code, and waits for the person to allow it.
+ * Signs in by the device flow (RFC 8628): discovers the issuer from the API's URL, shows a link and
+ * a code, and waits until the person allows it.
  *
  * @returns an access token.
- * @throws LoginError where the person says no, waits too long, or the server has no accounts.
+ * @throws LoginError if the person denies access, the code expires, or the server has no accounts.
  */
 export async function logIn({ api, scope, say }: Login): Promise<string> {
   const issuer = await issuerOf(api);
@@ -45,7 +43,7 @@ export async function logIn({ api, scope, say }: Login): Promise<string> {
   }
 }
 
-/** The issuer whose tokens an API takes (RFC 9728, 3). */
+/** Returns the issuer whose tokens an API accepts (RFC 9728, 3). */
 async function issuerOf(api: URL): Promise<URL> {
   const path = `/.well-known/oauth-protected-resource${api.pathname === '/' ? '' : api.pathname.replace(/\/$/, '')}`;
   const url = new URL(path, api);

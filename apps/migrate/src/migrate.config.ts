@@ -7,7 +7,7 @@ const login = (app: string) =>
     `The connection URL of ${app}: its user and password become a login. Not set: an operator makes the login.`,
   );
 
-/** The configuration of `migrate`. */
+/** Configuration of `migrate`. */
 export const migrateConfig = z.object({
   ...commonConfig.shape,
   DATABASE_URL: databaseConfig.shape.DATABASE_URL.describe('Postgres, as the owner of the database.'),

@@ -2,7 +2,7 @@ import { createLog, loadConfig, type ProgramIo } from '#runtime';
 import { migrate } from './migrate.js';
 import { migrateConfig } from './migrate.config.js';
 
-/** Migrates, and logs what it does. @returns the exit code. @throws ConfigurationError. */
+/** Runs the migrations. @returns the exit code. @throws ConfigurationError */
 export async function runMigrate({ env }: ProgramIo): Promise<number> {
   const config = loadConfig(migrateConfig, env);
   const log = createLog('migrate', config.LOG_LEVEL);

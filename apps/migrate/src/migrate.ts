@@ -12,15 +12,15 @@ import type { DataSource } from 'typeorm';
 import type { z } from 'zod';
 import type { migrateConfig } from './migrate.config.js';
 
-/** Keeps two migrations of one database apart; any number that nothing else uses. */
+/** Serializes migrations of a database. Any number that nothing else uses. */
 const advisoryLock = 5_067_220_841;
 
 /**
- * Brings the database to the state this build knows: group roles, schema, logins. Running it again changes nothing,
- * and several may run at once. A schema that a later release has brought further stays as it is, so that one can go
- * back to an earlier one.
+ * Migrates the database to this release: group roles, schema, logins. It is idempotent, and several
+ * can run concurrently. The schema of a later release stays unchanged, so that a release can be
+ * rolled back.
  *
- * @throws Error when the schema then differs from the entities, unless it is a later release's.
+ * @throws Error if the schema then differs from the entities, unless it is a later release's.
  */
 export async function migrate(config: z.output<typeof migrateConfig>, log: Log): Promise<void> {
   const dataSource = createDataSource({
@@ -56,7 +56,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
   }
 }
 
-/** The migrations that are applied and that this build does not know. */
+/** Returns applied migrations that this release does not contain. */
 async function newerMigrations(dataSource: DataSource): Promise<string[]> {
   const applied = await dataSource.query<{ name: string }[]>('SELECT name FROM sync.migrations ORDER BY id');
   const known = new Set(dataSource.migrations.map((migration) => migration.constructor.name));

@@ -3,15 +3,15 @@ import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createInterface } from 'node:readline';
 
-/** A log file of this size moves aside, in place of the one that did so before it. */
+/** File size in bytes at which the log is rotated; the previous rotated file is replaced. */
 const defaultMostBytes = 10 * 1024 * 1024;
 
 const loud: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
 /**
- * What one app writes: all of it goes to a file, and what a person should see is said as well, under the app's name.
- * These are warnings, errors and whatever isn't a log line, such as the stack trace of a process that fell over.
- * The file begins empty, goes on when the app is started again and, together with one predecessor, stays below a bound.
+ * Writes the output of an app to a file, and shows warnings, errors and lines that are no log
+ * lines, such as stack traces, under the app's name. The file is empty at the start, continues over
+ * restarts of the app, and is bounded together with one rotated file.
  */
 export class AppLog {
   private file: number;
@@ -27,7 +27,7 @@ export class AppLog {
     this.file = openSync(path, 'w');
   }
 
-  /** Takes over an output stream of the app; settles when it has ended. */
+  /** Logs an output stream of the app. Resolves after its end. */
   async take(stream: Readable): Promise<void> {
     for await (const line of createInterface({ input: stream })) this.write(line);
   }
@@ -45,7 +45,7 @@ export class AppLog {
   }
 }
 
-/** A log line as a person reads it; undefined when it isn't for them. */
+/** Returns the text of a log line for a person, or undefined if the line is not for people. */
 export function wordsFor(line: string): string | undefined {
   if (line.trim() === '') return undefined;
   if (!line.startsWith('{')) return line;

@@ -5,32 +5,35 @@ import { StartError } from '#embedded';
 import type { AppLog } from './app.log.js';
 import type { Run } from './supervised.run.js';
 
-/** One of our apps as a process to be started. */
+/** An app to run as a process. */
 export interface AppProgram {
-  /** Tells it from the others; of two replicas each has its own. */
+  /** Unique name. Each replica has its own. */
   readonly name: string;
-  /** The file that Node runs. */
   readonly script: string;
   readonly args?: readonly string[];
-  /** Its configuration, beside the limits that the supervisor was started with. */
+  /** Its configuration, in addition to the inherited variables. */
   readonly environment: Readonly<Record<string, string>>;
   readonly log: AppLog;
 }
 
 const readyLimitMs = 60_000;
-/** As in a container (k8s/chart), so that one app can't take the machine; `NODE_OPTIONS` may say otherwise. */
+/**
+ * Same limit as in a container (k8s/chart), which protects the machine. `NODE_OPTIONS` overrides
+ * it.
+ */
 const heapLimit = '--max-old-space-size=384';
-/** Longer than an app takes to give up on its own stop. */
+/** Longer than an app's own limit for its stop. */
 export const stopLimitMs = appStopLimitMs + 5_000;
 
 /**
  * A running app.
- * - It leads a process group: a terminal's Ctrl-C reaches the supervisor only, which stops the apps in order.
- * - The channel between the two says when the app serves, and its end tells the app that the supervisor is gone.
+ * - It leads a process group: Ctrl-C in a terminal reaches only the supervisor, which stops the
+ *   apps in order.
+ * - The IPC channel reports readiness, and its end tells the app that the supervisor is gone.
  */
 export class AppProcess implements Run {
   readonly exited: Promise<string>;
-  /** What it said about itself when it was ready. */
+  /** Facts that the app reported when it was ready. */
   facts: Readonly<Record<string, unknown>> = {};
   private ended = false;
 
@@ -42,9 +45,9 @@ export class AppProcess implements Run {
   }
 
   /**
-   * Starts an app and waits until it serves.
+   * Starts an app and waits until it is ready.
    *
-   * @throws StartError when it ends or keeps silent instead.
+   * @throws StartError if it ends or does not become ready in time.
    */
   static async start(program: AppProgram, stopped: AbortSignal): Promise<AppProcess> {
     stopped.throwIfAborted();
@@ -62,7 +65,7 @@ export class AppProcess implements Run {
     throw new StartError(`${program.name} did not start (${end}); its log is ${program.log.path}`);
   }
 
-  /** Asks it to stop, and ends it when it doesn't. */
+  /** Stops the app, by force after a time limit. */
   async stop(): Promise<void> {
     if (this.ended) return;
     this.child.kill('SIGTERM');
@@ -77,10 +80,10 @@ export class AppProcess implements Run {
 }
 
 /**
- * Runs an app that does one thing and ends.
+ * Runs an app until it ends.
  *
- * @param answer takes what it prints, which is no log then.
- * @throws StartError when it fails.
+ * @param answer receives the standard output, which is then not logged.
+ * @throws StartError if it fails.
  */
 export async function runToEnd(program: AppProgram, answer?: (text: string) => void): Promise<void> {
   const child = launch(program, answer);
@@ -91,7 +94,7 @@ export async function runToEnd(program: AppProgram, answer?: (text: string) => v
 function launch({ script, args = [], environment, log }: AppProgram, answer?: (text: string) => void): ChildProcess {
   const child = fork(script, args, {
     env: { ...inherited(), ...environment },
-    // Debugger ports and the like are the supervisor's own.
+    // Options such as debugger ports apply only to the supervisor.
     execArgv: [],
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -102,19 +105,19 @@ function launch({ script, args = [], environment, log }: AppProgram, answer?: (t
 }
 
 /**
- * Where the servers are and who may enter is the supervisor's to say; a variable left over in the shell must neither
- * contradict it nor hand the owner's password to an app. Limits and the like reach the apps as they were set.
+ * Variables that the supervisor sets itself. A variable left over in the shell must not contradict
+ * it or expose the owner's password to an app. Other variables, such as limits, are inherited.
  */
 const decidedHere =
   /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_(?!DEVELOPMENT_KEYS)|API_|SECRETS_KEY|SESSION_KEY|KEYS_DIRECTORY)|DATABASE_URL|^(HOST|PORT|PUBLIC_URL|OPS_HOST|OPS_PORT)(_FILE)?$/;
 
 function inherited(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !decidedHere.test(name));
-  // Of two limits Node takes the last.
+  // Node uses the last of several limits.
   return { ...Object.fromEntries(kept), NODE_OPTIONS: `${heapLimit} ${process.env.NODE_OPTIONS ?? ''}`.trim() };
 }
 
-/** Settles once the process has ended and all that it wrote has been read. */
+/** Resolves after the end of the process and of its output. */
 function endOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));

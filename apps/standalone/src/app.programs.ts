@@ -3,33 +3,32 @@ import { secretFile, writePrivateFile } from '#embedded';
 import { AppLog } from './app.log.js';
 import type { AppProgram } from './app.process.js';
 
-/** The servers that the apps work on. */
+/** URLs of the servers that the apps use. */
 export interface Backends {
   /** As the owner of the database. */
   readonly postgresUrl: string;
   readonly redisUrl: string;
 }
 
-/** What the programs of one run share. */
+/** Options that the programs of one run share. */
 export interface ProgramOptions extends Backends {
-  /** Whether each service has a database role of its own; else all use the owner. */
+  /** True if each service has its own database role; otherwise all use the owner. */
   readonly canCreateRoles: boolean;
   readonly data: string;
   readonly host: string;
   readonly port: number;
-  /** Under which URL it is reached: also the name of the issuer of people's tokens. */
+  /** Public URL, and issuer of people's tokens. */
   readonly baseUrl: string;
-  /** Set where clients know it by one URL alone; else its links are of the host that each one asked. */
+  /** Set if clients use only this URL; otherwise links have the host of each request. */
   readonly publicUrl: string | undefined;
   readonly replicas: number;
   readonly logLevel: string;
   readonly say: (line: string) => void;
 }
 
-/** Where the keys of people's accounts are, below the data directory. */
+/** Folder of the account app's keys, below the data directory. */
 export const accountKeys = join('keys', 'account');
 
-/** The apps with a role of their own in the database. */
 const services = [
   { app: 'subscription', role: 'subscription' },
   { app: 'episode', role: 'episode' },
@@ -37,9 +36,9 @@ const services = [
 ] as const;
 
 /**
- * Every program of a run with its configuration.
+ * Returns every program of a run with its configuration.
  *
- * @param folder where the programs are.
+ * @param folder the folder of the programs.
  */
 export function appPrograms(
   options: ProgramOptions,
@@ -55,7 +54,7 @@ export function appPrograms(
   });
   const urls = services.map(({ role }) => roleUrl(options, role));
   const dumpUrl = roleUrl(options, 'dump');
-  // By what the commands of operators find this run (`--data`).
+  // Operators' commands find this run by these files (`--data`).
   writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(options, 'deletion')}\n`);
   writePrivateFile(join(data, 'dump-database-url'), `${dumpUrl}\n`);
   writePrivateFile(join(data, 'redis-url'), `${redisUrl}\n`);
@@ -89,19 +88,17 @@ export function appPrograms(
   };
 }
 
-/** What the edge gets in addition to the account app's variables. */
 function edgeEnvironment({ publicUrl, host, port, data }: ProgramOptions): Record<string, string> {
   return {
     HOST: host,
     PORT: String(port),
-    // The account app's alone, where links are as each request was addressed.
+    // Empty without a public URL: links then have the host of each request.
     PUBLIC_URL: publicUrl ?? '',
-    // Signs the cookies of sessions, which outlive restarts.
+    // Signs session cookies, which survive restarts.
     SESSION_KEY: secretFile(join(data, 'passwords', 'session-key')),
   };
 }
 
-/** What the account app and its commands are given. */
 function accountEnvironment(options: ProgramOptions): Record<string, string> {
   const { baseUrl, data, redisUrl } = options;
   return {
@@ -113,7 +110,7 @@ function accountEnvironment(options: ProgramOptions): Record<string, string> {
   };
 }
 
-/** The database as one of its roles, with a password made once; as its owner where there are no roles. */
+/** Returns the database URL of a role, with a stored password; the owner's URL without roles. */
 function roleUrl({ postgresUrl, canCreateRoles, data }: ProgramOptions, role: string): string {
   if (!canCreateRoles) return postgresUrl;
   const password = secretFile(join(data, 'passwords', role));

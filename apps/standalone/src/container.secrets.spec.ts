@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** Every file with its content, but for the issuer's own and the key set that is made of them. */
+/** Returns every file with its content, except the signing key and the key sets made from it. */
 function secrets(): Record<string, string> {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const paths = files

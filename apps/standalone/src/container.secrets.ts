@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { KeyFiles } from '#embedded';
 
-/** The programs with a login of their own in Postgres, and the variable by which migrate is told of it. */
+/** Programs with their own Postgres logins, and the variables of migrate for them. */
 const logins = {
   subscription: { login: 'podcast_sync_subscription', variable: 'SUBSCRIPTION_DATABASE_URL' },
   episode: { login: 'podcast_sync_episode', variable: 'EPISODE_DATABASE_URL' },
@@ -12,19 +12,20 @@ const logins = {
   account: { login: 'podcast_sync_account', variable: 'ACCOUNT_DATABASE_URL' },
 } as const;
 
-/** The parts that connect to Redis. */
 const onRedis = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account', 'load'];
 
 const database = 'podcast_sync';
 const owner = 'podcast_sync';
 
-/** How the key that signs access tokens is replaced: tokens of the old ones stay good until they expire, or end `now`. */
+/**
+ * Rotation of the signing key: tokens of the old key remain valid until they expire, or end `now`.
+ */
 export type Rotation = 'gently' | 'now';
 
 /**
- * Makes the secrets of a system whose parts run in containers beside a Postgres called `postgres`: in `directory`, a
- * folder for each part with the files that this part alone may see. A file is named after the variable whose value it
- * holds. What is there already stays, so that running it again changes nothing but what a rotation asks for.
+ * Creates the secrets of a system in containers, next to a Postgres called `postgres`. Each part
+ * has a folder in `directory` with its own files, named after the variables with their values.
+ * Existing secrets remain, apart from a requested rotation.
  */
 export async function makeContainerSecrets(directory: string, rotation?: Rotation): Promise<void> {
   const file = (part: string, name: string) => join(directory, part, name);
@@ -50,13 +51,16 @@ function databaseUrl(user: string, password: string): string {
   return `postgres://${user}:${password}@postgres:5432/${database}`;
 }
 
-/** The secret of a file: made at random the first time, the same ever after. Safe inside a URL. */
+/** Returns the secret of a file, and creates a random one the first time. Safe in a URL. */
 function kept(path: string, bytes = 24): string {
   if (!existsSync(path)) write(path, randomBytes(bytes).toString('base64url'));
   return readFileSync(path, 'utf8');
 }
 
-/** Whole or not at all. Who may mount the folder may read the file: the parts run as users of their own, unknown here. */
+/**
+ * Writes a file atomically. All users can read it, as the parts run as unknown users and only the
+ * mounted folder restricts access.
+ */
 function write(path: string, content: string): void {
   mkdirSync(dirname(path), { recursive: true });
   if (existsSync(path) && readFileSync(path, 'utf8') === content) return;

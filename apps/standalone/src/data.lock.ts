@@ -2,14 +2,14 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine, StartError } from '#embedded';
 
-/** Part of the command line of every process that takes this lock: its pid may be another program's by now. */
+/** Matches the command line of a lock holder, as its pid can have been reused. */
 const supervisor = /podcast-sync(?:\.js)? start\b/;
 
 /**
- * Makes this process the only one that works on a data directory until the returned function is called. The lock of
- * a process that was killed counts for nothing.
+ * Locks a data directory for this process. The lock of a killed process is ignored.
  *
- * @throws StartError naming the process that works there.
+ * @returns a function that releases the lock.
+ * @throws StartError that names the process with the lock.
  */
 export function lockData(directory: string): () => void {
   const lock = join(directory, 'lock');
@@ -18,7 +18,7 @@ export function lockData(directory: string): () => void {
   try {
     for (;;) {
       try {
-        // Unlike a write, a link is there with its content or not at all.
+        // A link appears atomically with its content, unlike a written file.
         linkSync(own, lock);
         return () => rmSync(lock, { force: true });
       } catch (error) {

@@ -12,7 +12,6 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(data, { recursive: true }));
 
-/** The lines that a command prints. */
 async function lines(command: (io: ProgramIo) => Promise<void>): Promise<string[]> {
   const program = async (_: readonly string[], io: ProgramIo) => {
     await command(io);

@@ -3,12 +3,12 @@ import { KeyFiles, type KnownKey } from '#embedded';
 import type { ProgramIo } from '#runtime';
 import { accountKeys } from './app.programs.js';
 
-/** Shows the keys that sign access tokens of the account app of a data directory. */
+/** Prints the signing keys of the account app in a data directory. */
 export async function listKeys(data: string, io: ProgramIo): Promise<void> {
   show((await KeyFiles.open(join(data, accountKeys))).keys(), io);
 }
 
-/** Makes a new key that signs from now on, and shows all that are in use. */
+/** Creates a new signing key, and prints all keys in use. */
 export async function rotateKeys(data: string, rotation: { readonly now: boolean }, io: ProgramIo): Promise<void> {
   show(await (await KeyFiles.open(join(data, accountKeys))).rotate(rotation), io);
 }

@@ -32,15 +32,15 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 
 const asRoot = process.getuid?.() === 0;
 const full = Boolean(process.env.TEST_FULL);
-/** How `npm start` is asked to stop: by which signal, and whether the whole process group receives it. */
+/** Ways of stopping `npm start`: the signal, and -1 for the whole process group. */
 const signals = [
   ['Ctrl-C in the terminal', 'SIGINT', -1],
   ['SIGINT to npm alone', 'SIGINT', 1],
   ['SIGTERM to npm alone', 'SIGTERM', 1],
 ] as const;
-/** The end of the script `start`: what runs once the programs are built. */
+/** The end of the script `start`, which runs after the build. */
 const startsProgram = 'exec node dist/programs/podcast-sync.js start';
-/** A user without rights who is on every machine. */
+/** An unprivileged user that exists on every machine. */
 const ordinary = {
   uid: Number(execFileSync('id', ['-u', 'nobody'])),
   gid: Number(execFileSync('id', ['-g', 'nobody'])),
@@ -52,7 +52,7 @@ let systems: LaunchedSystem[];
 beforeEach(() => {
   systems = [];
   root = mkdtempSync(join(tmpdir(), 'one-machine-'));
-  // Reachable for the user that Postgres runs as when root runs the tests.
+  // Postgres' user must reach the folder if root runs the tests.
   chmodSync(root, 0o711);
 });
 
@@ -68,10 +68,10 @@ async function start(options: Partial<LaunchOptions> = {}): Promise<LaunchedSyst
   return system;
 }
 
-/** Someone who subscribes and looks again later. */
+/** Returns a user with a subscription that the test can check later. */
 function newUser(data = join(root, 'data')) {
   const [user, guid] = [freshUser(), crypto.randomUUID()];
-  // The origin of a system names the issuer, and each start has another port.
+  // The issuer is the origin of a system, whose port changes with each start.
   const headersFor = async ({ baseUrl }: LaunchedSystem) => {
     const issuer = await TokenIssuer.open(join(data, 'keys', 'account'), baseUrl);
     return { authorization: `Bearer ${await issuer.issue(user)}`, 'content-type': 'application/json' };
@@ -91,7 +91,6 @@ function newUser(data = join(root, 'data')) {
   };
 }
 
-/** Those of the processes that run, with their command lines. */
 function running(processes: readonly number[]): string[] {
   return processes.filter(isRunning).map((pid) => `${pid} ${commandLine(pid)}`);
 }
@@ -109,7 +108,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     const other = LaunchedSystem.launch({ data: join(root, 'other'), port });
     expect(await other.ended).toBe(1);
     expect(other.output).toContain(`Port ${port} is in use by another program`);
-    // Except for what the test itself puts there.
+    // Except the test's own files.
     expect(readdirSync(join(root, 'other'))).toEqual(['programs']);
     await ann.expectSubscription(first);
 
@@ -118,7 +117,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     expect(ofFirst.length).toBeGreaterThan(9);
     first.signal('SIGKILL');
     await first.ended;
-    // The next start stops the servers; the apps end by themselves.
+    // The next start stops the servers; the apps end without it.
     const third = await start();
     await ann.expectSubscription(third);
     expect(third.output).toMatch(/stopped a Postgres that an earlier start had left behind/);
@@ -156,7 +155,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     const answer = spawnSync('npm', ['start', '--', option], { cwd: repository, encoding: 'utf8' });
     expect([answer.status, answer.stdout + answer.stderr]).toEqual([status, expect.stringContaining(text)]);
     expect(answer.stdout).not.toContain('Building');
-    // It takes 0.3 s.
+    // Measured: 0.3 s.
     expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
@@ -196,7 +195,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
 
   it.each(full ? signals : [])('under npm, stops in order on %s', async (_case, signal, group) => {
     shareFetchedPrograms(join(root, 'data'));
-    // The script `start` without its build, which would replace the programs of tests that run now.
+    // The script `start` without its build, which would replace the programs of concurrent tests.
     const scripts = { start: startsProgram.replace('dist', join(repository, 'dist')) };
     writeFileSync(join(root, 'package.json'), JSON.stringify({ scripts }));
     const args = ['--port', '0', '--data', join(root, 'data')];
@@ -211,7 +210,8 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     try {
       await eventually(() => expect(output).toContain('is ready'), { timeout: 60_000 });
     } finally {
-      // A terminal signals the whole foreground group: npm and, a second time through npm, the supervisor.
+      // A terminal signals the whole foreground group: npm, and the supervisor once more through
+      // npm.
       process.kill(group * (npm.pid ?? 0), signal);
     }
     await ended;
@@ -238,7 +238,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     120_000,
   );
 
-  // Slow by nature: it copies the repository.
+  // Slow, because it copies the repository.
   it.each(full && asRoot ? ['a home that nobody else can enter'] : [])(
     'runs as root from a clone below %s, and finds its data again',
     async () => {
@@ -264,7 +264,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
   );
 });
 
-/** The built repository elsewhere, with the Postgres programs in it and the other packages by link. */
+/** Copies the built repository with the Postgres programs, and links the other packages. */
 function copyRepository(to: string): void {
   const packages = join(to, 'node_modules');
   mkdirSync(packages, { recursive: true });

@@ -1,7 +1,7 @@
 import { commonConfig } from '#runtime';
 import { z } from 'zod';
 
-/** What the embedded default reads from its environment. */
+/** Environment variables of the embedded default. */
 export const standaloneConfig = z.object({
   ...commonConfig.shape,
   POSTGRES_URL: z
@@ -14,18 +14,16 @@ export const standaloneConfig = z.object({
     .describe('A Redis to use; its own is not started then.'),
 });
 
-/** What the command line says of how the embedded default runs. */
+/** Options of the command line. */
 export interface StartOptions {
-  /** Processes of each service. */
   readonly replicas: number;
-  /** Where everything is served; 0 for any free port. */
+  /** Port of the edge; 0 for any free port. */
   readonly port: number;
   readonly host: string;
-  /** Under which origin it is reached, where that is not by host and port. */
+  /** Public origin, if it differs from host and port. */
   readonly publicUrl?: string;
-  /** The directory that holds everything. */
   readonly data: string;
 }
 
-/** How the embedded default runs. */
+/** Options of the embedded default. */
 export type StandaloneOptions = StartOptions & z.output<typeof standaloneConfig>;

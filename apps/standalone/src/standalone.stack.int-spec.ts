@@ -20,7 +20,7 @@ import type { StandaloneOptions } from './standalone.options.js';
 import { StandaloneStack } from './standalone.stack.js';
 import type { Welcome } from './welcome.text.js';
 
-/** What the stand-ins for the apps do: they write down that they start, serve and stop. */
+/** Script of the stand-ins for apps, which log their start, readiness and stop. */
 const standIn = `
 const { appendFileSync } = require('node:fs');
 const note = (what) => appendFileSync(EVENTS, JSON.stringify({ app: APP, what, pid: process.pid, env: process.env }) + '\\n');
@@ -46,7 +46,7 @@ let stacks: StandaloneStack[];
 
 function prepare(): void {
   root = mkdtempSync(join(tmpdir(), 'standalone-stack-'));
-  // Reachable for the user that Postgres runs as when root runs the tests.
+  // Postgres' user must reach the folder if root runs the tests.
   chmodSync(root, 0o711);
   data = join(root, 'data');
   lines = [];
@@ -54,7 +54,7 @@ function prepare(): void {
   for (const app of ['edge', 'subscription', 'episode', 'deletion-worker']) replace(app, standIn);
   replace('migrate', standIn.replace(/process\.send.*/, 'process.exit(0)'));
   replace('accounts', standIn.replace(/process\.send.*/, "console.log('the link'); process.exit(0)"));
-  // Each command is a file of its own.
+  // Each command is a separate file.
   writeFileSync(join(root, 'programs', 'podcast-sync.js'), 'import(`./${process.argv[2]}.js`);');
 }
 
@@ -81,7 +81,6 @@ function events(): Event[] {
     .map((line) => JSON.parse(line) as Event);
 }
 
-/** A stack on the servers of the test run, unless told otherwise. */
 function stack(options: Partial<StandaloneOptions> = {}) {
   const place = { port: 0, host: '127.0.0.1', publicUrl: undefined } as const;
   const defaults = { replicas: 1, ...place, data, LOG_LEVEL: 'info' } as const;
@@ -222,7 +221,8 @@ describe('StandaloneStack', () => {
   });
 
   it('starts on another port where one that it chose is taken before its app listens', async () => {
-    // The first edge waits until the test has taken its port, and fails then, as one that cannot listen.
+    // The first edge waits until the test has taken its port, and then fails like one that cannot
+    // listen.
     const [first, taken] = [join(root, 'first'), join(root, 'taken')];
     const firstFails = standIn.replace(
       /process\.send.*/,

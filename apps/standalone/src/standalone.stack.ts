@@ -11,14 +11,14 @@ import { SupervisedRun } from './supervised.run.js';
 import type { Welcome } from './welcome.text.js';
 
 /**
- * Everything on one machine: Postgres, Redis, the migrations, the services, and the edge that serves people and apps.
- * - Postgres and Redis start together, then the migrations run, then everything else starts together.
- * - Each is stopped when nobody uses it any more.
- * - A start that fails, or is stopped half-way, leaves nothing running.
- * - What dies later is started again.
+ * All parts on one machine: Postgres, Redis, the migrations, the services, and the edge.
+ * - Postgres and Redis start together, then the migrations run, then all apps start together.
+ * - Each part stops after its users.
+ * - A failed or interrupted start leaves nothing running.
+ * - Parts that end later are restarted.
  */
 export class StandaloneStack {
-  /** How to stop what has begun, the newest last. */
+  /** Functions that stop started parts, in the order of their starts. */
   private readonly begun: (() => Promise<void> | void)[] = [];
   private readonly ending = new AbortController();
   private readonly apps: SupervisedRun<AppProcess>[] = [];
@@ -28,14 +28,13 @@ export class StandaloneStack {
   constructor(
     private readonly options: StandaloneOptions,
     private readonly say: (line: string) => void,
-    /** Where the programs are that it runs. */
     private readonly folder: string,
   ) {}
 
   /**
-   * Starts everything and settles when it serves.
+   * Starts all parts and resolves when they are ready.
    *
-   * @throws StartError with a message for the person who typed the command; the rest is for {@link stop}.
+   * @throws StartError with a message for the operator. Call {@link stop} afterwards.
    */
   start(): Promise<Welcome> {
     const started = this.startInOrder();
@@ -43,13 +42,13 @@ export class StandaloneStack {
     return started;
   }
 
-  /** Stops everything in order, also in the middle of a start. */
+  /** Stops all parts in order, also during a start. */
   stop(): Promise<void> {
     this.stopped ??= this.stopInOrder();
     return this.stopped;
   }
 
-  /** Makes a {@link stop} that takes too long end soon: the apps die at once, and what they hadn't finished is lost. */
+  /** Kills the apps, which speeds up a slow {@link stop}. Their unfinished work is lost. */
   force(): void {
     for (const app of this.apps) app.kill();
   }
@@ -67,7 +66,7 @@ export class StandaloneStack {
     return this.startPrograms({ ...backends, canCreateRoles, data }, place);
   }
 
-  /** Starts the apps, and starts them again on other ports where one that was chosen here has been taken meanwhile. */
+  /** Starts the apps, and retries on other ports if a chosen one was taken meanwhile. */
   private async startPrograms(fixed: Fixed, place: Place, attempt = 1): Promise<Welcome> {
     const before = this.begun.length;
     try {
@@ -97,7 +96,7 @@ export class StandaloneStack {
     return { baseUrl: place.baseUrl, data: this.options.data, firstLink: firstLink.trim() || undefined };
   }
 
-  /** The port, and the URL that names it: for this machine, or for those that share its network. */
+  /** Returns a port, and its URL for this machine or for the local network. */
   private async choosePlace(): Promise<Place> {
     const { host, publicUrl, port: wanted } = this.options;
     await refuseBusyPort(host, wanted);
@@ -121,7 +120,7 @@ export class StandaloneStack {
     return { postgresUrl, redisUrl };
   }
 
-  /** Its URL stays the same when it has to be started again: the apps know no other. */
+  /** Starts a server. A restart keeps its port, because the apps know no other URL. */
   private async startServer(name: string, start: (port?: number) => Promise<EmbeddedServer>): Promise<string> {
     this.step(`Starting ${name}`);
     let port: number | undefined;
@@ -132,7 +131,7 @@ export class StandaloneStack {
     return server.url;
   }
 
-  /** Starts apps side by side; they are stopped together. */
+  /** Starts apps concurrently. They are stopped together. */
   private startApps(programs: readonly AppProgram[]): Promise<AppProcess[]> {
     const runs = programs.map(
       (program) => new SupervisedRun(program.name, (stopped) => AppProcess.start(program, stopped), this.say),
@@ -149,7 +148,7 @@ export class StandaloneStack {
 
   private async stopInOrder(): Promise<void> {
     this.ending.abort(new StartError('It was stopped while it started.'));
-    // The newest layer is told at once; a layer that hasn't begun yet never will.
+    // Stops the newest layer immediately; later layers do not start any more.
     const { length } = this.begun;
     await this.begun[length - 1]?.();
     await this.starting.catch(() => {});
@@ -157,15 +156,13 @@ export class StandaloneStack {
   }
 }
 
-/** The port, and the URL that names it. */
 type Place = Pick<ProgramOptions, 'port' | 'baseUrl'>;
-/** What stays the same when the apps are started on another port. */
+/** Values that remain when the apps start on another port. */
 type Fixed = Backends & Pick<ProgramOptions, 'canCreateRoles' | 'data'>;
 
-/** How often a port is chosen at the most. */
 const portAttempts = 5;
 
-/** Found out before anything is started: a newcomer's first problem should leave nothing behind. */
+/** Checks the port before anything starts, so that a failure leaves nothing behind. */
 async function refuseBusyPort(host: string, port: number): Promise<void> {
   const failure = await listenFailure(host, port);
   if (failure?.code === 'EADDRINUSE')
@@ -176,7 +173,7 @@ async function refuseBusyPort(host: string, port: number): Promise<void> {
   if (failure) throw new StartError(`It can't listen on ${host}:${port}: ${failure.message}`);
 }
 
-/** Returns why nobody can listen on a port, if so. */
+/** Returns why listening on a port fails, or undefined. */
 function listenFailure(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   const probe = createServer();
   return new Promise((settle) => {

@@ -32,7 +32,6 @@ async function asOwner(sql: string): Promise<void> {
   await client.end();
 }
 
-/** The Postgres of the test run under another user, password, database or host. */
 const postgres = (change: Partial<URL>) => Object.assign(new URL(templateUrl), change).href;
 const plain = { username: 'checks_plain', password: 'plain' };
 

@@ -5,22 +5,25 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { StandaloneOptions } from './standalone.options.js';
 
-/** The longest time in which a server of the configuration has to answer, in milliseconds. */
+/** Time limit for an answer of a configured server, in milliseconds. */
 const answerMs = 3_000;
 
-/** The least free space of a data directory, in bytes: a new Postgres needs some 50 MB, its log as much again. */
+/**
+ * Least free space of a data directory in bytes. A new Postgres needs some 50 MB, its log as much
+ * again.
+ */
 const leastFreeBytes = 200_000_000;
 
-/** What a start finds out about the servers of its configuration. */
+/** Results of the checks. */
 export interface ServerFacts {
-  /** Whether the owner of the database is allowed to create roles. True for an embedded Postgres. */
+  /** True if the owner of the database can create roles, or Postgres is embedded. */
   readonly canCreateRoles: boolean;
 }
 
 /**
- * Makes the data directory and checks that it can be written to.
+ * Creates the data directory and checks that it is writable.
  *
- * @throws StartError that names the directory and what to do.
+ * @throws StartError that names the directory and a solution.
  */
 export function checkDirectory(directory: string): void {
   const probe = join(directory, `.probe.${process.pid}`);
@@ -41,7 +44,9 @@ export function checkDirectory(directory: string): void {
     );
 }
 
-/** One by one: the recursive form of Node never returns below /proc, which answers ENOENT. */
+/**
+ * Creates missing directories one by one: Node's recursive form never returns below /proc (ENOENT).
+ */
 function makeDirectories(directory: string): void {
   if (existsSync(directory)) return;
   makeDirectories(dirname(directory));
@@ -61,9 +66,9 @@ const directoryFaults: Readonly<Record<string, string>> = {
 };
 
 /**
- * Checks the servers that the configuration names.
+ * Checks the configured servers.
  *
- * @throws StartError that names the setting, what is wrong and what it needs.
+ * @throws StartError that names the setting, the fault and the requirement.
  */
 export async function checkServers(
   options: Pick<StandaloneOptions, 'POSTGRES_URL' | 'REDIS_URL'>,
@@ -75,7 +80,7 @@ export async function checkServers(
   return { canCreateRoles };
 }
 
-/** @returns whether its user is allowed to create roles. */
+/** Checks Postgres. @returns true if its user can create roles. */
 async function checkPostgres(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: answerMs, query_timeout: answerMs });
   client.on('error', () => {});
@@ -119,7 +124,7 @@ async function checkRedis(url: string): Promise<void> {
   }
 }
 
-/** Without the password of the URL. */
+/** Returns the error for a server, without the password of its URL. */
 function unusable(setting: string, server: string, url: string, cause: unknown): StartError {
   const { host, pathname } = new URL(url);
   const { message, code } = cause as NodeJS.ErrnoException;

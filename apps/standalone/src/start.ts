@@ -4,18 +4,16 @@ import { standaloneConfig, type StartOptions } from './standalone.options.js';
 import { StandaloneStack } from './standalone.stack.js';
 import { welcomeText } from './welcome.text.js';
 
-/** A Ctrl-C under npm arrives twice, from the terminal and from npm: only a later one is another. */
+/**
+ * Interval in ms in which a second signal counts as the same: npm repeats the terminal's Ctrl-C.
+ */
 const sameSignalMs = 1_000;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-/**
- * Runs everything on this machine until a signal stops it, which ends the process.
- *
- * @throws ConfigurationError.
- */
+/** Runs all parts on this machine until a signal ends the process. @throws ConfigurationError */
 export async function start(options: StartOptions, environment: NodeJS.ProcessEnv): Promise<void> {
-  // Bundled, this file is beside the programs that it runs (apps/bundle.mjs).
+  // The bundle puts this file next to the programs that it runs (apps/bundle.mjs).
   const stack = new StandaloneStack(
     { ...options, ...loadConfig(standaloneConfig, environment) },
     say,
@@ -36,11 +34,11 @@ export async function start(options: StartOptions, environment: NodeJS.ProcessEn
     }
   }
 
-  // A closed terminal is a SIGHUP.
+  // A closed terminal sends SIGHUP.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
-  // Whoever started this process by `fork` is gone.
+  // The parent process of a `fork` has ended.
   process.on('disconnect', () => void stop(0));
-  // Output that nobody reads any more must not end the supervisor before its children.
+  // A closed output must not end the supervisor before its children.
   process.stdout.on('error', () => {});
 
   try {

@@ -16,7 +16,9 @@ class FakeRun implements Run {
   }
 }
 
-/** Something to supervise: the outcomes of its starts, in turn; after those every start succeeds. */
+/**
+ * Returns a supervised process with the given outcomes of its first starts; later starts succeed.
+ */
 function subject(pauses = backoff, ...outcomes: ('serves' | 'fails')[]) {
   const runs: FakeRun[] = [];
   const lines: string[] = [];

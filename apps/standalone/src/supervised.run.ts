@@ -1,22 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A process that has begun to serve. */
+/** A running process that is ready. */
 export interface Run {
-  /** Settles when it has ended, asked or not, with how: `exit code 1`, `signal SIGKILL`. */
+  /** Resolves after its end: `exit code 1`, `signal SIGKILL`. */
   readonly exited: Promise<string>;
-  /** Stops it in order. */
   stop(): Promise<void>;
-  /** Ends it at once. */
   kill?(): void;
 }
 
-/** When a process is started again. */
+/** Pauses between restarts. */
 export interface Backoff {
-  /** After the first end. Each further one doubles it. */
+  /** Pause after the first end. It doubles after each further one. */
   readonly firstMs: number;
-  /** No pause is longer. */
   readonly mostMs: number;
-  /** One that has run this long counts as healthy: its next end is a first one again. */
+  /** Run time after which the next pause is the first one again. */
   readonly healthyMs: number;
 }
 
@@ -24,9 +21,9 @@ const defaultBackoff: Backoff = { firstMs: 500, mostMs: 30_000, healthyMs: 30_00
 
 /**
  * Keeps one process running.
- * - The first start either succeeds or fails for all to see; only what has once served is started again.
- * - An end that nobody asked for is followed by a new start, sooner or later, for as long as it takes.
- * - After `stop` nothing is started any more, and when it settles nothing runs.
+ * - A failed first start rejects; only a process that was ready once is restarted.
+ * - An unrequested end is followed by restarts without limit, with a backoff.
+ * - After `stop` nothing starts, and after it resolves nothing runs.
  */
 export class SupervisedRun<R extends Run> {
   private readonly ending = new AbortController();
@@ -35,13 +32,13 @@ export class SupervisedRun<R extends Run> {
 
   constructor(
     private readonly name: string,
-    /** Starts it and settles when it serves; fails soon after the signal. */
+    /** Starts the process and resolves when it is ready. Fails soon after the signal. */
     private readonly begin: (stopped: AbortSignal) => Promise<R>,
     private readonly say: (line: string) => void,
     private readonly backoff: Backoff = defaultBackoff,
   ) {}
 
-  /** @throws what the first start failed with; then nothing runs. */
+  /** Starts the process. @throws the error of the first start; then nothing runs. */
   async start(): Promise<R> {
     const first = this.beginUnlessStopped();
     this.watch = first.then(
@@ -57,12 +54,14 @@ export class SupervisedRun<R extends Run> {
     await this.watch;
   }
 
-  /** Ends it at once; to be used together with {@link stop}, when that takes too long. */
+  /** Kills the process, during a {@link stop} that takes too long. */
   kill(): void {
     this.current?.kill?.();
   }
 
-  /** A run that served only after it was told to stop is stopped here, as nobody else knows of it. */
+  /**
+   * Starts the process. Stops it here if it became ready after a stop, as no one else has it yet.
+   */
   private async beginUnlessStopped(): Promise<R> {
     const { signal } = this.ending;
     const run = await this.begin(signal);
@@ -85,7 +84,7 @@ export class SupervisedRun<R extends Run> {
     }
   }
 
-  /** @returns the new run, unless it was told to stop, and the next pause. */
+  /** Restarts the process. @returns the new run, unless it was stopped, and the next pause. */
   private async beginAgain(firstPause: number): Promise<[R | undefined, number]> {
     let pause = firstPause;
     const { signal } = this.ending;

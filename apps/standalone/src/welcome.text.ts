@@ -1,12 +1,12 @@
-/** What a person needs to know once everything runs. */
+/** Facts that a person needs after the start. */
 export interface Welcome {
   readonly baseUrl: string;
   readonly data: string;
-  /** Where the first account is made, once; absent where there is one. */
+  /** Link for creating the first account. Missing if there is one. */
   readonly firstLink: string | undefined;
 }
 
-/** The end of a start: where it is, and how a person gets in. */
+/** Returns the message at the end of a start: the address and how to sign in. */
 export function welcomeText({ baseUrl, data, firstLink }: Welcome): string {
   const begin = firstLink
     ? `Make the first account in a browser. This link works once, and for seven days:\n\n  ${firstLink}`
@@ -28,7 +28,10 @@ curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/subscriptions
 `;
 }
 
-/** What people type into the podcast apps of today, one app a line; docs/guide/connect-an-app.md has every step. */
+/**
+ * Returns the settings of today's podcast apps, one app per line, as in
+ * docs/guide/connect-an-app.md.
+ */
 function clientsText(baseUrl: string): string {
   const signIn = 'then allow it in the browser';
   const typed = 'your name, an app password';

@@ -1,6 +1,6 @@
-// What the system is measured against: one process of bare Fastify and pg that runs the same SQL and answers with the same
-// JSON, and does nothing else. No Nest, no Redis, no validation, no rules: whatever is sent is taken for good, and whose
-// it is is read from the token unchecked. Statements are the services' own, so that the two never differ.
+// The baseline: one process of bare Fastify and pg that runs the same SQL and returns the same
+// JSON. It has no Nest, no Redis, no validation and no rules; it trusts all input and does not
+// verify tokens. It uses the services' own statements, so that both never differ.
 import { randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
 import * as deletions from '../../../dist/apps/deletion-worker/src/records/deletion.store.js';
@@ -19,7 +19,7 @@ const app = Fastify();
 const userOf = ({ headers }) =>
   JSON.parse(Buffer.from(headers.authorization.split('.')[1], 'base64url').toString('utf8')).sub;
 
-/** A list from its start. */
+/** Registers a list that starts at its first row. */
 function list(path, { statements, name, item }) {
   app.get(path, async (request, reply) => {
     const userId = userOf(request);
@@ -41,11 +41,14 @@ function list(path, { statements, name, item }) {
   });
 }
 
-/** Subscriptions and their names, episodes and further sync_ids: as many as the services allow where nothing is said. */
+/** The services' default quotas: subscriptions and their names, episodes and further sync_ids. */
 const subscriptionQuotas = [10_000, 50_000];
 const episodeQuotas = [1_000_000, 2_000_000];
 
-/** A write under the user's clock: what it reads is sent with the lock, what it saves with the commit. */
+/**
+ * Runs a write under the user's clock. Its reads are sent with the lock, its writes with the
+ * commit.
+ */
 function write(userId, reads, run, { smallAnswer = false } = {}) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {
@@ -122,7 +125,7 @@ app.delete('/subscriptions/:guid', async (request, reply) => {
   return { deletion_id: deletionId, message: 'Deletion request was received and will be processed' };
 });
 
-/** In the transaction and with the statements of the deletion worker's job. */
+/** Runs the statements of the deletion worker's job in one transaction. */
 function cascade(userId, deletionId) {
   return database.transaction(async (query, commit) => {
     await query(deletions.lockClock, [userId]);

@@ -1,4 +1,4 @@
-// Rows as Postgres gives and takes them, and items as the interface shows them.
+// Rows as in Postgres, and items as in the interface.
 
 const statuses = {
   playbackPosition: 'playback_position',
@@ -20,7 +20,7 @@ export function subscriptionItem(row) {
   };
 }
 
-/** A subscription that was not there. */
+/** Returns the row of a new subscription. */
 export function subscriptionRow(id, feedUrl, guid, stamp) {
   return {
     id,
@@ -54,7 +54,7 @@ export function episodeItem(row) {
   return item;
 }
 
-/** A stored episode with the position that an entry sent. */
+/** Returns a stored episode with the position of an entry. */
 export function episodeRow(stored, { playback_position: position }, stamp) {
   const row = {
     id: stored.id,
@@ -75,7 +75,7 @@ export function episodeRow(stored, { playback_position: position }, stamp) {
   return { ...row, playback_position: position.value, playback_position_at: position.timestamp };
 }
 
-/** The item that answers an entry. */
+/** Returns the item in the response for an entry. */
 export function episodeAnswer(row, entry) {
   const item = {
     podcast_guid: entry.podcast_guid,

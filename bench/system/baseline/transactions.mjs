@@ -2,7 +2,7 @@ import pg from 'pg';
 
 const { TIMESTAMPTZ, INT8 } = pg.types.builtins;
 pg.types.setTypeParser(INT8, Number);
-// Of a database whose time zone is UTC.
+// Assumes a database in UTC.
 pg.types.setTypeParser(
   TIMESTAMPTZ,
   (text) => `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`,
@@ -13,7 +13,9 @@ const connections = 20;
 
 const bound = (statement, values) => ({ name: statement.name, text: statement.text, values });
 
-/** Statements and transactions as the services send them: prepared, the first and the last ones in one go. */
+/**
+ * Sends statements and transactions like the services: prepared, with pipelined starts and ends.
+ */
 export class Transactions {
   constructor(url) {
     this.pool = new pg.Pool({ connectionString: url, max: connections, pipeline: true });

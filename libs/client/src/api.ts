@@ -16,44 +16,48 @@ import type {
   UploadAnswer,
 } from './wire.js';
 
-/** What may go with a write. */
+/** Options of a call that writes. */
 export interface WriteOptions extends CallOptions {
   /**
-   * Sent with the same key within an hour, the same request takes effect once and gets its first answer again. A new one
-   * for each call unless given, which the retries of the call share. At most 255 visible ASCII characters.
+   * Requests with the same key within one hour take effect once and get the same response. By
+   * default each call uses a new key, which its retries share. At most 255 visible ASCII
+   * characters.
    */
   idempotencyKey?: string;
 }
 
-/** What may go with a list. */
+/** Options of a call that reads a list. */
 export interface ListOptions extends CallOptions {
-  /** The `etag` of the same list: if nothing has changed, the answer is {@link NotModified}. */
+  /** The `etag` of the same list. If nothing has changed, the result is {@link NotModified}. */
   ifNoneMatch?: string;
 }
 
-/** What to list. */
+/** Selects the page of a list. */
 export interface ListQuery {
-  /** What changed strictly later; a `syncTimestamp` misses nothing. Everything unless given. */
+  /**
+   * Returns only rows that changed strictly later; a `syncTimestamp` misses no change. Default:
+   * all.
+   */
   since?: string | undefined;
-  /** From 1. Pages by number may show a row twice: walk by `link`. */
+  /** Starts at 1. Pages by number can show a row twice; use `link` to read all pages. */
   page?: number;
-  /** At most 250; 50 unless given. */
+  /** At most 250. Default: 50. */
   perPage?: number;
-  /** `next` or `previous` of a page, instead of all of the above. */
+  /** `next` or `previous` of a page. It replaces all fields above. */
   link?: string;
 }
 
 /** A page of a list. */
 export interface Page {
   notModified: false;
-  /** All matches, before paging. */
+  /** Number of matching rows on all pages. */
   total: number;
   page: number;
   perPage: number;
-  /** Links to the pages beside this one, for {@link ListQuery.link}. */
+  /** Links to the next and the previous page, for {@link ListQuery.link}. */
   next?: string;
   previous?: string;
-  /** The next `since`, once all pages have been read: the same on each page of a walk. */
+  /** The `since` for the next read after all pages. It is the same on each page of a walk. */
   syncTimestamp: string;
   etag?: string;
 }
@@ -61,50 +65,56 @@ export interface Page {
 export type SubscriptionPage = Page & { subscriptions: Subscription[] };
 export type EpisodePage = Page & { episodes: Episode[] };
 
-/** Nothing has changed since the page with the `ifNoneMatch` that was sent. */
+/** Result of a list read with `ifNoneMatch` if nothing has changed. */
 export interface NotModified {
   notModified: true;
   syncTimestamp: string;
 }
 
-/** Every operation of the interface (docs/reference/interface.md), each as one call. @throws ApiError, each of them. */
+/** One method per operation of docs/reference/interface.md. @throws ApiError from every method. */
 export interface Api {
-  /** `POST /subscriptions`: at most 1,000. */
+  /** `POST /subscriptions`: adds at most 1,000 subscriptions. */
   addSubscriptions(entries: readonly SubscriptionEntry[], options?: WriteOptions): Promise<SubscribeAnswer>;
-  /** `GET /subscriptions`: one page. */
+  /** `GET /subscriptions`: returns one page. */
   listSubscriptions(
     query: ListQuery,
     options: ListOptions & { ifNoneMatch: string },
   ): Promise<SubscriptionPage | NotModified>;
   listSubscriptions(query?: ListQuery, options?: CallOptions): Promise<SubscriptionPage>;
-  /** All pages, one after the other. */
+  /** Yields all pages in order. */
   subscriptions(query?: Pick<ListQuery, 'since' | 'perPage'>, options?: CallOptions): AsyncIterable<SubscriptionPage>;
-  /** `GET /subscriptions/{guid}`, by any guid that it ever had. */
+  /** `GET /subscriptions/{guid}`: returns a subscription by its current or a former guid. */
   getSubscription(guid: string, options?: CallOptions): Promise<Subscription>;
   /** `PATCH /subscriptions/{guid}` */
   updateSubscription(guid: string, patch: SubscriptionPatch, options?: WriteOptions): Promise<UpdateAnswer>;
-  /** `DELETE /subscriptions/{guid}`. @param when.timestamp when the listener deleted it (RFC 3339); now unless given. */
+  /**
+   * `DELETE /subscriptions/{guid}`.
+   * @param when.timestamp time of the deletion by the listener (RFC 3339). Default: now.
+   */
   deleteSubscription(guid: string, when?: { timestamp?: string }, options?: WriteOptions): Promise<DeletionAccepted>;
   /** `GET /deletions/{id}` */
   getDeletion(id: number, options?: CallOptions): Promise<Deletion>;
-  /** `GET /episodes`: one page. */
+  /** `GET /episodes`: returns one page. */
   listEpisodes(query: ListQuery, options: ListOptions & { ifNoneMatch: string }): Promise<EpisodePage | NotModified>;
   listEpisodes(query?: ListQuery, options?: CallOptions): Promise<EpisodePage>;
-  /** All pages, one after the other. */
+  /** Yields all pages in order. */
   episodes(query?: Pick<ListQuery, 'since' | 'perPage'>, options?: CallOptions): AsyncIterable<EpisodePage>;
-  /** `POST /episodes`: at most 250. */
+  /** `POST /episodes`: uploads at most 250 episodes. */
   uploadEpisodes(entries: readonly EpisodeEntry[], options?: WriteOptions): Promise<UploadAnswer>;
-  /** `GET /subscriptions.opml`: all that is subscribed, as OPML 2.0. */
+  /** `GET /subscriptions.opml`: returns all current subscriptions as OPML 2.0. */
   exportOpml(options?: CallOptions): Promise<string>;
-  /** `POST /subscriptions/opml`: at most 2 MiB and 5,000 feeds. */
+  /** `POST /subscriptions/opml`: imports at most 2 MiB and 5,000 feeds. */
   importOpml(opml: string, options?: WriteOptions): Promise<ImportAnswer>;
-  /** `GET /changes`: one stream of the user's clock, at once and whenever it moves; see {@link changes}. */
+  /**
+   * `GET /changes`: yields the user's clock immediately and after each change; see {@link changes}.
+   */
   changes(options?: CallOptions): AsyncIterable<string>;
-  /** By how much the server's clock is ahead of the device's, in milliseconds, as far as answers have told. */
+  /**
+   * Milliseconds by which the server's clock is ahead of the device's, estimated from responses.
+   */
   readonly clockOffset: number;
 }
 
-/** Returns the kinds of request that the interface's operations consist of. */
 function requestsOf(sending: Sending) {
   const read = <T>(path: string, call: CallOptions = {}) =>
     sending.send({ method: 'GET', path, type: 'application/json', signal: call.signal }, (answer) => json<T>(answer));
@@ -152,7 +162,7 @@ function requestsOf(sending: Sending) {
   return { read, write, sendText, list, walk };
 }
 
-/** The interface at a base URL, for one user. */
+/** Returns a client of the interface at a base URL, for one user. */
 export function createApi(options: ApiOptions): Api {
   const sending = new Sending(options);
   const { read, write, sendText, list, walk } = requestsOf(sending);
@@ -185,21 +195,21 @@ export function createApi(options: ApiOptions): Api {
   };
 }
 
-/** @throws ApiError `unexpected` for what is no JSON object. */
+/** Returns the JSON object of a response. @throws ApiError `unexpected` for anything else. */
 async function json<T>(answer: Response): Promise<T> {
   const text = await answer.text();
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as T;
   } catch {
-    // Said below.
+    // Handled below.
   }
   throw new ApiError('unexpected', 'The answer is no JSON object', { status: answer.status });
 }
 
 /**
- * Of a link only the query is used: the token goes nowhere but to the base URL, and a proxy in front may not know by
- * which name it is asked.
+ * Returns the query string of a list request. Of a link it uses only the query: the token is sent
+ * to the base URL alone, and the server can have another name behind a proxy.
  */
 function search({ since, page, perPage, link }: ListQuery): string {
   if (link !== undefined) return /\?[^#]*/.exec(link)?.[0] ?? '';

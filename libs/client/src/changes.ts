@@ -1,21 +1,25 @@
 import { ApiError } from './errors.js';
 import { pause, type Sending } from './sending.js';
 
-/** A stream that is silent for so long is dead: the server sends a comment every 25 seconds. In milliseconds. */
+/**
+ * Milliseconds without data after which a stream counts as dead. The server sends a comment every
+ * 25 s.
+ */
 const silenceLimit = 60_000;
 
-/** How long the server has to open a stream, in milliseconds. */
+/** Time limit for opening a stream, in milliseconds. */
 const openLimit = 30_000;
 
-/** The longest line that is no nonsense. */
+/** Line length at which the stream ends as invalid, in characters. */
 const longestLine = 1_024;
 
 /**
- * One stream of `GET /changes` (server-sent events): yields the user's clock, first as it stands now and then whenever
- * it has moved. Ends when the server ends it, the connection breaks or nothing is heard any more.
+ * Yields the user's clock from one stream of `GET /changes` (server-sent events): the current
+ * value, then each new value. Ends when the server ends it, the connection breaks or no data
+ * arrives for a minute.
  *
- * @throws ApiError when it can't be opened: `not_found` by a server that has none, `unexpected` where the platform's
- * `fetch` can't read an answer bit by bit; then ask from time to time.
+ * @throws ApiError when the stream cannot be opened: `not_found` if the server has none,
+ * `unexpected` if the platform's `fetch` cannot read a response in parts. Poll in these cases.
  */
 export async function* changes(sending: Sending, signal?: AbortSignal): AsyncGenerator<string, void, undefined> {
   const connection = new AbortController();
@@ -63,7 +67,7 @@ function withLine(event: Event, line: string): Event {
   return field === 'data' ? { ...event, data: value } : event;
 }
 
-/** The next bytes; nothing when the stream has ended, for whatever reason. */
+/** Returns the next bytes, or `undefined` after the end of the stream for any reason. */
 async function heard(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   signal: AbortSignal,

@@ -17,25 +17,27 @@ import {
 import type { Store } from './store.js';
 import type { Episode } from './wire.js';
 
-/** What a listener may change of an episode: plain values, the time is that of the call. */
+/** Values of an episode that a listener can set. The time is that of the call. */
 export type EpisodeStates = { [Name in StatusName]?: NonNullable<Episode[Name]>['value'] };
 
 const minute = 60_000;
 
-/** The current guid of a podcast that may have been known by another one. */
+/** Returns the current guid of a podcast, given its current or a former guid. */
 export async function currentGuid(store: Store, guid: string): Promise<string> {
   const alias = (await store.get(keys.alias(guid.toLowerCase()))) as { guid: string } | undefined;
   return alias?.guid ?? guid.toLowerCase();
 }
 
-/** The guid of a feed: of the subscription that has it, else the one that the server will derive. */
+/**
+ * Returns the guid of the subscription with the feed URL, or the guid that the server will derive.
+ */
 export async function guidOf(store: Store, feedUrl: string): Promise<string> {
   const rows = await store.list(keys.subscription(''));
   const found = rows.map(([, row]) => row as KnownSubscription).find((row) => row.feed_url === feedUrl);
   return found?.guid ?? currentGuid(store, podcastGuid(feedUrl));
 }
 
-/** Keeps what the listener did with a subscription, with what waits of it already. */
+/** Stores a listener's change of a subscription, merged with its pending changes. */
 export async function changeSubscription(
   store: Store,
   guid: string,
@@ -50,9 +52,9 @@ export async function changeSubscription(
 }
 
 /**
- * Notes what the listener did with an episode.
+ * Stores a listener's change of an episode.
  *
- * @returns the `sync_id` that the episode has here: the server's, or one of its own that the server will know.
+ * @returns the `sync_id` of the episode: the server's, or a new one that the upload announces.
  */
 export async function changeEpisode(
   store: Store,
@@ -87,8 +89,8 @@ export async function changeEpisode(
 }
 
 /**
- * Returns the moment of a change that is made now: later than earlier changes of the same thing, and than all that was read
- * from the server.
+ * Returns the time of a change made now. It is later than earlier changes of the same row and than
+ * all data read from the server.
  */
 function momentAfter(earlier: readonly Moment[], now: number, meta: Meta): Moment {
   const stamps = [meta.subscriptions, meta.episodes].map((stamp) => (stamp === undefined ? 0 : Date.parse(stamp)));
@@ -100,8 +102,9 @@ function momentAfter(earlier: readonly Moment[], now: number, meta: Meta): Momen
 }
 
 /**
- * Returns the server's time of a status that is shown to the minute: its end, where a device's clock was ahead, as the status
- * is still to come.
+ * Returns the server's time of a status, which is shown to the minute, in milliseconds. If the
+ * status lies in the future, because a device's clock was ahead, the result is the end of its
+ * minute.
  */
 function shownTime(status: { timestamp: string } | undefined, { offset, after }: Moment, now: number): number {
   if (!status) return 0;
@@ -109,12 +112,11 @@ function shownTime(status: { timestamp: string } | undefined, { offset, after }:
   return begins > Math.max(now + offset, after) ? begins + minute : begins;
 }
 
-/** Returns what is kept as a whole. */
+/** Returns the stored metadata, or its defaults. */
 export async function metaOf(store: Store): Promise<Meta> {
   return ((await store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, doubt: false };
 }
 
-/** The episode as the server has it. */
 async function knownEpisode(store: Store, podcast: string, facts: EpisodeFacts): Promise<Episode | undefined> {
   if (facts.sync_id !== undefined) {
     const row = await store.get(keys.episode(podcast, facts.sync_id));
@@ -125,13 +127,13 @@ async function knownEpisode(store: Store, podcast: string, facts: EpisodeFacts):
   return rows.map(([, row]) => row).find((row) => isSame(row, facts));
 }
 
-/** The changes under keys that begin so, of all batches that were sent and are not read back yet. */
+/** Returns changes with the key prefix from all batches that were sent and not read back yet. */
 async function sentBelow<Change>(store: Store, prefix: string): Promise<Change[]> {
   const changes = (await sentBatches(store)).flatMap((batch) => batch.changes);
   return changes.filter(([key]) => key.startsWith(prefix)).map(([, change]) => change as Change);
 }
 
-/** All batches that were sent and are not read back yet, the one on its way last. */
+/** Returns all batches that were sent and not read back yet. The batch in flight comes last. */
 export async function sentBatches(store: Store): Promise<Batch[]> {
   const done = (await store.list(keys.done(''))) as [string, Batch][];
   const batch = (await store.get(keys.batch)) as Batch | undefined;

@@ -1,17 +1,18 @@
 /**
- * Why a call failed; the list is closed.
+ * Reasons for a failed call. The list is closed.
  *
- * - `unauthorized`: 401 and 403, also with a new token; the person has to sign in, or to allow more
+ * - `unauthorized`: 401 or 403, also with a new token; the person has to sign in or grant more
+ *   access
  * - `not_found`: 404, no such subscription, deletion or operation
- * - `invalid`: 400, 405, what was sent can't be used; nothing was applied
+ * - `invalid`: 400 or 405, the request is invalid and had no effect
  * - `deleted`: 410, the subscription has been deleted
- * - `too_large`: 413, 414, 431, more than a request may have
- * - `too_many`: 429, over a limit of requests
- * - `unavailable`: 5xx, the server is away, overloaded or has a fault of its own
- * - `timeout`: no answer in time
+ * - `too_large`: 413, 414 or 431, the request exceeds a size limit
+ * - `too_many`: 429, rate limit exceeded
+ * - `unavailable`: 5xx, the server is unavailable, overloaded or faulty
+ * - `timeout`: no response in time
  * - `aborted`: the caller's signal was aborted
  * - `network`: the server was not reached
- * - `unexpected`: an answer that is not the server's, such as a hotel's sign-in page or a 404 of a proxy
+ * - `unexpected`: the response is not from the server, such as a captive portal or a 404 of a proxy
  */
 export type ApiErrorCode =
   | 'unauthorized'
@@ -41,16 +42,15 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
   501: 'unexpected',
 };
 
-/** What may come out otherwise when the same is sent again. */
+/** Codes of transient errors: a retry of the same request can succeed. */
 const passing: ReadonlySet<ApiErrorCode> = new Set(['network', 'timeout', 'too_many', 'unavailable']);
 
-/** A call that failed, after all retries that could help. */
+/** A failed call, after all useful retries. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ApiErrorCode;
-  /** The status of the answer, where there was one. */
   readonly status: number | undefined;
-  /** After how many seconds the server asks to come again. */
+  /** Seconds from the `Retry-After` header. */
   readonly retryAfter: number | undefined;
 
   constructor(
@@ -64,7 +64,6 @@ export class ApiError extends Error {
     this.retryAfter = parts.retryAfter;
   }
 
-  /** The error of an answer that is not a success. */
   static of(answer: Response): ApiError {
     const { status } = answer;
     const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
@@ -76,7 +75,7 @@ export class ApiError extends Error {
     );
   }
 
-  /** Whether the same call may succeed later, with nothing changed. */
+  /** Returns true if a later retry of the same call can succeed. */
   get isPassing(): boolean {
     return passing.has(this.code);
   }

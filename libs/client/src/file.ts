@@ -5,31 +5,34 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Store, turns, type Value } from './store.js';
 
-/** How often a holder says that it lives, and how long one that does not is waited for, in milliseconds. */
+/**
+ * Interval of a lock holder's heartbeats, and the silence after which its lock is broken, in ms.
+ */
 const beat = 2_000;
 const longestSilence = 15_000;
 
-/** How often a watcher looks whether another process has written, in milliseconds. A network's file system sends no events. */
+/** Poll interval for writes by other processes, in ms. Network file systems send no events. */
 const watchEvery = 500;
 
 /**
- * A store in a JSON file, which only its owner may read. Several processes may share it, also over a network's file system. Each write
- * replaces the file as a whole: good for some ten thousand episodes.
+ * Returns a store in a JSON file that only its owner can read. Several processes can share it, also
+ * on a network file system. Each write replaces the whole file, so it suits some ten thousand
+ * episodes.
  *
- * @param path its folder is made where it is not there.
+ * @param path the file. A missing folder is created.
  */
 export function fileStore(path: string): Store {
   let read: { identity: string; records: Map<string, Value> } | undefined;
   const own = turns();
   const watchers = new Set<() => void>();
 
-  /** Names the present file: each write makes another one. */
+  /** Returns an identity of the current file. Each write creates a new file. */
   async function identify(): Promise<string> {
     const found = await stat(path, { bigint: true }).catch(absent);
     return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : '';
   }
 
-  /** Returns everything, read again after another process has written. */
+  /** Returns all records. Reads the file again after another process has written. */
   async function records(): Promise<Map<string, Value>> {
     const identity = await identify();
     if (read?.identity === identity) return read.records;
@@ -75,7 +78,7 @@ export function fileStore(path: string): Store {
   };
 }
 
-/** Writes a file so that a crash leaves the old one or the new one. */
+/** Writes a file atomically: after a crash it has either the old or the new content. */
 async function replace(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const fresh = `${path}.${randomUUID()}`;
@@ -89,7 +92,7 @@ async function replace(path: string, text: string): Promise<void> {
   await rename(fresh, path);
 }
 
-/** Runs something while no other process runs something with the same lock file. */
+/** Runs a function while holding a lock file that other processes respect. */
 async function locked<T>(path: string, run: () => Promise<T>): Promise<T> {
   await mkdir(dirname(path), { recursive: true });
   const mine = `${path}.${randomUUID()}`;
@@ -103,7 +106,7 @@ async function locked<T>(path: string, run: () => Promise<T>): Promise<T> {
       return await run();
     } finally {
       clearInterval(alive);
-      // Another one's, where this process was taken for dead.
+      // Another process can hold the lock if it considered this one dead.
       if (await isSameFile(path, mine)) await unlink(path).catch(absent);
     }
   } finally {
@@ -111,7 +114,7 @@ async function locked<T>(path: string, run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Waits until the lock is free and takes it: of several who link only one succeeds. */
+/** Waits until the lock is free and takes it. Of concurrent `link` calls only one succeeds. */
 async function taken(path: string, mine: string): Promise<void> {
   let seen = { holder: '', since: 0 };
   for (;;) {
@@ -122,7 +125,7 @@ async function taken(path: string, mine: string): Promise<void> {
     }
     const found = await stat(path, { bigint: true }).catch(absent);
     const holder = found ? `${found.ino} ${found.mtimeNs}` : '';
-    // Measured while this process runs: a machine that slept made no holder silent.
+    // The time is measured in this process, so that a suspended machine breaks no lock.
     if (holder !== seen.holder) seen = { holder, since: performance.now() };
     const isSilent = performance.now() - seen.since > longestSilence;
     if (holder && (isSilent || (await isDead(path)))) await breakLock(path, holder);
@@ -135,7 +138,7 @@ async function isSameFile(one: string, other: string): Promise<boolean> {
   return found !== undefined && found.ino === expected?.ino;
 }
 
-/** Whether the holder was a process of this machine that is no more. */
+/** Returns true if the holder was a process of this machine that no longer exists. */
 async function isDead(path: string): Promise<boolean> {
   try {
     const { host, pid } = JSON.parse(await readFile(path, 'utf8')) as { host: string; pid: number };
@@ -148,8 +151,8 @@ async function isDead(path: string): Promise<boolean> {
 }
 
 /**
- * Takes the lock from a dead holder. One breaks at a time: who comes second would take it from a live one, who was quicker. A
- * guard that somebody died with goes after a while.
+ * Removes the lock of a dead holder. A guard file admits one process at a time; a second one could
+ * remove the lock of a new live holder. A guard left by a crash expires.
  */
 async function breakLock(path: string, holder: string): Promise<void> {
   const guard = `${path}.breaking`;
@@ -169,7 +172,7 @@ async function breakLock(path: string, holder: string): Promise<void> {
   }
 }
 
-/** @throws whatever does not say that there is no such file. */
+/** Returns `undefined` if the file does not exist. @throws any other error. */
 function absent(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }

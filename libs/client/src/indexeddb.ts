@@ -1,7 +1,7 @@
 import { openDB } from 'idb';
 import { type Store, turns, type Value } from './store.js';
 
-/** What of a browser is used beside IndexedDB; not everything is there everywhere. */
+/** Browser features besides IndexedDB. Some platforms lack some of them. */
 const platform = globalThis as unknown as {
   navigator?: { locks?: { request<T>(name: string, run: () => Promise<T>): Promise<T> } };
   BroadcastChannel?: new (name: string) => {
@@ -13,21 +13,21 @@ const platform = globalThis as unknown as {
   IDBKeyRange?: { bound(lower: string, upper: string): never };
 };
 
-/** The table of everything. */
 const table = 'records';
 
 /**
- * A store in a browser's IndexedDB, shared by all tabs of an origin. Turns are Web Locks, which end with their tab; where
- * there are none, as on pages of plain http, only one tab at a time may use a store.
+ * Returns a store in a browser's IndexedDB, shared by all tabs of an origin. Exclusive sections use
+ * Web Locks, which end with their tab. Without Web Locks, as on plain http pages, only one tab at a
+ * time can use a store.
  *
- * @param name of the database: one for each person who signs in.
+ * @param name of the database; use one per signed-in person.
  */
 export async function indexedDbStore(name: string): Promise<Store & { close(): void }> {
   const db = await openDB(name, 1, { upgrade: (fresh) => void fresh.createObjectStore(table) });
   const { locks } = platform.navigator ?? {};
   const channel = platform.BroadcastChannel && new platform.BroadcastChannel(name);
   channel?.unref?.();
-  // ASCII keys end before the first character after them.
+  // Keys are ASCII, so U+007F is an upper bound for all keys with the prefix.
   const range = (prefix: string) => platform.IDBKeyRange?.bound(prefix, `${prefix}\u{7f}`);
   const own = turns();
   return {
@@ -41,13 +41,13 @@ export async function indexedDbStore(name: string): Promise<Store & { close(): v
       const writing = db.transaction(table, 'readwrite', { durability: 'strict' });
       const put = ([key, value]: [string, Value | undefined]) =>
         value === undefined ? writing.store.delete(key) : writing.store.put(value, key);
-      // What can't be kept would leave the rest of its transaction as it is.
+      // A value that cannot be stored must abort the whole transaction.
       const all = Promise.all([...writes].map(async (write) => put(write)));
       all.catch(() => {
         try {
           writing.abort();
         } catch {
-          // It was one of those that end it themselves.
+          // The transaction has already aborted.
         }
       });
       await Promise.all([all, writing.done]);

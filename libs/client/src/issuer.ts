@@ -1,12 +1,12 @@
 import { ApiError } from './errors.js';
 import { notReached, within } from './sending.js';
 
-/** What the issuer said no to, by its own code (RFC 6749, 5.2; RFC 8628, 3.5). */
+/** An error response of the issuer, with its code (RFC 6749, 5.2; RFC 8628, 3.5). */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError';
 
   constructor(
-    /** Such as `access_denied` or `expired_token`. */
+    /** Error code such as `access_denied` or `expired_token`. */
     readonly error: string,
     message: string,
   ) {
@@ -14,7 +14,7 @@ export class OAuthError extends Error {
   }
 }
 
-/** Where an issuer does what (RFC 8414), and for which API. */
+/** Endpoints of an issuer (RFC 8414), and the API that its tokens are for. */
 export interface Issuer {
   resource: string;
   issuer: string;
@@ -25,10 +25,10 @@ export interface Issuer {
   revocation_endpoint?: string;
 }
 
-/** How long one request may take, in milliseconds. */
+/** Time limit for one request, in milliseconds. */
 const limit = 15_000;
 
-/** Finds the issuer whose tokens an API takes (RFC 9728, RFC 8414). @throws ApiError */
+/** Returns the issuer whose tokens an API accepts (RFC 9728, RFC 8414). @throws ApiError */
 export async function discover(fetch: typeof globalThis.fetch, api: string): Promise<Issuer> {
   const base = new URL(api);
   const metadata = await json<{ resource: string; authorization_servers?: string[] }>(
@@ -38,14 +38,14 @@ export async function discover(fetch: typeof globalThis.fetch, api: string): Pro
   const [issuer] = metadata.authorization_servers ?? [];
   if (issuer === undefined) throw new ApiError('unexpected', 'The API does not say where people sign in');
   const found = await json<Issuer>(fetch, wellKnown(new URL(issuer), 'oauth-authorization-server'));
-  // Secrets go there: it has to be who it says, and as safe as the API.
+  // Secrets go to these endpoints: the issuer must match, and be as secure as the API.
   const endpoints = [found.authorization_endpoint, found.token_endpoint];
   const isSafe = endpoints.every((url) => url?.startsWith('https:') || base.protocol === 'http:');
   if (found.issuer !== issuer || !isSafe) throw new ApiError('unexpected', `${issuer} is not a safe place to sign in`);
   return { ...found, resource: metadata.resource };
 }
 
-/** Registers an app (RFC 7591). @returns its id. @throws ApiError, OAuthError */
+/** Registers an app (RFC 7591). @returns its client id. @throws ApiError, OAuthError */
 export async function register(fetch: typeof globalThis.fetch, issuer: Issuer, metadata: object): Promise<string> {
   if (issuer.registration_endpoint === undefined) throw new ApiError('unexpected', 'The server registers no apps');
   const body = JSON.stringify({ token_endpoint_auth_method: 'none', ...metadata });
@@ -58,13 +58,13 @@ export async function register(fetch: typeof globalThis.fetch, issuer: Issuer, m
   return answer.client_id;
 }
 
-/** Posts a form. @throws ApiError, OAuthError */
+/** Posts a form and returns the JSON response. @throws ApiError, OAuthError */
 export function post<T>(fetch: typeof globalThis.fetch, url: string, form: Record<string, string>): Promise<T> {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   return json<T>(fetch, url, { method: 'POST', body: new URLSearchParams(form).toString(), headers });
 }
 
-/** The document of a URL that is below the root or not (RFC 8414, 3.1). */
+/** Returns the URL of a well-known document, with or without a path (RFC 8414, 3.1). */
 function wellKnown(url: URL, document: string): string {
   return `${url.origin}/.well-known/${document}${url.pathname.replace(/\/$/, '')}`;
 }
@@ -79,7 +79,7 @@ async function json<T>(fetch: typeof globalThis.fetch, url: string, init: Reques
     const body = read(text);
     if (answer.ok && (body !== undefined || text === '')) return body as T;
     const { error, error_description: message } = (body ?? {}) as { error?: string; error_description?: string };
-    // What says "later" is no verdict.
+    // A request to retry later is a transient error and not a decision.
     const isVerdict = error !== undefined && answer.status < 500 && answer.status !== 429;
     if (isVerdict && error !== 'temporarily_unavailable') throw new OAuthError(error, message ?? error);
     if (answer.ok) throw new ApiError('unexpected', `${url} answered something else`, { status: answer.status });

@@ -4,16 +4,18 @@ import { keys, type Meta } from './records.js';
 import { pause } from './sending.js';
 import type { Store } from './store.js';
 
-/** A hint may be lost: so often everything is asked for anyway. In milliseconds. */
+/** Poll interval in milliseconds, because a notification can get lost. */
 const pollEvery = 5 * 60_000;
 
-/** Changes that follow each other so soon are sent together, but none waits longer than the latter. In milliseconds. */
+/**
+ * Debounce of local changes, in milliseconds: the quiet time before a sync, and the longest delay.
+ */
 const soon = { quiet: 2_000, longest: 15_000 };
 
-/** A stream that lasts so long is well, in milliseconds. */
+/** Age in milliseconds at which a stream resets the backoff. */
 const lasting = 60_000;
 
-/** Waits before a stream or a sync is tried again, in milliseconds: full jitter below a ceiling that doubles. */
+/** Backoff for streams and syncs, in milliseconds: full jitter below a ceiling that doubles. */
 const wait = { first: 1_000, most: pollEvery };
 
 export interface LiveOptions {
@@ -22,11 +24,13 @@ export interface LiveOptions {
   sync: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Keeps a client in sync: for all who share a store only one listens to the server. */
+/**
+ * Keeps a client in sync. Of all clients that share a store, one polls and streams from the server.
+ */
 export class Live {
   private running: { abort: AbortController; ended: Promise<unknown> } | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the first change was made that is not sent yet. */
+  /** Time of the first change that no sync has sent yet. */
   private changedAt: number | undefined;
   private poke: (() => void) | undefined;
   private readonly errorListeners = new Set<(error: unknown) => void>();
@@ -45,7 +49,7 @@ export class Live {
       await leading;
     };
     store.alone('live', lead).catch((error: unknown) => this.failed(error));
-    // Who never got its turn has nothing to end.
+    // A client that never became the leader has no stream to end.
     const ended = this.syncing(signal).finally(() => leading);
     this.running = { abort, ended };
   }
@@ -60,7 +64,7 @@ export class Live {
     await running?.ended;
   }
 
-  /** Syncs soon, as something has changed here. */
+  /** Schedules a sync after a local change. */
   soon(): void {
     if (!this.running) return;
     const now = performance.now();
@@ -78,7 +82,7 @@ export class Live {
     return () => void this.errorListeners.delete(listener);
   }
 
-  /** Syncs whenever it is poked, and again after one that failed. */
+  /** Syncs after each wake-up, and again after a failed sync. */
   private async syncing(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted;) {
       const poked = new Promise<void>((resolve) => (this.poke = resolve));
@@ -89,7 +93,8 @@ export class Live {
       } catch (error) {
         if (signal.aborted) return;
         this.failed(error);
-        // A person has to sign in, or the network to come back: whichever happens first, polling or a change tells.
+        // The person has to sign in, or the network has to return. A poll or a change can end the
+        // wait.
         const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
         await pause(retryAfter, signal).catch(() => {});
         await Promise.race([poked, pause(jitter(failures++), signal).catch(() => {})]);
@@ -104,7 +109,9 @@ export class Live {
     }
   }
 
-  /** A stream says only that there is something to read. Without one polling is all there is. */
+  /**
+   * Reads the stream, which only says that there are changes. Without a stream, polling remains.
+   */
   private async streaming(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures++) {
       const opened = performance.now();
@@ -114,17 +121,20 @@ export class Live {
           if (await this.isNews(stamp)) this.poke?.();
         }
       } catch (error) {
-        // An older server has none, and not every platform can read one.
+        // Older servers have no stream, and some platforms cannot read one.
         const { code, status } = error as Partial<ApiError>;
         if (code === 'not_found' || (code === 'unexpected' && status === undefined)) return;
       }
-      // One that ends soon was taken by another device of the same person, or by a server that stops.
+      // Another device of the same person replaced the stream, or the server is stopping.
       if (performance.now() - opened > lasting) failures = 0;
       await pause(jitter(failures), signal).catch(() => {});
     }
   }
 
-  /** Most often what comes is what was just written from here. */
+  /**
+   * Returns true if the store does not have the stamp yet. Most stamps follow this client's own
+   * writes.
+   */
   private async isNews(stamp: string): Promise<boolean> {
     const meta = (await this.options.store.get(keys.meta)) as Meta | undefined;
     return !(meta?.subscriptions && meta.episodes && stamp <= meta.subscriptions && stamp <= meta.episodes);

@@ -3,14 +3,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { SignIn } from './sign.in.js';
 
-/** How long the person has, in milliseconds. */
+/** Time limit for the person to sign in, in milliseconds. */
 const patience = 10 * 60_000;
 
 /**
- * Signs in by the browser of this machine (RFC 8252): waits on a port of 127.0.0.1 for the person to come back.
+ * Signs in with the browser of this machine (RFC 8252), with a redirect to a port of 127.0.0.1.
  *
  * @param open opens a URL in the browser, or shows it.
- * @throws OAuthError where the person did not allow it. @throws ApiError
+ * @throws OAuthError if the person denied access.
+ * @throws ApiError
  */
 export async function signInByLoopback(signIn: SignIn, open: (url: string) => void): Promise<void> {
   const path = '/signed-in';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { podcastGuid as guidOfServer } from '../../contracts/src/podcast-guid.js';
 import { podcastGuid as guidOfSdk } from './podcast.guid.js';
 
-// Both derive a guid by the rules of libs/contracts/src/feed.url.ts, each with a hash of its own.
+// Both derive guids by the rules of libs/contracts/src/feed.url.ts, with separate hash functions.
 describe.each([
   ['the server', guidOfServer],
   ['the SDK', guidOfSdk],

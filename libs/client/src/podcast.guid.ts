@@ -1,11 +1,11 @@
 import { derivedGuid } from '../../contracts/src/feed.url.js';
 
-/** Returns the guid that the server derives for a feed that declares none: so a feed has it before there is a network. */
+/** Returns the guid that the server derives for a feed that declares none. It works offline. */
 export function podcastGuid(feedUrl: string): string {
   return derivedGuid(feedUrl, sha1);
 }
 
-/** Returns the SHA-1 of a message (FIPS 180-4, 6.1). By hand: browsers have it on pages of https only. */
+/** Returns the SHA-1 of a message (FIPS 180-4, 6.1). Browsers provide SHA-1 on https pages only. */
 function sha1(message: Uint8Array): Uint8Array {
   const blocks = Math.ceil((message.length + 9) / 64);
   const padded = new Uint8Array(blocks * 64);

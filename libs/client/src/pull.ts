@@ -15,12 +15,14 @@ import {
 import type { Store, Value } from './store.js';
 import type { Episode, Subscription } from './wire.js';
 
-/** How often a pull counts again because something was written meanwhile; the next one goes on. */
+/**
+ * Most counts per pull, as each write during a count requires another one. The next pull continues.
+ */
 const mostCounts = 3;
 
 const perPage = 250;
 
-/** Reads what has changed on the server into a store. Only one at a time may run on a store. */
+/** Reads changes from the server into a store. Only one pull at a time may run on a store. */
 export class Pull {
   constructor(
     private readonly api: Api,
@@ -28,9 +30,9 @@ export class Pull {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
-  /** @throws ApiError; then the next one begins where the last complete one ended. */
+  /** Reads all changes. @throws ApiError; the next run then starts at the last complete stamp. */
   async run(): Promise<void> {
-    // Their effect is in what is read from now on.
+    // The reads below include the effects of these batches.
     const done = (await this.store.list(keys.done(''))) as [string, Batch][];
     for (let count = 0; ; count++) {
       await this.subscriptions();
@@ -43,7 +45,10 @@ export class Pull {
     if (done.length > 0) await this.write(new Map(done.map(([key]) => [key, undefined])));
   }
 
-  /** What was subscribed to by a guid derived from its URL may be known by another one, which no list tells. */
+  /**
+   * Reads the current guid of a new subscription by its derived guid. Lists do not show this
+   * change.
+   */
   private async resolve(guid: string): Promise<void> {
     if (await this.store.get(keys.subscription(await currentGuid(this.store, guid)))) return;
     try {
@@ -55,12 +60,12 @@ export class Pull {
         await this.store.write(writes);
       });
     } catch (error) {
-      // Refused, or deleted since.
+      // The server refused the subscription, or somebody deleted it later.
       if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted')) throw error;
     }
   }
 
-  /** Subscriptions are few: they are read to the end and then kept with their stamp, all or nothing. */
+  /** Reads all pages of subscriptions and stores them with their stamp in one write. */
   private async subscriptions(): Promise<void> {
     const since = (await metaOf(this.store)).subscriptions;
     const rows: Subscription[] = [];
@@ -96,8 +101,8 @@ export class Pull {
   }
 
   /**
-   * A subscription has another guid, or was merged into another one: what is known and what waits of it goes along.
-   * Which episodes became one is for {@link counted} to see.
+   * Moves stored rows and pending changes to another guid, after a change of guid or a merge. The
+   * method {@link counted} detects episodes that were merged.
    */
   private async rename(former: string, guid: string, writes: Map<string, Value | undefined>): Promise<void> {
     writes.set(keys.subscription(former), undefined);
@@ -108,7 +113,7 @@ export class Pull {
       const episode = { ...(value as Episode), podcast_guid: guid };
       const moved = keys.episode(guid, episode.sync_id);
       writes.set(key, undefined);
-      // One that is there already was read later.
+      // A row that already exists was read later.
       if (!writes.get(moved) && !(await this.store.get(moved))) writes.set(moved, episode);
     }
     const wanted = (await this.store.get(keys.subscriptionChange(former))) as SubscriptionChange | undefined;
@@ -127,7 +132,7 @@ export class Pull {
     }
   }
 
-  /** Episodes are many: each page is kept as it comes, and the stamp after the last one. */
+  /** Stores each page of episodes immediately, and the stamp after the last page. */
   private async episodes(): Promise<void> {
     const since = (await metaOf(this.store)).episodes;
     let stamp: string | undefined;
@@ -138,7 +143,7 @@ export class Pull {
     await this.setMeta({ episodes: stamp });
   }
 
-  /** @param some whether they are changes to what is kept, and not all that there is. */
+  /** Stores episodes. @param some true for changes since a stamp, false for the whole list. */
   private async keep(episodes: readonly Episode[], some: boolean): Promise<void> {
     const writes = new Map<string, Value | undefined>();
     for (const episode of episodes) writes.set(keys.episode(episode.podcast_guid, episode.sync_id), episode);
@@ -148,8 +153,9 @@ export class Pull {
   }
 
   /**
-   * Where two episodes became one the server says nothing of the one that went. And an episode of a subscription that is not
-   * known is newer than the list of subscriptions.
+   * Returns true if the store can have episodes that the server lacks. The server does not list an
+   * episode that was merged into another one. An episode of an unknown subscription is newer than
+   * the stored subscriptions.
    */
   private async isDoubtful(episodes: readonly Episode[]): Promise<boolean> {
     for (const podcast of new Set(episodes.map((episode) => episode.podcast_guid))) {
@@ -165,9 +171,10 @@ export class Pull {
   }
 
   /**
-   * Whether just those episodes are kept that the server has. All that it has are kept, as it says what is new; what went in
-   * a merge or with a subscription that is back it does not say. So the numbers tell, and only where they differ is everything
-   * read anew.
+   * Compares the number of stored episodes with the server's, and reads all episodes again if they
+   * differ. Lists do not show episodes that a merge or a new subscription removed.
+   *
+   * @returns false if a write during the count made the numbers incomparable.
    */
   private async counted(): Promise<boolean> {
     const meta = await metaOf(this.store);
@@ -193,7 +200,7 @@ export class Pull {
       const writes = new Map<string, Value | undefined>();
       for (const [key] of await this.store.list('episode/')) if (!listed.has(key)) writes.set(key, undefined);
       const meta = await metaOf(this.store);
-      // A subscription that went meanwhile is not read yet.
+      // Stored subscriptions can lack a deletion that happened during the read.
       writes.set(keys.meta, { ...meta, episodes: stamp, doubt: stamp !== meta.subscriptions });
       await this.store.write(writes);
     });
@@ -210,7 +217,7 @@ export class Pull {
   }
 }
 
-/** Whether the server may have made one of two; such may also go on side by side. */
+/** Returns true if the server may have merged the episodes. Both can also continue to exist. */
 function mayBeOne(one: Episode, other: Episode): boolean {
   return isSame(one, other) || (one.enclosure_url !== '' && one.enclosure_url === other.enclosure_url);
 }

@@ -16,38 +16,38 @@ import {
 import type { Store, Value } from './store.js';
 import type { EntryFailureCode, EpisodeEntry, SubscriptionEntry } from './wire.js';
 
-/** A change of the listener that the server will never accept. It waits no more. */
+/** A change that the server rejected permanently. It is no longer pending. */
 export interface SyncFailure {
   kind: 'subscription' | 'episode';
   code: EntryFailureCode | ApiErrorCode;
-  /** For people. */
+  /** Message for people. */
   message: string;
-  /** The podcast's guid, as it was known here. */
+  /** The podcast's guid on this device. */
   podcast: string;
   feed_url?: string;
-  /** The episode's `sync_id`, as it was known here. */
+  /** The episode's `sync_id` on this device. */
   episode?: string;
 }
 
-/** The most entries that the server takes at a time (docs/reference/interface.md). */
+/** Most entries per request (docs/reference/interface.md). */
 const mostEntries = { subscribed: 1_000, unsubscribed: 1, episodes: 250, deleted: 1 } as const;
 
 /**
- * In this order each change finds what it needs: states and ends need a subscription, and what was listened to is sent
- * before its subscription is deleted.
+ * The order in which changes are sent. States and unsubscriptions need the subscription, and states
+ * are sent before the deletion of their subscription.
  */
 const kinds = ['subscribed', 'unsubscribed', 'episodes', 'deleted'] as const;
 
-/** The most bytes of a body, about; the server takes twice as many. */
+/** Approximate limit of a body in bytes; half of the server's limit. */
 const mostBytes = 1_000_000;
 
-/** After so many faults of the server about the same batch, its changes are sent in smaller ones. */
+/** Server faults for one batch after which its changes are sent in smaller batches. */
 const mostFaults = 3;
 
-/** A sync ends after so many batches, whatever is changed meanwhile. */
+/** Most batches per sync, which bounds a sync while changes continue. */
 const mostBatches = 10_000;
 
-/** Sends what waits in a store. Only one at a time may run on a store. */
+/** Sends the pending changes of a store. Only one push at a time may run on a store. */
 export class Push {
   constructor(
     private readonly api: Api,
@@ -58,10 +58,10 @@ export class Push {
   ) {}
 
   /**
-   * Sends until nothing waits.
+   * Sends batches until no change is pending.
    *
-   * @returns whether anything was sent.
-   * @throws ApiError when something can't be sent now. It is kept, for the next time.
+   * @returns true if anything was sent.
+   * @throws ApiError when sending fails for now. The changes stay stored for the next run.
    */
   async run(): Promise<boolean> {
     for (let sent = 0; sent < mostBatches; sent++) {
@@ -80,14 +80,14 @@ export class Push {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const isRefused = error.code === 'invalid' || error.code === 'too_large';
-      // It is gone: there is nothing to unsubscribe from or to delete.
+      // The subscription no longer exists, so there is nothing left to do.
       const isMoot = error.code === 'not_found' && (batch.kind === 'unsubscribed' || batch.kind === 'deleted');
       if (error.status === 500) await this.store.alone('state', () => this.countFault(batch));
       if (!isRefused && !isMoot) throw error;
       if (!isMoot && batch.changes.length > 1) return this.store.alone('state', () => this.split(batch));
       if (!isMoot) failures = batch.changes.map(([, change]) => failureOf(change, error.code, error.message));
     }
-    // Told before it is forgotten: who crashes here is told twice.
+    // Reported before the batch is removed: after a crash here the failure is reported twice.
     for (const failure of failures) this.onFailure(failure);
     await this.store.alone('state', async () => {
       const writes = await this.waiting(again);
@@ -100,10 +100,10 @@ export class Push {
   }
 
   /**
-   * Sends a batch. The answer may be one of an earlier attempt, and show what was true then: it is taken for the verdicts on
-   * the entries only, and how things stand is pulled.
+   * Sends a batch. The response can be the stored one of an earlier attempt. The result uses only
+   * its verdicts on entries, and the next pull reads the current state.
    *
-   * @returns what was refused, and what to send once more.
+   * @returns the rejected changes, and the changes to send again.
    */
   private async sent({ kind, changes, body, key }: Batch): Promise<[SyncFailure[], Batch['changes']]> {
     const options = { idempotencyKey: key, signal: this.signal };
@@ -113,7 +113,7 @@ export class Push {
       const again: Batch['changes'] = [];
       for (const { temporary_id, code, message } of failure) {
         const [name, change] = changes[Number(temporary_id)] as [string, EpisodeChange];
-        // Where others took the room of the answer, it is among fewer the next time.
+        // Other entries used up the response's size limit; the next batch has fewer.
         if (code === 'limit_reached' && success.length > 0 && !change.again)
           again.push([name, { ...change, again: true }]);
         else failures.push(failureOf(change, code, message));
@@ -135,7 +135,10 @@ export class Push {
     return [[], []];
   }
 
-  /** The batch that is on its way, else the next one, with its key kept before it is sent. */
+  /**
+   * Returns the batch in flight, or stores and returns the next one. Its key is stored before it is
+   * sent.
+   */
   private async frozen(): Promise<Batch | undefined> {
     const current = (await this.store.get(keys.batch)) as Batch | undefined;
     if (current) return current;
@@ -152,7 +155,7 @@ export class Push {
       changes.push([key, first]);
       writes.set(key, rest);
       entries.push(entry);
-      // A character takes three bytes at most.
+      // A character takes at most three bytes.
       bytes += 3 * JSON.stringify(entry).length;
     }
     if (changes.length === 0) return undefined;
@@ -162,7 +165,10 @@ export class Push {
     return batch;
   }
 
-  /** Returns the changes to send next, of one kind. Those that the server has faults about go last, and alone. */
+  /**
+   * Returns the next changes to send, of one kind. Changes with server faults are sent last, one by
+   * one.
+   */
   private async next(): Promise<[kind: Batch['kind'], changes: Batch['changes']]> {
     const subscriptions = (await this.store.list('change/subscription/')) as [string, SubscriptionChange][];
     const states = (await this.store.list('change/episode/')) as [string, EpisodeChange][];
@@ -182,8 +188,8 @@ export class Push {
   }
 
   /**
-   * Counts a fault of the server about a batch. Nothing is dropped for it: the batch is sent again as it is, then its changes
-   * in smaller ones, and one that is alone in the end after all others.
+   * Counts a server fault for a batch and drops nothing. The batch is sent again unchanged, then in
+   * smaller batches. A single faulty change is sent after all others.
    */
   private async countFault(batch: Batch): Promise<void> {
     const [[, { held = 0 }]] = batch.changes as [Batch['changes'][number]];
@@ -194,7 +200,10 @@ export class Push {
     await this.store.write(writes.set(keys.batch, undefined));
   }
 
-  /** Takes a batch back that was refused as a whole: the next ones are half as large, until the one that is wrong is alone. */
+  /**
+   * Returns a rejected batch to the pending changes. The next batches have half its size, until the
+   * invalid entry is alone.
+   */
   private async split(batch: Batch): Promise<void> {
     const writes = await this.waiting(batch.changes);
     const meta = await metaOf(this.store);
@@ -203,11 +212,11 @@ export class Push {
     await this.store.write(writes);
   }
 
-  /** Changes that wait again, below what was changed since. */
+  /** Returns writes that make changes pending again, merged with newer changes. */
   private async waiting(changes: Batch['changes']): Promise<Map<string, Value | undefined>> {
     const writes = new Map<string, Value | undefined>();
     for (const [, change] of changes) {
-      // The subscription may have another guid by now.
+      // The subscription can have another guid by now.
       if ('acts' in change) {
         const guid = await currentGuid(this.store, change.guid);
         const key = keys.subscriptionChange(guid);
@@ -224,13 +233,15 @@ export class Push {
   }
 }
 
-/** Returns the first act of a change, which is sent, and the change that goes on waiting. */
+/** Returns the first act of a change, which is sent, and the change that stays pending. */
 function parted({ held, acts, ...change }: SubscriptionChange): [SubscriptionChange, SubscriptionChange | undefined] {
   const [first, rest] = [acts.slice(0, 1), acts.slice(1)];
   return [{ ...change, held: held ?? 0, acts: first }, rest.length > 0 ? { ...change, acts: rest } : undefined];
 }
 
-/** Returns what is sent for a change. @param time the server's time of a moment, in milliseconds. */
+/**
+ * Returns the request entry of a change. @param time converts a moment to the server's time in ms.
+ */
 function entryOf(change: SubscriptionChange | EpisodeChange, place: number, time: (moment: Moment) => number): object {
   const timestamp = (moment: Moment) => new Date(time(moment)).toISOString();
   if ('acts' in change) {

@@ -1,90 +1,95 @@
 import type { Episode, Statuses } from './wire.js';
 
-// What a SyncClient keeps in its store, and under which keys.
+// Records of a SyncClient in its store, by key.
 //
 //   meta                            Meta
 //   subscription/GUID               KnownSubscription, as the server has it
 //   episode/PODCAST/SYNC_ID         Episode, as the server has it
 //   alias/GUID                      { guid }: a former guid of a subscription, and the current one
-//   change/subscription/GUID        SubscriptionChange that waits
-//   change/episode/PODCAST/ID       EpisodeChange that waits
-//   batch                           Batch that is being sent
-//   done/KEY                        Batch that the server has answered, until its effect has been read
+//   change/subscription/GUID        pending SubscriptionChange
+//   change/episode/PODCAST/ID       pending EpisodeChange
+//   batch                           Batch in flight
+//   done/KEY                        Batch with a response, until its effect was read back
 
-/** What is known as a whole. */
+/** Metadata of the whole store. */
 export interface Meta {
-  /** The next `since` of each list; none as long as nothing was read to the end. */
+  /** The next `since` of each list. Missing until a list was read to its end. */
   subscriptions?: string;
   episodes?: string;
-  /** By how much the server's clock is ahead of the device's, in milliseconds. */
+  /** Milliseconds by which the server's clock is ahead of the device's. */
   offset: number;
-  /** Whether episodes may be kept that the server has no more: to be counted, and read anew if so. */
+  /**
+   * True if the store can have episodes that the server lacks; a count or a full read resets it.
+   */
   doubt: boolean;
-  /** The most changes of the next batch, after one was refused as a whole. */
+  /** Most changes of the next batch, after the server rejected a whole batch. */
   most?: number;
 }
 
-/** A subscription as the server has it. */
+/** A subscription as last read from the server. */
 export interface KnownSubscription {
   guid: string;
   feed_url: string;
   is_subscribed: boolean;
 }
 
-/** When the listener did something. */
+/** Time of a change by the listener. */
 export interface Moment {
-  /** By the device's clock, in milliseconds: the later of two changes of the same thing has the larger one. */
+  /**
+   * Device time in milliseconds. Of two changes of the same field the later one has the larger
+   * value.
+   */
   at: number;
-  /** By how much the server's clock was ahead of the device's, as far as the device had learned then. */
+  /**
+   * Milliseconds by which the server's clock was ahead of the device's, as estimated at that time.
+   */
   offset: number;
-  /** The server's time of the state that the listener had seen, in milliseconds. The change is later. */
+  /** Server time in ms of the state that the listener saw. The change is later than this state. */
   after: number;
 }
 
-/** One thing that the listener did with a subscription. */
+/** One change of a subscription by the listener. */
 export interface Act extends Moment {
   kind: 'subscribed' | 'unsubscribed' | 'deleted';
-  /** Empty where only the guid is needed. */
+  /** Empty if the guid is sufficient. */
   feed_url: string;
-  /** Whether the guid is one that the app declares. */
+  /** True if the feed declares the guid. */
   declared: boolean;
 }
 
-/** What the listener did with a subscription, as far as it has to be sent: see {@link neededActs}. */
+/** Pending changes of a subscription that have to be sent; see {@link neededActs}. */
 export interface SubscriptionChange extends Held {
   guid: string;
   acts: Act[];
 }
 
-/** A change that may have to wait. */
+/** A change that can be postponed. */
 interface Held {
-  /** How often the server had a fault of its own about this change alone: others go first. */
+  /** Server faults for this change alone. Changes with fewer faults are sent first. */
   held?: number;
 }
 
-/** The fields of an episode that a listener changes. */
+/** Fields of an episode that a listener changes. */
 export type StatusName = keyof Statuses;
 
-/** What of an episode tells which one it is, or describes it. */
+/** Fields that identify or describe an episode. */
 export type EpisodeFacts = Partial<Omit<Episode, 'podcast_guid' | StatusName>>;
 
-/** What the listener did with an episode: of each field the latest. */
+/** Pending changes of an episode: the latest value of each field. */
 export interface EpisodeChange extends Held {
   podcast_guid: string;
   facts: EpisodeFacts & { sync_id: string };
   states: { [Name in StatusName]?: Moment & { value: number | boolean } };
-  /** Whether it was refused once for want of room in the answer. */
+  /** True if it was rejected once because the response had reached its size limit. */
   again?: boolean;
 }
 
-/** Changes as they are sent: always the same bytes with the same key. */
+/** Changes as they are sent. The same key always has the same bytes. */
 export interface Batch {
   key: string;
   kind: Act['kind'] | 'episodes';
   changes: [key: string, change: SubscriptionChange | EpisodeChange][];
-  /** What is sent, as JSON. */
   body: string;
-  /** How often the server had a fault of its own about it. */
   faults: number;
 }
 
@@ -101,8 +106,9 @@ export const keys = {
 } as const;
 
 /**
- * Returns the server's time of a change, in milliseconds: later than what its listener had seen, and not still to come. The
- * device's clock may have been put right since: of its offset now and its offset then, the one counts that comes closer.
+ * Returns the server's time of a change, in milliseconds. It is later than the state that the
+ * listener saw, and not in the future. The device's clock can have been corrected since, so the
+ * offset that comes closer is used: the current one or that of the change.
  *
  * @param now the device's time.
  * @param offset by how much the server's clock is ahead of it.
@@ -115,8 +121,8 @@ export function timeOf(moment: Moment, now: number, offset: number): number {
 }
 
 /**
- * Returns what of a listener's acts has to be sent, in this order: the last time that they subscribed, so that what follows
- * finds the subscription, and what they did after that. What is deleted stays deleted until they subscribe again.
+ * Returns the acts to send, in order: the last subscription, so that later acts find it, and the
+ * last act after it. A deleted subscription stays deleted until the listener subscribes again.
  */
 export function neededActs(acts: readonly Act[]): Act[] {
   const sorted = [...acts].sort((one, other) => one.at - other.at);
@@ -130,12 +136,12 @@ export function neededActs(acts: readonly Act[]): Act[] {
   ];
 }
 
-/** Returns two changes of one subscription as one. */
+/** Merges two changes of one subscription. */
 export function bothSubscriptions(one: SubscriptionChange, other: SubscriptionChange): SubscriptionChange {
   return { ...one, ...other, acts: neededActs([...one.acts, ...other.acts]) };
 }
 
-/** Returns two changes of one episode as one: of each field the later. */
+/** Merges two changes of one episode: the later value of each field wins. */
 export function bothEpisodes(one: EpisodeChange, other: EpisodeChange): EpisodeChange {
   const states = { ...one.states };
   for (const [name, state] of Object.entries(other.states) as [StatusName, Moment & { value: number }][]) {
@@ -150,7 +156,7 @@ export function bothEpisodes(one: EpisodeChange, other: EpisodeChange): EpisodeC
   };
 }
 
-/** Whether two descriptions are of one episode, as far as the guid and the file tell. */
+/** Returns true if two descriptions identify the same episode, by `sync_id`, guid or file. */
 export function isSame(one: EpisodeFacts, other: EpisodeFacts): boolean {
   if (one.sync_id !== undefined && one.sync_id === other.sync_id) return true;
   if (one.episode_guid && other.episode_guid) return one.episode_guid === other.episode_guid;

@@ -1,50 +1,55 @@
 import { ApiError, type ApiErrorCode } from './errors.js';
 
-/** How an API is reached. */
+/** Connection to an API. */
 export interface ApiOptions {
-  /** Where the API is, such as `https://api.example.org`; a path (`/v1`) is kept. */
+  /** Base URL of the API, such as `https://api.example.org`. A path (`/v1`) is kept. */
   baseUrl: string;
   /**
-   * The current access token. Asked before every request, and once more after a 401, with the token that was refused:
-   * then it should come from a refresh. Several requests that are refused at a time ask once.
+   * Returns the current access token. It is called before each request, and again after a 401 with
+   * the rejected token: then it should refresh. Concurrent rejected requests share one call.
    */
   token: (context?: { refused: string }) => string | Promise<string>;
-  /** The platform's own unless given. */
+  /** Default: the platform's `fetch`. */
   fetch?: typeof globalThis.fetch;
-  /** Milliseconds since 1970, by the device. */
+  /** Device time in milliseconds since 1970. */
   clock?: () => number;
-  /** How often what may pass is sent again: 4 times unless given, for about 10 seconds in all. */
+  /** Most retries after transient errors. Default: 4, about 10 s in all. */
   retries?: number;
-  /** How long one attempt may take until its whole answer is there, in milliseconds: 30,000 unless given. */
+  /** Time limit of one attempt, including the whole response, in milliseconds. Default: 30,000. */
   timeout?: number;
 }
 
-/** What may go with any call. */
+/** Options of every call. */
 export interface CallOptions {
-  /** Ends the call, its retries included, with the code `aborted`, or `timeout` for that of `AbortSignal.timeout`. */
+  /** Ends the call with its retries: code `aborted`, or `timeout` for `AbortSignal.timeout`. */
   signal?: AbortSignal | undefined;
 }
 
-/** A request, without what goes with every one. */
+/** A request without the headers that all requests share. */
 export interface Request extends CallOptions {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Below the base URL, with its query. */
+  /** Path below the base URL, with its query. */
   path: string;
   headers?: Record<string, string>;
   body?: string | undefined;
-  /** The media type that a success has. */
+  /** Expected media type of a successful response. */
   type: 'application/json' | 'text/x-opml' | 'text/event-stream';
 }
 
-/** Waits of retries, in milliseconds: full jitter below a ceiling that doubles. */
+/** Backoff of retries, in milliseconds: full jitter below a ceiling that doubles. */
 const wait = { first: 500, most: 8_000 };
 
-/** A longer `Retry-After` is the caller's to wait for, in seconds. */
+/** Longest `Retry-After` in seconds that is retried here. Longer waits are up to the caller. */
 const longestRetryAfter = 30;
 
-/** Sends requests with a token, again where that helps, and learns how far off the device's clock is. */
+/**
+ * Sends requests with a token, retries transient errors and estimates the offset of the device's
+ * clock.
+ */
 export class Sending {
-  /** By how much the server's clock is ahead of the device's, in milliseconds; 0 until an answer has told. */
+  /**
+   * Milliseconds by which the server's clock is ahead of the device's; 0 before the first response.
+   */
   clockOffset = 0;
   private renewal: { refused: string; token: Promise<string> } | undefined;
   private readonly baseUrl: string;
@@ -53,16 +58,12 @@ export class Sending {
 
   constructor(private readonly options: ApiOptions) {
     this.baseUrl = options.baseUrl.replace(/\/$/, '');
-    // A browser's fetch insists on its own `this`.
+    // A browser's fetch requires its own `this`.
     this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
     this.clock = options.clock ?? Date.now;
   }
 
-  /**
-   * Sends until there is an answer that no retry could change, and reads it.
-   *
-   * @throws ApiError
-   */
+  /** Sends a request, retries transient errors and reads the response. @throws ApiError */
   async send<T>(request: Request, read: (answer: Response) => Promise<T>): Promise<T> {
     const { retries = 4, timeout = 30_000 } = this.options;
     for (let retry = 0; ; retry++) {
@@ -83,9 +84,9 @@ export class Sending {
   }
 
   /**
-   * One attempt; after a 401 another one with a new token. The answer's body is not read yet.
+   * Makes one attempt, and a second one with a new token after a 401. The body is not read yet.
    *
-   * @throws ApiError for every answer but a success and a 304.
+   * @throws ApiError for every response but a success and a 304.
    */
   async open(request: Request, signal: AbortSignal): Promise<Response> {
     const token = await this.options.token();
@@ -101,14 +102,14 @@ export class Sending {
     const type = answer.headers.get('content-type') ?? '';
     if (type.startsWith(request.type)) return answer;
     await discard(answer);
-    // Networks that want somebody to sign in answer anything with a page of theirs.
+    // A captive portal answers any request with its own page.
     throw new ApiError('unexpected', `Expected ${request.type}, got ${type || 'no type'}`, { status: answer.status });
   }
 
   /**
-   * Opens a stream: the answer's body goes on until the connection is aborted.
+   * Opens a stream. The body continues until the connection is aborted.
    *
-   * @param limit how long that may take, in milliseconds.
+   * @param limit time for opening, in milliseconds.
    * @throws ApiError as {@link open}
    */
   async opened(request: Request, connection: AbortController, limit: number): Promise<Response> {
@@ -125,8 +126,8 @@ export class Sending {
     const answer = await this.fetch(`${this.baseUrl}${request.path}`, {
       method: request.method,
       headers: { accept: request.type, ...request.headers, authorization: `Bearer ${token}` },
-      // What a caller wants to keep of a listener's data it keeps itself, and the token goes nowhere else. (Not all
-      // platforms' types know `cache`.)
+      // Callers store a listener's data themselves, and redirects must not receive the token. The
+      // cast is needed, as not all platforms' types have `cache`.
       ...({ cache: 'no-store' } as object),
       credentials: 'omit',
       redirect: 'manual',
@@ -138,8 +139,9 @@ export class Sending {
   }
 
   /**
-   * `Date` is cut to the second, and servers keep it for about another one; the answer was made at some time of the round
-   * trip. A clock that is no further off is taken for right, so that devices whose clocks are agree to the millisecond.
+   * Updates the clock offset from a response. `Date` has whole seconds, and servers cache it for
+   * about one more; the response was made at some time of the round trip. A clock within this error
+   * counts as right, so that correct devices agree to the millisecond.
    */
   private learnClock(answer: Response, started: number): void {
     const date = Date.parse(answer.headers.get('date') ?? '');
@@ -147,11 +149,12 @@ export class Sending {
     const now = this.clock();
     const offset = date + 500 - (started + now) / 2;
     const doubt = 2_000 + Math.abs(now - started) / 2;
-    // A clock that is put right is behind the server's rather than ahead: a change is never later than it was made.
+    // A corrected clock runs behind the server's rather than ahead: a change is never in the
+    // future.
     if (Math.abs(offset - this.clockOffset) > doubt) this.clockOffset = Math.abs(offset) > doubt ? date - now : 0;
   }
 
-  /** A token after one was refused. Whoever has the same one refused meanwhile shares it, and who comes late takes it. */
+  /** Returns a token after one was rejected. Concurrent rejections share one renewal. */
   private async renewed(refused: string): Promise<string> {
     if (this.renewal?.refused !== refused) this.renewal = { refused, token: this.newToken(refused) };
     const { renewal } = this;
@@ -169,10 +172,10 @@ export class Sending {
 }
 
 /**
- * Runs something for a time at most.
+ * Runs a function with a time limit.
  *
- * @param outer ends it earlier.
- * @throws ApiError `timeout` or `aborted`, where that is why it failed.
+ * @param outer aborts it earlier.
+ * @throws ApiError `timeout` or `aborted` after the time limit or the abort.
  */
 export async function within<T>(
   milliseconds: number,
@@ -182,7 +185,7 @@ export async function within<T>(
   if (outer?.aborted) throw abortError(outer);
   const inner = new AbortController();
   let end = (_why: ApiError) => {};
-  // What runs may not look at its signal, such as the caller's own source of tokens.
+  // The function can ignore its signal, such as the caller's own token source.
   const ended = new Promise<never>((_resolve, reject) => {
     end = (why) => {
       reject(why);
@@ -200,7 +203,9 @@ export async function within<T>(
   }
 }
 
-/** Waits, unless the signal ends it. @throws ApiError of {@link abortError} */
+/**
+ * Waits until the time has passed. @throws ApiError of {@link abortError} if the signal aborts it.
+ */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(abortError(signal));
@@ -216,7 +221,7 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** The error of a call that its signal ended. */
+/** Returns the error for an aborted signal. */
 function abortError(signal: AbortSignal): ApiError {
   const isLate = (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError';
   return new ApiError(isLate ? 'timeout' : 'aborted', isLate ? 'The deadline has passed' : 'The call was aborted', {
@@ -224,21 +229,21 @@ function abortError(signal: AbortSignal): ApiError {
   });
 }
 
-/** What `fetch` and the reading of a body throw is a failure of the network. @throws ApiError */
+/** Turns an error of `fetch` or of reading a body into a network failure. @throws ApiError */
 export function notReached(error: unknown): never {
   if (error instanceof ApiError) throw error;
   throw new ApiError('network', 'The server was not reached', { cause: error });
 }
 
-/** A token that may not do this is refused however often it is renewed. */
+/** Returns true if the token lacks a scope. A new token does not help. */
 function lacksScope(answer: Response): boolean {
   return (answer.headers.get('www-authenticate') ?? '').includes('insufficient_scope');
 }
 
-/** What only the server itself can say of a request: a change that is refused so is never sent again. */
+/** Codes that only the server itself can decide: a change rejected with one is never sent again. */
 const verdicts: ReadonlySet<ApiErrorCode> = new Set(['not_found', 'invalid', 'deleted', 'too_large']);
 
-/** Returns the error of an answer. A verdict without the interface's error body is that of a proxy. */
+/** Returns the error of a response. Without the interface's error body it comes from a proxy. */
 async function errorOf(answer: Response): Promise<ApiError> {
   const { status } = answer;
   const error = ApiError.of(answer);
@@ -251,7 +256,7 @@ async function errorOf(answer: Response): Promise<ApiError> {
   return isOurs ? error : new ApiError('unexpected', `Something in front of the server answered ${status}`, { status });
 }
 
-/** Lets the connection be used again. */
+/** Cancels the body, which frees the connection. */
 async function discard(answer: Response): Promise<void> {
   await answer.body?.cancel().catch(() => {});
 }

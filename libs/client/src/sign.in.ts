@@ -5,34 +5,33 @@ import { pause } from './sending.js';
 import type { Store } from './store.js';
 
 export interface SignInOptions {
-  /** The API's base URL: everything else is found from it. */
+  /** Base URL of the API, from which the issuer is discovered. */
   api: string;
-  /** Where tokens are kept, besides what a SyncClient keeps there. Whoever can read it is signed in. */
+  /** Stores the tokens. It can be the SyncClient's store. A reader of the store is signed in. */
   store: Store;
-  /** What the app calls itself, to the person who is asked to allow it. */
+  /** Name of the app on the consent page. */
   clientName: string;
-  /** What to ask for: to read and to write, and to stay signed in, unless given. */
+  /** Default: read, write and stay signed in. */
   scope?: string;
-  /** Of an app that the operator knows already; others register by themselves. */
+  /** Id of an app that the operator registered. Other apps register automatically. */
   clientId?: string;
   fetch?: typeof globalThis.fetch;
   clock?: () => number;
 }
 
-/** What a person needs to allow a device (RFC 8628). */
+/** Data that a person needs to authorize a device (RFC 8628). */
 export interface DeviceCode {
-  /** To compare, or to type. */
+  /** Code to compare or to type. */
   user_code: string;
-  /** Where. */
   verification_uri: string;
-  /** Where nothing has to be typed, for a QR code. */
+  /** URL that includes the code, for a QR code. */
   verification_uri_complete?: string;
 }
 
 interface Tokens {
   access: string;
   refresh: string | undefined;
-  /** By the device's clock, in milliseconds. */
+  /** Device time in milliseconds. */
   expires: number;
   clientId: string;
 }
@@ -43,7 +42,6 @@ interface TokenAnswer {
   expires_in?: number;
 }
 
-/** What of a sign-in waits for its person to come back. */
 interface Begun {
   state: string;
   verifier: string;
@@ -58,12 +56,13 @@ const registrationKey = 'sign-in/registration/';
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 const wholeScope = 'openid offline_access read:subscriptions write:subscriptions';
 
-/** A token is renewed so long before it expires, in milliseconds. */
+/** Milliseconds before its expiry at which a token is renewed. */
 const margin = 30_000;
 
 /**
- * A person's sign-in on this device (docs/reference/sign-in.md): by code and PKCE in a browser, or by a code on a device without one. Tabs
- * and processes that share the store share it, and renew its tokens one at a time, as a refresh token works once.
+ * A person's sign-in on this device (docs/reference/sign-in.md): by code and PKCE in a browser, or
+ * by the device flow. Tabs and processes with the same store share it. They renew tokens one at a
+ * time, as a refresh token works only once.
  */
 export class SignIn {
   private issuer: Promise<Issuer> | undefined;
@@ -75,13 +74,16 @@ export class SignIn {
     this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
-  /** The current access token, for {@link createApi}. @throws ApiError `unauthorized` where nobody is signed in. */
+  /**
+   * Returns the access token, for {@link createApi}. @throws ApiError `unauthorized` if not signed
+   * in.
+   */
   readonly token = async ({ refused }: { refused?: string } = {}): Promise<string> => {
     const isGood = (tokens: Tokens) => tokens.access !== refused && tokens.expires - margin > this.clock();
     const kept = await this.kept();
     if (isGood(kept)) return kept.access;
     return this.options.store.alone('token', async () => {
-      // Whoever waited here finds what the first one got.
+      // Another caller can have renewed the token during the wait.
       const current = await this.kept();
       return isGood(current) ? current.access : this.renewed(current);
     });
@@ -92,15 +94,16 @@ export class SignIn {
   }
 
   /**
-   * Begins to sign in by a browser.
+   * Starts a sign-in in a browser.
    *
-   * @param redirectUri where the person comes back to: a page of the app, a private scheme with a dot in it, or
+   * @param redirectUri a page of the app, a private scheme with a dot in it, or
    * `http://127.0.0.1:PORT/…`.
-   * @returns where to send the person. Needs `crypto.subtle`, which browsers have on https and localhost only.
+   * @returns the URL to open. Needs `crypto.subtle`, which browsers have on https and localhost
+   * only.
    */
   async begin(redirectUri: string): Promise<string> {
     const issuer = await this.found();
-    // The port of this machine is not known beforehand, and is not compared.
+    // The issuer ignores the port of a loopback address, which changes.
     const registered = redirectUri.replace(/^(http:\/\/127\.0\.0\.1):\d+/, '$1');
     const clientId = await this.knownClient(issuer, registered, {
       application_type: registered.startsWith('https:') ? 'web' : 'native',
@@ -126,16 +129,17 @@ export class SignIn {
   }
 
   /**
-   * Ends what {@link begin} began.
+   * Completes a sign-in that {@link begin} started.
    *
-   * @param url where the person came back to, with its query.
-   * @throws OAuthError where the person did not allow it. @throws ApiError
+   * @param url the URL of the redirect, with its query.
+   * @throws OAuthError if the person denied access.
+   * @throws ApiError
    */
   async finish(url: string): Promise<void> {
     const { searchParams: answer } = new URL(url);
     const begun = (await this.options.store.get(begunKey)) as Begun | undefined;
     const issuer = await this.found();
-    // Anybody may send a person here, with an answer of their own.
+    // Rejects forged redirects (login CSRF).
     if (!begun || answer.get('state') !== begun.state || (answer.get('iss') ?? issuer.issuer) !== issuer.issuer)
       throw new OAuthError('invalid_state', 'This is no answer to what was asked');
     await this.options.store.write(new Map([[begunKey, undefined]]));
@@ -148,10 +152,11 @@ export class SignIn {
   }
 
   /**
-   * Signs in on a device without a browser.
+   * Signs in on a device without a browser (RFC 8628).
    *
-   * @param show shows the person where to go and what to compare.
-   * @throws OAuthError `access_denied`, `expired_token`. @throws ApiError
+   * @param show shows the person the URL and the code.
+   * @throws OAuthError `access_denied`, `expired_token`.
+   * @throws ApiError
    */
   async device(show: (code: DeviceCode) => void, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
     const issuer = await this.found();
@@ -175,7 +180,7 @@ export class SignIn {
     }
   }
 
-  /** Ends this device's access, at the server too where it can be reached. */
+  /** Ends this device's access, and revokes it at the server. */
   async signOut(): Promise<void> {
     const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
     await this.options.store.write(new Map([[tokensKey, undefined]]));
@@ -200,20 +205,23 @@ export class SignIn {
       return answer.access_token;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      // It was ended, or not used for long, or the server knows the app no more: the person has to sign in again.
+      // The grant was revoked or has expired, or the client is gone: the person has to sign in
+      // again.
       await this.options.store.write(new Map([[tokensKey, undefined]]));
       throw new ApiError('unauthorized', 'The access has ended', { cause: error });
     }
   }
 
-  /** Before it is used: the server takes the one before for stolen from now on. */
+  /**
+   * Stores tokens before their use: the server then treats the previous refresh token as stolen.
+   */
   private keep(answer: TokenAnswer, clientId: string): Promise<void> {
     const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = answer;
     const tokens: Tokens = { access, refresh, expires: this.clock() + seconds * 1_000, clientId };
     return this.options.store.write(new Map([[tokensKey, tokens]]));
   }
 
-  /** The id by which the issuer knows this app. One that nobody used for long is forgotten there: then it registers again. */
+  /** Returns the app's client id. The issuer removes unused ids; the app then registers again. */
   private async knownClient(issuer: Issuer, purpose: string, metadata: object): Promise<string> {
     if (this.options.clientId !== undefined) return this.options.clientId;
     const key = `${registrationKey}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;
@@ -224,7 +232,10 @@ export class SignIn {
     return id;
   }
 
-  /** Asked by a grant of nothing: the page that a person would be sent to tells an app nothing. */
+  /**
+   * Returns true if the issuer has the client id. A refresh with an invalid token tells without a
+   * person, as the authorization page does not tell the app.
+   */
   private async isKnown(issuer: Issuer, client_id: string): Promise<boolean> {
     const form = { grant_type: 'refresh_token', refresh_token: 'none', client_id };
     const error: unknown = await post(this.fetch, issuer.token_endpoint, form).catch((failure: unknown) => failure);
@@ -243,7 +254,7 @@ export class SignIn {
   }
 }
 
-/** RFC 7636, 4.2. */
+/** Returns the code challenge of a verifier (RFC 7636, 4.2). */
 async function challengeOf(verifier: string): Promise<string> {
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
   const base64 = btoa(String.fromCharCode(...new Uint8Array(hash)));

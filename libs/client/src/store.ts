@@ -1,29 +1,32 @@
-/** What a store keeps under a key: anything that JSON can say. */
+/** A stored value: any JSON object or string. */
 export type Value = object | string;
 
-/** What to keep from now on under which key; `undefined` removes it. */
+/** Values by key to store. `undefined` removes a key. */
 export type Writes = ReadonlyMap<string, Value | undefined>;
 
 /**
- * Where a {@link SyncClient} keeps everything that it knows. Keys are texts of printable ASCII. Several clients of one
- * person may share a store: tabs of a browser, processes on a machine.
+ * Storage of a {@link SyncClient}. Keys are printable ASCII. Several clients of one person can
+ * share a store: tabs of a browser, or processes on a machine.
  */
 export interface Store {
   get(key: string): Promise<Value | undefined>;
-  /** All keys that begin so with their values, in the order of the keys. */
+  /** Returns all entries with the key prefix, sorted by key. */
   list(prefix: string): Promise<[key: string, value: Value][]>;
-  /** Keeps all or nothing. What it has answered for survives a crash. */
+  /** Writes all or nothing. A completed write survives a crash. */
   write(writes: Writes): Promise<void>;
   /**
-   * Runs something while nobody else who shares the store runs something of the same name; waits for its turn. Ends the
-   * turn when the holder dies.
+   * Runs a function exclusively among all users of the store and the same name. Waits for its turn.
+   * The lock ends when its holder dies.
    */
   alone<T>(name: string, run: () => Promise<T>): Promise<T>;
-  /** Calls back after others have written. Returns how to stop. A store that nobody else can share needs none. */
+  /**
+   * Calls back after others have written. @returns a function that ends it. Optional for unshared
+   * stores.
+   */
   watch?(listener: () => void): () => void;
 }
 
-/** A store that lasts as long as it is referenced: for tests, and for who wants nothing kept. */
+/** Returns a store in memory, for tests and for clients that persist nothing. */
 export function memoryStore(kept: Map<string, Value> = new Map()): Store {
   return {
     get: async (key) => copy(kept.get(key)),
@@ -41,12 +44,12 @@ export function memoryStore(kept: Map<string, Value> = new Map()): Store {
   };
 }
 
-/** As what is kept elsewhere is a copy as well. (React Native has no `structuredClone`.) */
+/** Copies a value, as other stores do. React Native has no `structuredClone`. */
 function copy<T extends Value | undefined>(value: T): T {
   return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
 }
 
-/** {@link Store.alone} among those of one process. */
+/** Returns {@link Store.alone} for a single process. */
 export function turns(): Store['alone'] {
   const last = new Map<string, Promise<unknown>>();
   return async (name, run) => {

@@ -26,13 +26,13 @@ import type { CallOptions } from './sending.js';
 import type { Store } from './store.js';
 import type { Episode, Statuses } from './wire.js';
 
-/** A subscription as the listener left it, here or elsewhere. */
+/** A subscription with the pending changes of this device. */
 export interface LocalSubscription extends KnownSubscription {
-  /** Whether a change of it waits to be sent, or to be confirmed. */
+  /** True if a change is unsent or unconfirmed. */
   pending: boolean;
 }
 
-/** An episode as the listener left it, here or elsewhere. What is not known of it is left out or empty. */
+/** An episode with the pending changes of this device. Unknown fields are missing or empty. */
 export interface LocalEpisode extends EpisodeFacts, Statuses {
   podcast_guid: string;
   sync_id: string;
@@ -42,14 +42,14 @@ export interface LocalEpisode extends EpisodeFacts, Statuses {
 export interface SyncClientOptions {
   api: Api;
   store: Store;
-  /** Milliseconds since 1970 by the device. May be wrong: it is put right by the server's. */
+  /** Device time in milliseconds since 1970. Its error is corrected by the server's time. */
   clock?: () => number;
 }
 
 /**
- * One device of a listener: works offline, and is the same as the others once it has synced. What is changed is kept in the
- * store before a call returns, and is sent by {@link sync}; the latest change of each field stands, whatever the order in
- * which devices come back.
+ * One device of a listener. It works offline and equals the others after a sync. A change is stored
+ * before its call returns, and {@link sync} sends it. The latest change of each field wins, in
+ * whatever order devices sync.
  */
 export class SyncClient {
   private readonly api: Api;
@@ -67,7 +67,7 @@ export class SyncClient {
     this.live = new Live({ api, store, sync: (signal) => this.sync({ signal }) });
   }
 
-  /** All subscriptions, also those that were unsubscribed and not deleted, with what waits to be sent. */
+  /** Returns all subscriptions with pending changes applied, including unsubscribed ones. */
   async subscriptions(): Promise<LocalSubscription[]> {
     const shown = new Map<string, LocalSubscription>();
     for (const [, row] of await this.store.list(keys.subscription(''))) {
@@ -83,7 +83,7 @@ export class SyncClient {
     return [...shown.values()];
   }
 
-  /** All episodes with a state, of one podcast or of all, with what waits to be sent. */
+  /** Returns all episodes with a state, of one podcast or of all, with pending changes applied. */
   async episodes(podcast?: string): Promise<LocalEpisode[]> {
     const guid = podcast === undefined ? undefined : await currentGuid(this.store, podcast);
     const rows = (await this.store.list(guid === undefined ? 'episode/' : keys.episodesOf(guid))) as [
@@ -116,9 +116,10 @@ export class SyncClient {
   /**
    * Subscribes to a feed.
    *
-   * @param feedUrl what is wrong with one says {@link faultInHttpUrl} at once; the server refuses it with `invalid_url`.
-   * @param feed.guid the one that the feed declares (`podcast:guid`), where it does.
-   * @returns the podcast's guid; it may turn out that it has another one, and is then found by both.
+   * @param feedUrl {@link faultInHttpUrl} reports faults immediately; the server rejects it with
+   * `invalid_url`.
+   * @param feed.guid the guid that the feed declares (`podcast:guid`), if any.
+   * @returns the podcast's guid. If the server has another one, both find the podcast.
    */
   async subscribe(feedUrl: string, feed: { guid?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
@@ -130,26 +131,26 @@ export class SyncClient {
     });
   }
 
-  /** Unsubscribes; what was listened to stays. */
+  /** Unsubscribes and keeps the episodes' states. */
   unsubscribe(podcast: string): Promise<void> {
     return this.changeSubscription(podcast, 'unsubscribed');
   }
 
   /**
-   * Deletes a subscription with everything that was listened to, on all devices. The server does that in its own time: until
-   * then it may be shown again.
+   * Deletes a subscription with all its states, on all devices. The server deletes asynchronously;
+   * the subscription can appear again until then.
    */
   delete(podcast: string): Promise<void> {
     return this.changeSubscription(podcast, 'deleted');
   }
 
   /**
-   * Sets states of an episode, as of now.
+   * Sets states of an episode, with the current time.
    *
    * @param podcast any guid of a subscription.
-   * @param episode which one: its `sync_id`, else its `episode_guid`, `enclosure_url` or both; what else is known of it is
-   * kept for the other devices.
-   * @returns the `sync_id`, to call it by.
+   * @param episode identified by `sync_id`, else by `episode_guid`, `enclosure_url` or both. Other
+   * fields are stored for the other devices.
+   * @returns the `sync_id`.
    * @throws TypeError for an episode without any of the three.
    */
   async setEpisode(podcast: string, episode: EpisodeFacts, states: EpisodeStates): Promise<string> {
@@ -161,15 +162,16 @@ export class SyncClient {
     );
   }
 
-  /** Remembers where the listener is, in seconds. See {@link setEpisode}. */
+  /** Stores the playback position in seconds. See {@link setEpisode}. */
   setPosition(podcast: string, episode: EpisodeFacts, seconds: number): Promise<string> {
     return this.setEpisode(podcast, episode, { playback_position: seconds });
   }
 
   /**
-   * Reads what has changed, sends what waits, and reads what came of it.
+   * Reads changes, sends pending ones and reads their results.
    *
-   * @throws ApiError where something keeps it from that now; everything is kept, and goes on the next time.
+   * @throws ApiError when the sync fails for now. The store keeps everything, and the next sync
+   * continues.
    */
   async sync({ signal }: CallOptions = {}): Promise<void> {
     await this.store.alone('sync', async () => {
@@ -183,18 +185,22 @@ export class SyncClient {
     });
   }
 
-  /** Stays in sync until {@link stop}: when something changes here, at once when it changes elsewhere, and every 5 minutes. */
+  /**
+   * Stays in sync until {@link stop}: after local changes, after notifications and every 5 minutes.
+   */
   start(): void {
     this.live.start();
   }
 
-  /** Ends what {@link start} began, and a sync that it has running. */
+  /** Ends {@link start} and aborts its running sync. */
   async stop(): Promise<void> {
     await this.live.stop();
   }
 
   /**
-   * Calls back when something may read differently now, whoever who shares the store changed it. @returns how to stop that.
+   * Calls back after any change in the store, including other clients' changes.
+   *
+   * @returns a function that unsubscribes.
    */
   onChange(listener: () => void): () => void {
     this.changeListeners.add(listener);
@@ -205,15 +211,16 @@ export class SyncClient {
     };
   }
 
-  /** Calls back for each change that the server will never accept. @returns how to stop that. */
+  /** Calls back for each permanently rejected change. @returns a function that unsubscribes. */
   onFailure(listener: (failure: SyncFailure) => void): () => void {
     this.failureListeners.add(listener);
     return () => void this.failureListeners.delete(listener);
   }
 
   /**
-   * Calls back when a sync that {@link start} keeps going could not be done: changes are delayed. They are kept, stay `pending`,
-   * and are tried again. @returns how to stop that.
+   * Calls back when a sync of {@link start} fails. Changes stay `pending` and are retried.
+   *
+   * @returns a function that unsubscribes.
    */
   onError(listener: (error: unknown) => void): () => void {
     return this.live.onError(listener);
@@ -228,7 +235,7 @@ export class SyncClient {
     });
   }
 
-  /** The device's time: later than that of the last change, unless the clock was put back meanwhile. */
+  /** Returns the device's time, later than the last change unless the clock was set back. */
   private now(): number {
     const now = this.clock();
     this.lastChange = now > this.lastChange - 1_000 ? Math.max(now, this.lastChange + 1) : now;
@@ -242,7 +249,9 @@ export class SyncClient {
     return result;
   }
 
-  /** Returns what the listener did with subscriptions by their current guids and was not read back yet, the earliest first. */
+  /**
+   * Returns changes of subscriptions that were not read back yet, by current guid, earliest first.
+   */
   private async acts(): Promise<[guid: string, act: Act][]> {
     const acts: [string, Act][] = [];
     for (const change of await this.waiting<SubscriptionChange>('change/subscription/')) {
@@ -252,7 +261,7 @@ export class SyncClient {
     return acts.sort(([, one], [, other]) => one.at - other.at);
   }
 
-  /** Returns the changes under keys that begin so, which were not read back yet, in no order. */
+  /** Returns changes with the key prefix that were not read back yet, in no order. */
   private async waiting<Change>(prefix: string): Promise<Change[]> {
     const sent = (await sentBatches(this.store)).flatMap((batch) => batch.changes);
     const waiting = [...sent, ...(await this.store.list(prefix))];
@@ -272,7 +281,7 @@ export class SyncClient {
   }
 }
 
-/** Returns an episode with its identifiers in the form in which the server keeps them. */
+/** Returns an episode with its identifiers as the server normalizes them. */
 function identified(episode: EpisodeFacts): EpisodeFacts {
   const { sync_id, episode_guid, enclosure_url } = episode;
   return {

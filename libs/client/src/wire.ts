@@ -1,18 +1,20 @@
-// What goes over HTTP, with the interface's names (docs/reference/interface.md). Type tests pin it to the server's schemas
-// (apps/gateway/src/client.types.spec.ts).
+// Types of requests and responses, as in docs/reference/interface.md. The type tests in
+// apps/gateway/src/client.types.spec.ts compare them with the server's schemas.
 
-/** A subscription as the server shows it. Times are UTC with milliseconds, guids are in lower case. */
+/** A subscription in responses. Times are UTC with milliseconds, guids are in lower case. */
 export interface Subscription {
-  /** Address of the feed, exactly as it was sent. */
+  /** Feed URL exactly as sent. */
   feed_url: string;
-  /** The guid that the client knew: of `GET /subscriptions/{guid}` the one asked for, in lists the one at `since`. */
+  /**
+   * The requested guid in `GET /subscriptions/{guid}`; in lists the guid at the time of `since`.
+   */
   guid: string;
   is_subscribed: boolean;
   subscription_changed?: string;
-  /** The current guid, where it is not `guid`. */
+  /** The current guid, if it differs from `guid`. */
   new_guid?: string;
   guid_changed?: string;
-  /** When it was deleted; only then is it there. */
+  /** Time of the deletion. Only deleted subscriptions have it. */
   deleted?: string;
 }
 
@@ -20,13 +22,13 @@ export interface Subscription {
 export interface SubscriptionEntry {
   /** Absolute http or https URL, at most 4,096 bytes. */
   feed_url: string;
-  /** The guid that the feed declares; without one the server derives it from the URL. */
+  /** The guid that the feed declares. Default: the server derives one from the URL. */
   guid?: string;
-  /** When the listener subscribed (RFC 3339); now where it is not sent. */
+  /** Time of the subscription by the listener (RFC 3339). Default: now. */
   timestamp?: string;
 }
 
-/** Why an entry of a batch was not accepted. */
+/** Reasons for rejecting an entry of a batch. */
 export type EntryFailureCode =
   | 'invalid_url'
   | 'invalid_guid'
@@ -38,35 +40,35 @@ export type EntryFailureCode =
   | 'superseded'
   | 'limit_reached';
 
-/** The verdicts on subscriptions that were sent, in their order. */
+/** Results for the sent subscriptions, in their order. */
 export interface SubscribeAnswer {
   success: { feed_url: string; guid: string; is_subscribed: true; subscription_changed: string }[];
   failure: {
     feed_url: string;
-    /** With `feed_url_taken` the guid of the subscription that has the URL. */
+    /** With `feed_url_taken`: the guid of the subscription that has the URL. */
     guid?: string;
     code: EntryFailureCode;
-    /** For people. */
+    /** Message for people. */
     message: string;
   }[];
 }
 
-/** The verdicts on the feeds of an OPML document. */
+/** Results for the feeds of an OPML document. */
 export interface ImportAnswer extends SubscribeAnswer {
-  /** How many entries of the document name no feed to subscribe to. */
+  /** Number of entries without a feed. */
   skipped: number;
 }
 
-/** What may be changed of a subscription: one of the first three at least. */
+/** A patch of a subscription. At least one of the first three fields is required. */
 export interface SubscriptionPatch {
   new_feed_url?: string;
   new_guid?: string;
   is_subscribed?: boolean;
-  /** When the listener subscribed or unsubscribed (RFC 3339). */
+  /** Time of the change by the listener (RFC 3339). */
   timestamp?: string;
 }
 
-/** What was sent of a patch, and the stamps that follow. */
+/** The applied fields of a patch, with their stamps. */
 export interface UpdateAnswer {
   new_feed_url?: string;
   is_subscribed?: boolean;
@@ -75,16 +77,16 @@ export interface UpdateAnswer {
   guid_changed?: string;
 }
 
-/** A state of an episode, and when the listener made it so. */
+/** A state of an episode, with the time of the listener's change. */
 export interface Status<Value> {
   value: Value;
-  /** Answers have `YYYY-MM-DDThh:mm` in UTC. What is sent may be that, or RFC 3339. */
+  /** `YYYY-MM-DDThh:mm` in UTC in responses. Requests can also use RFC 3339. */
   timestamp: string;
 }
 
-/** The states of an episode that the server keeps. Each is judged by itself: the latest one stands. */
+/** Stored states of an episode. The latest timestamp wins for each state separately. */
 export interface Statuses {
-  /** Seconds. */
+  /** In seconds. */
   playback_position?: Status<number>;
   played_status?: Status<boolean>;
   new_status?: Status<boolean>;
@@ -92,31 +94,34 @@ export interface Statuses {
   favorite_status?: Status<boolean>;
 }
 
-/** An episode as the server shows it. A text that is not known is empty, a `publish_date` is that of 1970. */
+/** An episode in responses. Unknown texts are empty, an unknown `publish_date` is in 1970. */
 export interface Episode extends Statuses {
   /** The current guid of its subscription. */
   podcast_guid: string;
-  /** What it is called for ever, a UUID. */
+  /** Permanent id, a UUID. */
   sync_id: string;
   episode_guid: string;
   title: string;
   publish_date: string;
   enclosure_url: string;
   episode_url: string;
-  /** Seconds. */
+  /** In seconds. */
   duration?: number;
 }
 
-/** States of an episode to upload. It needs a `sync_id` that the server knows, an `episode_guid` or an `enclosure_url`. */
+/**
+ * States of an episode to upload. It needs an existing `sync_id`, an `episode_guid` or an
+ * `enclosure_url`.
+ */
 export type EpisodeEntry = Partial<Omit<Episode, 'podcast_guid'>> & {
   podcast_guid: string;
-  /** The client's own name for the entry, answered as it was sent; at most 255 bytes. */
+  /** The client's own name for the entry, returned unchanged. At most 255 bytes. */
   temporary_id?: string | number;
 };
 
-/** The verdicts on episodes that were uploaded, in their order. */
+/** Results for the uploaded episodes, in their order. */
 export interface UploadAnswer {
-  /** Whole episodes as they stand now. */
+  /** Whole episodes with their current values. */
   success: (Episode & { temporary_id?: string | number })[];
   failure: {
     podcast_guid?: string;
@@ -125,18 +130,18 @@ export interface UploadAnswer {
     enclosure_url?: string;
     temporary_id?: string | number;
     code: EntryFailureCode;
-    /** For people. */
+    /** Message for people. */
     message: string;
   }[];
 }
 
-/** A deletion that was asked for. */
+/** An accepted request for a deletion. */
 export interface DeletionAccepted {
   deletion_id: number;
   message: string;
 }
 
-/** How a deletion goes: SUCCESS and FAILURE are final. */
+/** Status of a deletion. SUCCESS and FAILURE are final. */
 export interface Deletion {
   deletion_id: number;
   status: 'PENDING' | 'SUCCESS' | 'FAILURE';

@@ -12,11 +12,11 @@ export interface Program {
 const run = promisify(execFile);
 
 /**
- * A program from the packages of Debian or Ubuntu, unpacked into a folder of ours together with the libraries that
- * it needs and the system lacks. It takes no root and leaves the system as it is; root gets the same.
+ * Returns a program from the packages of Debian or Ubuntu. It is unpacked into a private folder
+ * with the libraries that the system lacks. It needs no root and installs nothing.
  *
- * @param folder as an absolute path, which apt needs.
- * @returns the program; undefined when this system has no such packages or none that `works`.
+ * @param folder an absolute path, which apt needs.
+ * @returns the program, or undefined if the system has no such package or none that `works`.
  */
 export async function fetchDebianProgram(
   name: string,
@@ -36,7 +36,7 @@ export async function fetchDebianProgram(
     const unpacked = join(work, 'unpacked');
     for (const archive of await download(name, work)) await run('dpkg-deb', ['-x', archive, unpacked]);
     if (!works(programIn(unpacked, name))) return undefined;
-    // Another start may have been quicker. By rename, so that each sees it as a whole or not at all.
+    // Another start can have finished first. A rename is atomic, so nobody sees a partial folder.
     if (works(programIn(target, name))) return programIn(target, name);
     rmSync(target, { recursive: true, force: true });
     renameSync(unpacked, target);
@@ -57,15 +57,15 @@ function programIn(root: string, name: string): Program {
       .map((file) => dirname(join(folder, file))),
   );
   return {
-    // Where what runs as a service may be.
+    // Services can be in sbin.
     command: existsSync(join(root, 'usr/sbin', name)) ? join(root, 'usr/sbin', name) : join(root, 'usr/bin', name),
     env: { ...process.env, LD_LIBRARY_PATH: [...new Set(libraries)].join(':') },
   };
 }
 
 /**
- * Downloads the package and what it depends on beyond what is installed. `--reinstall` makes apt fetch a package
- * that is installed already, as it may be without its program on PATH.
+ * Downloads the package and its missing dependencies. With `--reinstall` apt also downloads an
+ * installed package, whose program can be missing on PATH.
  */
 async function download(name: string, work: string): Promise<string[]> {
   const lists = join(work, 'lists');
@@ -77,18 +77,18 @@ async function download(name: string, work: string): Promise<string[]> {
     `Dir::Cache=${cache}`,
     'Acquire::Languages=none',
     'Acquire::Retries=2',
-    // Neither the locks nor the download account are ours to use, and nothing is installed.
+    // This user cannot use apt's locks or its download account. Nothing is installed.
     'Debug::NoLocking=1',
     'APT::Sandbox::User=',
   ].flatMap((option) => ['-o', option]);
-  // Fails when one of many sources does, or a hook that wants root; the download shows what matters.
+  // One failed source or hook must not prevent the download, which reports real problems.
   await run('apt-get', [...options, '-qq', 'update']).catch(() => {});
-  // Both servers are a part of their tools.
+  // The server programs are in the package of their tools.
   const tools = name.replace('-server', '-tools');
   const flags = ['--yes', '--download-only', '--reinstall', '--no-install-recommends'];
   await run('apt-get', [...options, 'install', ...flags, name, tools]);
   const packages = readdirSync(archives).filter((file) => file.endsWith('.deb'));
-  // The C library only works together with the system's own loader.
+  // The C library works only with the system's own loader.
   return packages.filter((file) => !file.startsWith('libc6_')).map((file) => join(archives, file));
 }
 

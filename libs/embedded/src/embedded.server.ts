@@ -1,29 +1,29 @@
-/** A Postgres or Redis on this machine that was started by us. */
+/** A running Postgres or Redis that this process started. */
 export interface EmbeddedServer {
-  /** With user and password; for Postgres those of the owner of everything. */
+  /** Connection URL with user and password; for Postgres those of the owner of the databases. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Settles when the server has ended, asked or not, with how. */
+  /** Resolves after the end of the server with its exit code or signal. */
   readonly exited: Promise<string>;
-  /** Stops it in order; to be called when nobody uses it any more. */
+  /** Stops the server in order. All clients should be closed before. */
   stop(): Promise<void>;
 }
 
-/** What both servers can be told. */
+/** Options of both embedded servers. */
 export interface ServerOptions {
   /**
-   * Everything it keeps. The caller must be the only one who starts a server here: one that already runs on this
-   * directory is taken for the orphan of a killed starter and stopped.
+   * Folder with all data. Callers must hold it exclusively: a server that already runs on it counts
+   * as the orphan of a killed starter and is stopped.
    */
   readonly directory: string;
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number;
   /**
-   * Whether data survives a crash of the machine (default). Without it there is no waiting for the disk, which
-   * is for tests.
+   * True (default) if data survives a crash of the machine. Tests set false, which skips syncs to
+   * disk.
    */
   readonly durable?: boolean;
-  /** Told what is done, a line at a time, where it takes long or is worth knowing. */
+  /** Receives progress messages, one line each. */
   readonly progress?: (line: string) => void;
 }

@@ -2,14 +2,17 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Ports below those that systems give to outgoing connections (from 32,768 up on Linux, from 49,152 on macOS and Windows):
- * one of those may be taken by any connection between the look and its use. So is the port 10,000 above each, which a node
- * of a Redis Cluster listens on, too.
+ * Range of chosen ports, below the ephemeral ports of all systems (from 32,768 on Linux, from
+ * 49,152 on macOS and Windows): any outgoing connection could take one of those before its use. The
+ * port 10,000 above is also below them; a node of a Redis Cluster listens on it.
  */
 const [first, last] = [12_000, 22_767];
 const tries = 100;
 
-/** A TCP port of 127.0.0.1 that nobody listens on at this moment, chosen at random. */
+/**
+ * Returns a random TCP port of 127.0.0.1 on which nobody listens now. @throws Error if none is
+ * free.
+ */
 export async function freePort(): Promise<number> {
   for (let n = 0; n < tries; n += 1) {
     const port = randomInt(first, last + 1);
@@ -29,10 +32,10 @@ function isFree(port: number): Promise<boolean> {
 const attempts = 10;
 
 /**
- * Starts a server on a free port, and on another one where the port was taken meanwhile.
+ * Starts a server on a free port, and retries with another port if the port was taken meanwhile.
  *
- * @param start starts it on a port; fails with an error that says so where the address is in use.
- * @throws what `start` throws otherwise.
+ * @param start starts it on a port, and fails with the system's error if the port is in use.
+ * @throws any other error of `start`.
  */
 export async function onFreePort<T>(
   start: (port: number) => Promise<T>,
@@ -48,7 +51,7 @@ export async function onFreePort<T>(
   }
 }
 
-/** As Node, Postgres, Redis and pgbouncer put it. */
+/** Matches the messages of Node, Postgres, Redis and pgbouncer. */
 function saysPortIsTaken(error: unknown): boolean {
   return error instanceof Error && /EADDRINUSE|address already in use/i.test(error.message);
 }

@@ -5,23 +5,23 @@ import { writePrivateFile } from './secret.file.js';
 
 const algorithm = 'EdDSA';
 
-/** A key as its owner sees it. */
+/** A key without its secret part. */
 export interface KnownKey {
   readonly kid: string;
-  /** Whether new tokens are signed with it. */
+  /** True for the key that signs new tokens. */
   readonly signs: boolean;
 }
 
 /**
  * The key files of an issuer in a directory: `signing-key.json` of mode 0600, and the public key
  * set `jwks.json`.
- * - A rotation keeps the key that it replaces in the key set, and drops earlier ones.
- * - A key that is made without a rotation is a development key: its `kid` starts with `dev-`.
+ * - A rotation keeps the replaced key in the key set, and drops earlier ones.
+ * - A key created without a rotation is a development key: its `kid` starts with `dev-`.
  */
 export class KeyFiles {
   private constructor(private readonly directory: string) {}
 
-  /** Opens the files of a directory; makes a key the first time. */
+  /** Opens the files of a directory. Creates a key the first time. */
   static async open(directory: string): Promise<KeyFiles> {
     const files = new KeyFiles(directory);
     if (!existsSync(files.keyFile)) writePrivateFile(files.keyFile, serialized(await newKey('dev-')));
@@ -29,17 +29,15 @@ export class KeyFiles {
     return files;
   }
 
-  /** The file with the public key set (JWKS). */
   get keySetFile(): string {
     return join(this.directory, 'jwks.json');
   }
 
-  /** Returns the private key that signs. */
   signingKey(): JWK & { kid: string } {
     return JSON.parse(readFileSync(this.keyFile, 'utf8')) as JWK & { kid: string };
   }
 
-  /** Makes a new key that signs from now on. @param now whether tokens of the old key end, as after a leak. */
+  /** Creates a new signing key. @param now invalidates tokens of the old key, as after a leak. */
   async rotate({ now = false } = {}): Promise<KnownKey[]> {
     const [old, key] = [this.signingKey(), await newKey('')];
     // Gateways need the new key before the first token is signed with it.
@@ -49,7 +47,7 @@ export class KeyFiles {
     return this.keys();
   }
 
-  /** Returns the keys of the key set, the one that signs first. */
+  /** Returns the keys of the key set. The signing key comes first. */
   keys(): KnownKey[] {
     const { kid: signing } = this.signingKey();
     const { keys } = JSON.parse(readFileSync(this.keySetFile, 'utf8')) as JSONWebKeySet;
@@ -60,7 +58,7 @@ export class KeyFiles {
     return join(this.directory, 'signing-key.json');
   }
 
-  /** Writes the key set whole or not at all, as a gateway may read it at the same time. */
+  /** Writes the key set atomically, as a gateway can read it at the same time. */
   private writeKeySet(keys: JWK[]): void {
     const unfinished = `${this.keySetFile}.${process.pid}.new`;
     writeFileSync(unfinished, `${JSON.stringify({ keys }, undefined, 2)}\n`);

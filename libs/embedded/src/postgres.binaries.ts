@@ -5,11 +5,11 @@ import { basename, dirname, join } from 'node:path';
 import type { PostgresPlace } from './postgres.place.js';
 import { StartError } from './start.error.js';
 
-/** The programs of one Postgres version. */
+/** Paths of the programs of one Postgres version. */
 export interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** The major version, as a cluster's `PG_VERSION` has it. */
+  /** The major version, as in a cluster's `PG_VERSION`. */
   readonly major: string;
 }
 
@@ -20,10 +20,11 @@ interface PostgresPackage {
 }
 
 /**
- * The programs from the npm package for this platform, ready to be run by the place's account. They are used where
- * npm put them; where that can't be reached, run or completed with its symlinks, from a copy in the place.
+ * Returns the programs of this platform's npm package, executable by the place's account. Uses them
+ * in node_modules if they run there, otherwise a copy in the place: node_modules can be
+ * unreachable, not executable or read-only.
  *
- * @throws StartError when there are none for this platform or they don't run on it.
+ * @throws StartError if there are none for this platform or they do not run.
  */
 export function postgresBinaries(place: PostgresPlace, progress: (line: string) => void): PostgresBinaries {
   const source = installedPackage();
@@ -63,7 +64,12 @@ function binariesIn({ native, version }: PostgresPackage): PostgresBinaries {
   return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres'), major };
 }
 
-/** An npm package can't hold symlinks; its install script makes them, and install scripts may be off. */
+/**
+ * Creates the package's symlinks, which npm packages cannot contain; install scripts can be
+ * disabled.
+ *
+ * @returns false if the folder is not writable.
+ */
 function addSymlinks(native: string): boolean {
   const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as {
     source: string;
@@ -72,10 +78,10 @@ function addSymlinks(native: string): boolean {
   for (const { source, target } of links) {
     const link = join(dirname(native), target);
     try {
-      // Source and target are always in one folder.
+      // Source and target are always in the same folder.
       if (!existsSync(link)) symlinkSync(basename(source), link);
     } catch (error) {
-      // Made by another process just now, or node_modules is read-only.
+      // EEXIST: another process created it. Otherwise node_modules is read-only.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false;
     }
   }
@@ -91,7 +97,7 @@ function problemOf(native: string, { account }: PostgresPlace): string | undefin
 }
 
 function copyPrograms(from: string, to: string, { account }: PostgresPlace): void {
-  // Copies of older versions are of no use any more.
+  // Copies of older versions are obsolete.
   rmSync(dirname(to), { recursive: true, force: true });
   const unfinished = join(dirname(to), 'unfinished', 'native');
   mkdirSync(unfinished, { recursive: true });

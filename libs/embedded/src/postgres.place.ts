@@ -6,23 +6,24 @@ import type { Account } from './server.process.js';
 import { writePrivateFile } from './secret.file.js';
 import { StartError } from './start.error.js';
 
-/** Where Postgres keeps its files, and as whom it runs. */
+/** Folder and account of an embedded Postgres. */
 export interface PostgresPlace {
-  /** Holds `data` and, where needed, `binaries`. */
+  /** Contains `data` and, if needed, `binaries`. */
   readonly home: string;
-  /** Set when root starts it: Postgres refuses to run as root. */
+  /** Set if root starts it, as Postgres refuses to run as root. */
   readonly account?: Account;
 }
 
-/** Names the folders that Postgres gets when it can't reach the one it was meant to have. */
+/** Parent of the folders for clusters whose requested folder Postgres cannot reach. */
 const elsewhere = '/var/lib/podcast-sync';
 
 /**
- * Finds or makes the place for a cluster that was asked for in `directory`. For root this is a folder elsewhere when
- * the account that Postgres runs as can't reach `directory` (it lies below a home of mode 0700, say). Where that is
- * gets recorded in `directory/location`, so that the data is found again even after `directory` has moved.
+ * Returns the place for a cluster in `directory`, and creates it if needed. For root this is
+ * another folder if Postgres' account cannot reach `directory`, such as below a home of mode 0700.
+ * The file `directory/location` records the folder, so that the data is found after a move of
+ * `directory`.
  *
- * @throws StartError when the recorded place is gone or the files are another user's.
+ * @throws StartError if the recorded place is missing or the files belong to another user.
  */
 export function postgresPlace(directory: string, progress: (line: string) => void): PostgresPlace {
   mkdirSync(directory, { recursive: true });
@@ -41,7 +42,7 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
 
   const home = join(elsewhere, createHash('sha256').update(realpathSync(directory)).digest('hex').slice(0, 16));
   mkdirSync(elsewhere, { recursive: true });
-  // Whatever the umask: below it every account must reach its own folder.
+  // Sets the mode independently of the umask: each account must reach its own folder below.
   chmodSync(elsewhere, 0o711);
   mkdirSync(home, { recursive: true, mode: 0o700 });
   chownSync(home, account.uid, account.gid);
@@ -50,12 +51,16 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
   return { home, account };
 }
 
-/** Hands a folder over to the account, for it alone. */
+/** Makes the account the owner of a folder. */
 export function handOver(folder: string, account: Account | undefined): void {
   if (account) chownSync(folder, account.uid, account.gid);
 }
 
-/** Another user than root for Postgres to run as: the one whose data is there already, otherwise `nobody`. */
+/**
+ * Returns the account for Postgres under root: the owner of existing data, otherwise `nobody`.
+ *
+ * @throws StartError if another user owns the data.
+ */
 function accountFor(home: string): Account | undefined {
   const data = join(home, 'data');
   const owner = existsSync(data) ? statSync(data) : undefined;
@@ -76,7 +81,10 @@ function nobody(): Account {
   return account;
 }
 
-/** Asked of the system itself: access lists, mount options and capabilities all have a say. */
+/**
+ * Returns true if the account can enter the directory. The system decides, as access lists, mount
+ * options and capabilities all count.
+ */
 function reaches(account: Account, directory: string): boolean {
   return spawnSync('test', ['-x', directory], { ...account, cwd: '/' }).status === 0;
 }

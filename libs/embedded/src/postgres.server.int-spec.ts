@@ -12,7 +12,7 @@ const asRoot = process.getuid?.() === 0;
 let root: string;
 let directory: string;
 
-// One cluster for all: making it takes longer than everything else here.
+// One cluster for all tests, as its creation takes longer than the rest.
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'embedded-postgres-'));
   chmodSync(root, 0o711);
@@ -48,7 +48,7 @@ describe('startPostgres', () => {
       false,
     ]);
     await query(server.url, 'CREATE TABLE kept AS SELECT 7 AS n');
-    // Out of reach of a terminal's Ctrl-C.
+    // A separate process group, which a terminal's Ctrl-C does not reach.
     expect(process.kill(-server.pid, 0)).toBe(true);
     await server.stop();
     expect(() => process.kill(-server.pid, 0)).toThrow(/ESRCH/);

@@ -11,17 +11,17 @@ import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.
 import { StartError } from './start.error.js';
 
 interface PostgresOptions extends ServerOptions {
-  /** Made if it isn't there, and named in the URL. Default: `postgres`. */
+  /** Created if missing, and named in the URL. Default: `postgres`. */
   readonly database?: string;
 }
 
 const owner = 'postgres';
 
 /**
- * Starts a Postgres of our own on 127.0.0.1, from the programs that npm installed. The first start makes the
- * cluster, with a random password in a file of mode 0600; later ones find the data again.
+ * Starts an embedded Postgres on 127.0.0.1, from the programs of the npm package. The first start
+ * creates the cluster, with a random password in a file of mode 0600.
  *
- * @throws StartError with a message for the person who wants it to run.
+ * @throws StartError with a message for the operator.
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedServer> {
   const { directory, database = 'postgres', durable = true, progress = () => {} } = options;
@@ -49,7 +49,9 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
   return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
 }
 
-/** Stops what still runs on a directory of {@link startPostgres} and removes it with all its data. */
+/**
+ * Stops a server that still runs on a directory of {@link startPostgres}, and removes all its data.
+ */
 export async function removePostgres(directory: string): Promise<void> {
   const { home } = postgresPlace(directory, () => {});
   const data = join(realpathSync(home), 'data');
@@ -57,19 +59,19 @@ export async function removePostgres(directory: string): Promise<void> {
   for (const folder of [home, directory]) rmSync(folder, { recursive: true, force: true });
 }
 
-/** By what a Postgres on a data directory is known, and how it is stopped. */
+/** Returns the facts that identify the Postgres of a data directory, and its stop signals. */
 function identity(data: string) {
   return {
     name: 'Postgres',
     data,
     pidFile: join(data, 'postmaster.pid'),
-    // "Fast" and "immediate" shutdown: Postgres' SIGTERM would wait for every client to leave by itself.
+    // "Fast" and "immediate" shutdown. SIGTERM would wait until all clients disconnect.
     stopSignal: 'SIGINT',
     forceSignal: 'SIGQUIT',
   } as const;
 }
 
-/** Made under another name and renamed, so that a cluster is there as a whole or not at all. */
+/** Creates a cluster atomically, under another name that is then renamed. */
 async function initialise(
   data: string,
   { account, home }: PostgresPlace,
@@ -118,16 +120,16 @@ function settings(port: number, durable: boolean): string[] {
   return [
     `port=${port}`,
     'listen_addresses=127.0.0.1',
-    // TCP and its passwords are the only way in: a socket file would need a directory that all can reach.
+    // Only TCP with a password: a socket file would need a directory that all can reach.
     'unix_socket_directories=',
     'max_connections=300',
-    // Every statement of ours is short; compiling one takes longer than running it.
+    // All statements are short; compiling one takes longer than running it.
     'jit=off',
     ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
   ];
 }
 
-/** Postgres' own variables (PGDATA, PGPORT, ...) of whoever starts it are not meant for this one. */
+/** Returns the environment without Postgres' own variables (PGDATA, PGPORT, …) of the starter. */
 function environment(): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'));
   return { ...Object.fromEntries(inherited), LC_ALL: 'C' };
@@ -135,7 +137,7 @@ function environment(): NodeJS.ProcessEnv {
 
 async function ensureDatabase(url: string, database: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  // The connection may break while Postgres stops; whoever waits for `exited` hears of that.
+  // The connection can break while Postgres stops; `exited` reports that.
   client.on('error', () => {});
   try {
     await client.connect();

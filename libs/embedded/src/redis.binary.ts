@@ -2,17 +2,20 @@ import { spawnSync } from 'node:child_process';
 import { fetchDebianProgram, type Program } from './debian.program.js';
 import { StartError } from './start.error.js';
 
-/** Valkey is the continuation of Redis by its community and speaks the same protocol. */
+/** Valkey is the community's fork of Redis and speaks the same protocol. */
 const servers = ['redis-server', 'valkey-server'] as const;
 
-/** Streams that are trimmed by age and groups without a race came with 6.2; Valkey began above it. */
+/**
+ * Redis 6.2 introduced trimming of streams by age and race-free consumer groups; all versions of
+ * Valkey are newer.
+ */
 const minimum = [6, 2] as const;
 
 /**
- * A Redis or Valkey that runs here: from PATH, else from Debian's or Ubuntu's packages unpacked into `programs`,
- * where later starts find it. Nothing is installed into the system.
+ * Returns a usable Redis or Valkey: from PATH, or from Debian's or Ubuntu's packages, unpacked into
+ * `programs` for later starts. Installs nothing into the system.
  *
- * @throws StartError naming the ways to get one.
+ * @throws StartError with instructions to get one.
  */
 export async function redisBinary(programs: string, progress: (line: string) => void): Promise<Program> {
   const installed = servers.map((command) => ({ command, env: process.env }));
@@ -29,7 +32,7 @@ export async function redisBinary(programs: string, progress: (line: string) => 
   );
 }
 
-/** Whether a program starts and says that it is new enough: `Redis server v=7.0.15 ...`. */
+/** Returns true if a program runs and its version is sufficient: `Redis server v=7.0.15 ...`. */
 function isUsable({ command, env }: Program): boolean {
   const { stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
   const [, major, minor] = /\bv=(\d+)\.(\d+)/.exec(stdout ?? '') ?? [];

@@ -18,7 +18,7 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-// On Debian and Ubuntu.
+// Only on Debian and Ubuntu.
 it("fetches one from the system's package archive where none is installed, once", async () => {
   vi.stubEnv('PATH', pathWithoutRedis());
   const fetched = join(root, 'programs');
@@ -32,7 +32,7 @@ it("fetches one from the system's package archive where none is installed, once"
   expect(readdirSync(fetched)).toEqual(['redis-server']);
 }, 120_000);
 
-/** Everything that this machine has on PATH, less the servers. */
+/** Returns a PATH with all programs of this machine except the servers. */
 function pathWithoutRedis(): string {
   const folder = join(root, 'bin');
   mkdirSync(folder);

@@ -8,18 +8,17 @@ import { secretFile, writePrivateFile } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
 
 export interface RedisOptions extends ServerOptions {
-  /** Where programs are kept that had to be fetched first. Default: `programs` in the directory. */
+  /** Folder for downloaded programs. Default: `programs` in the directory. */
   readonly programs?: string;
-  /** Whether each write is on the disk before it is acknowledged; default: within about two seconds. */
+  /** Syncs each write to disk before its acknowledgement. Default: within about two seconds. */
   readonly eachWrite?: boolean;
 }
 
 /**
- * Starts a Redis of our own on 127.0.0.1: the `redis-server` or `valkey-server` on PATH, or one that is fetched for
- * this directory alone. It asks for a random password, kept in a file of mode 0600, and loses no message to
- * eviction.
+ * Starts an embedded Redis on 127.0.0.1: the `redis-server` or `valkey-server` on PATH, or a
+ * downloaded one. It requires a random password from a file of mode 0600, and never evicts data.
  *
- * @throws StartError with a message for the person who wants it to run.
+ * @throws StartError with a message for the operator.
  */
 export async function startRedis(options: RedisOptions): Promise<EmbeddedServer> {
   const { directory, durable = true, eachWrite = false, progress = () => {} } = options;
@@ -37,7 +36,7 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   };
   if (await stopOrphan(program)) progress('stopped a Redis that an earlier start had left behind');
   const startOn = async (port: number): Promise<EmbeddedServer> => {
-    // In a file and not among the arguments, which every user of the machine can read.
+    // In a file, as every user of the machine can read the arguments.
     writePrivateFile(configuration, settings(program, port, password, durable, eachWrite));
     const server = await ServerProcess.start(program, () => answers(port, password));
     return {
@@ -51,13 +50,15 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
 }
 
-/** Stops what still runs on a directory of {@link startRedis} and removes it with all its data. */
+/**
+ * Stops a server that still runs on a directory of {@link startRedis}, and removes all its data.
+ */
 export async function removeRedis(directory: string): Promise<void> {
   if (existsSync(directory)) await stopOrphan(identity(realpathSync(directory)));
   rmSync(directory, { recursive: true, force: true });
 }
 
-/** By what a Redis on a data directory is known, and how it is stopped. */
+/** Returns the facts that identify the Redis of a data directory, and its stop signals. */
 function identity(data: string) {
   return {
     name: 'Redis',
@@ -81,12 +82,12 @@ function settings(
     `requirepass ${password}`,
     `dir "${data}"`,
     `pidfile "${pidFile}"`,
-    // Its path stays among the arguments, by which an orphan is recognised.
+    // Keeps the configuration's path in the arguments, which identify an orphan.
     'set-proc-title no',
     'maxmemory-policy noeviction',
-    // Several of the largest replies on their way to one gateway; by default their number would cut its connection.
+    // Room for several of the largest replies to one gateway; the default would disconnect it.
     'client-output-buffer-limit pubsub 64mb 32mb 10',
-    // The append-only file alone keeps the data; with snapshots beside it there would be two truths.
+    // The append-only file holds the data. Snapshots would be a second source of truth.
     'save ""',
     `appendonly ${durable ? 'yes' : 'no'}`,
     `appendfsync ${eachWrite ? 'always' : 'everysec'}`,
@@ -101,7 +102,7 @@ async function answers(port: number, password: string): Promise<void> {
     commandTimeout: 5_000,
     retryStrategy: () => null,
   });
-  // The rejection of `connect` says it already.
+  // `connect` rejects with the same error.
   redis.on('error', () => {});
   try {
     await redis.connect();

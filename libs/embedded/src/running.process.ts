@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, readlinkSync, realpathSync } from 'node:fs';
 
-/** Whether a process runs. One that has ended counts as gone, even while nobody has asked for its exit code. */
+/** Returns true if a process is running. A zombie counts as ended. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -12,9 +12,9 @@ export function isRunning(pid: number): boolean {
 }
 
 /**
- * Whether a process runs and works on a directory: in it, or with its path among the arguments. Both are asked,
- * because an ordinary container hides the working directory of another user's process even from root, and because
- * a directory may have been moved since.
+ * Returns true if a process runs in a directory or has its path among its arguments. Both are
+ * checked: a container hides the working directory of another user's process even from root, and a
+ * directory can have been moved.
  */
 export function worksOn(pid: number, directory: string): boolean {
   if (!isRunning(pid)) return false;
@@ -27,7 +27,7 @@ export function worksOn(pid: number, directory: string): boolean {
   }
 }
 
-/** The arguments of a process, joined by spaces; empty for one that has ended. */
+/** Returns the arguments of a process, joined by spaces. Empty for an ended process. */
 export function commandLine(pid: number): string {
   if (process.platform !== 'linux')
     return spawnSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();

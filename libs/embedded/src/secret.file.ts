@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Writes a file that only this user can read, whole or not at all. */
+/** Writes a file of mode 0600 atomically. */
 export function writePrivateFile(path: string, content: string): void {
   mkdirSync(dirname(path), { recursive: true });
   const unfinished = `${path}.${process.pid}.new`;
@@ -10,7 +10,10 @@ export function writePrivateFile(path: string, content: string): void {
   renameSync(unfinished, path);
 }
 
-/** The secret kept in a file of mode 0600: made at random the first time, the same ever after. Safe inside a URL. */
+/**
+ * Returns the secret in a file of mode 0600, and creates a random one the first time. Safe in a
+ * URL.
+ */
 export function secretFile(path: string): string {
   if (!existsSync(path)) writePrivateFile(path, `${randomBytes(24).toString('base64url')}\n`);
   return readFileSync(path, 'utf8').trim();

@@ -4,29 +4,28 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isRunning, worksOn } from './running.process.js';
 import { StartError } from './start.error.js';
 
-/** The user that a server runs as, where it isn't the one who starts it. */
+/** The user that a server runs as, if it differs from the starter. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** A server program and how it wants to be treated. */
+/** A server program with its files and stop signals. */
 export interface ServerProgram {
-  /** How messages call it. */
+  /** Name in messages. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly account?: Account;
-  /** The directory whose data it serves, as an absolute path. */
+  /** The directory of the server's data, as an absolute path. */
   readonly data: string;
-  /** The file whose first line the server itself sets to its pid. */
+  /** The server writes its pid to the first line of this file. */
   readonly pidFile: string;
-  /** Where its output goes; emptied at each start. */
+  /** Receives the output. Emptied at each start. */
   readonly logFile: string;
-  /** Asks it to stop in order. */
   readonly stopSignal: NodeJS.Signals;
-  /** Makes it stop when it didn't; its data is recovered at the next start. */
+  /** Stops it by force; its data is recovered at the next start. */
   readonly forceSignal: NodeJS.Signals;
 }
 
@@ -34,13 +33,13 @@ const startLimitMs = 60_000;
 const stopLimitMs = 20_000;
 
 /**
- * A server started by us, as a process of its own.
- * - It leads a process group, so Ctrl-C in a terminal reaches whoever started it, but not the server: the server
- *   stops when it's told to, after those who use it.
- * - It outlives a starter that is killed; {@link stopOrphan} finds it again by its pid and data directory.
+ * A running server in a separate process.
+ * - It leads a process group: Ctrl-C in a terminal reaches the starter and not the server, which
+ *   stops after its clients.
+ * - It survives a killed starter; {@link stopOrphan} finds it by its pid and data directory.
  */
 export class ServerProcess {
-  /** Settles when the server has ended, with how: `exit code 1`, `signal SIGKILL`. */
+  /** Resolves after the end of the server: `exit code 1`, `signal SIGKILL`. */
   readonly exited: Promise<string>;
   private end: string | undefined;
 
@@ -56,14 +55,14 @@ export class ServerProcess {
       child.once('error', (error) => settle(error.message));
       child.once('exit', (code, signal) => settle(signal ? `signal ${signal}` : `exit code ${code}`));
     });
-    // A server that is still running must not keep its starter from ending.
+    // A running server must not keep its starter alive.
     child.unref();
   }
 
   /**
-   * Starts a server and waits until it serves.
+   * Starts a server and waits until it accepts requests.
    *
-   * @throws StartError with the end of the server's own output.
+   * @throws StartError with the last lines of the server's output.
    */
   static async start(program: ServerProgram, serves: () => Promise<unknown>): Promise<ServerProcess> {
     rmSync(program.logFile, { force: true });
@@ -85,7 +84,7 @@ export class ServerProcess {
     return this.child.pid ?? 0;
   }
 
-  /** Stops the server in order, or by force when it doesn't within 20 seconds. */
+  /** Stops the server in order, or by force after 20 seconds. */
   async stop(): Promise<void> {
     if (this.end !== undefined) return;
     await stopProcess(this.program, this.pid, () => this.end === undefined);
@@ -96,7 +95,7 @@ export class ServerProcess {
     let problem: unknown;
     while (this.end === undefined && performance.now() < limit) {
       try {
-        // Where its port is another program's, the question may stay without an answer.
+        // If another program has the port, the request can stay unanswered.
         if (await Promise.race([serves().then(() => true), this.exited.then(() => false)])) return;
       } catch (error) {
         problem = error;
@@ -110,10 +109,10 @@ export class ServerProcess {
 }
 
 /**
- * Stops the server that a killed starter left on a data directory, if there is one, and removes a pid file that no
- * longer says anything: after a restart of the machine or a container its pid may be anybody's.
+ * Stops the server that a killed starter left on a data directory. Removes a stale pid file: after
+ * a reboot or a restart of the container its pid can belong to any process.
  *
- * @returns whether there was one.
+ * @returns true if there was such a server.
  */
 export async function stopOrphan(
   program: Pick<ServerProgram, 'name' | 'data' | 'pidFile' | 'stopSignal' | 'forceSignal'>,

@@ -1,4 +1,4 @@
-/** Something can't be started here; the message is written for the person who typed the command. */
+/** A failed start. The message is written for the operator. */
 export class StartError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

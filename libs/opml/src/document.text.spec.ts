@@ -26,7 +26,7 @@ describe('textOf', () => {
   ])('reads %s', (_, bytes, text) => expect(textOf(bytes)).toBe(text));
 });
 
-/** The bytes of a text without its characters beyond ASCII. */
+/** Returns the bytes of a text without its é. */
 function ascii(text: string): Buffer {
   return Buffer.from(text.replaceAll('é', ''));
 }

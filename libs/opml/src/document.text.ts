@@ -1,11 +1,10 @@
-/** The encoding that an XML declaration names (XML 1.0, 4.3.3), and the bytes that may have it. */
+/** Matches the encoding in an XML declaration (XML 1.0, 4.3.3), in its first bytes. */
 const declaration = /^\s{0,100}<\?xml\s[^>]{0,200}encoding\s{0,20}=\s{0,20}["']([\w.-]{1,40})["']/;
 const declarationBytes = 1_024;
 
 /**
- * The text of a document of XML. Programs often declare an encoding that they do not write, so the
- * bytes decide first: a byte order mark, then whether all of them are UTF-8, then the declaration,
- * then windows-1252.
+ * Returns the text of an XML document. Programs often declare a wrong encoding, so the bytes have
+ * priority: first a byte order mark, then valid UTF-8, then the declaration, then windows-1252.
  */
 export function textOf(document: Uint8Array): string {
   const [first, second, third] = document;
@@ -19,13 +18,13 @@ export function textOf(document: Uint8Array): string {
   }
 }
 
-/** The encoding of bytes without a mark that are not UTF-8. */
+/** Returns the encoding of bytes that have no mark and are not UTF-8. */
 function declaredEncoding(document: Uint8Array): string {
   const fallback = 'windows-1252';
   const start = new TextDecoder(fallback).decode(document.subarray(0, declarationBytes));
   try {
     const { encoding } = new TextDecoder(declaration.exec(start)?.[1]);
-    // A declaration that is readable here is not in UTF-16 either.
+    // A declaration that is readable here rules out UTF-16, too.
     return encoding.startsWith('utf-') ? fallback : encoding;
   } catch {
     return fallback;

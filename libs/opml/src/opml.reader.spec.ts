@@ -194,7 +194,7 @@ describe('readOpml', () => {
       return performance.now() - start;
     };
     await timeOf(60_000);
-    // Ten times as much: a hundred times as long if it were quadratic.
+    // Ten times the input would take a hundred times as long if it were quadratic.
     expect(await timeOf(1_200_000)).toBeLessThan(40 * Math.max(await timeOf(120_000), 5));
   });
 });
@@ -226,7 +226,7 @@ describe('what is written', () => {
     expect(escaped('\t\n\r \u{1f399}')).toBe('&#9;&#10;&#13; \u{1f399}'));
 });
 
-/** A text without the characters that XML 1.0 forbids (2.2), found one by one. */
+/** Returns a text without the characters that XML 1.0 forbids (2.2), by an independent check. */
 function sayable(text: string): string {
   const isCharacter = (code: number) =>
     code === 9 ||

@@ -2,38 +2,38 @@ import { decodeHTMLStrict } from 'entities/decode';
 import { type Handler, Parser } from 'htmlparser2';
 import { textOf } from './document.text.js';
 
-/** The most bytes of one document; 5,000 feeds have some 2,000,000. */
+/** Size limit of a document in bytes; 5,000 feeds have some 2,000,000. */
 export const maxOpmlBytes = 10_000_000;
 
-/** The most nested elements, and attributes of one document; 5,000 feeds have some 35,000. */
+/** Limits of nested elements, and of attributes per document; 5,000 feeds have some 35,000. */
 const [maxDepth, maxAttributes] = [100, 100_000];
 
-/** Characters that are parsed without a pause, and the most of one value. The worst take 20 ms. */
+/** Characters parsed without a pause, which is also the limit of a value. The worst take 20 ms. */
 const sliceLength = 65_536;
 
-/** The attributes of outlines that are read, in lower case. */
+/** Attributes of outlines that are read, in lower case. */
 const attributeNames = new Set(['xmlurl', 'url', 'type', 'title', 'text', 'subscribed']);
 
 /** A feed of a document. */
 export interface OpmlFeed {
-  /** Not empty, and without white space around it; else whatever the document says. */
+  /** Not empty and trimmed; otherwise unvalidated. */
   readonly feedUrl: string;
-  /** The name of the feed in the document; may be empty. */
+  /** The name of the feed in the document. Can be empty. */
   readonly title: string;
 }
 
-/** The content of a document. */
+/** The feeds of a document. */
 export interface Opml {
-  /** The feeds in the order of the document. A feed that comes twice is two entries. */
+  /** The feeds in the order of the document. Duplicates are kept. */
   readonly feeds: readonly OpmlFeed[];
   /**
-   * The number of entries of the body that name no feed to subscribe to: outlines without a feed
-   * URL and without outlines of their own, unsubscribed feeds, other elements, and text.
+   * The number of entries of the body that name no feed to subscribe to: outlines with neither a
+   * feed URL nor child outlines, unsubscribed feeds, other elements, and text.
    */
   readonly skipped: number;
 }
 
-/** The document is not OPML or is cut off; the message says which. */
+/** The document is not OPML or is truncated; the message says which. */
 export class OpmlError extends Error {}
 
 /** The document exceeds a limit, which the message names. */
@@ -41,15 +41,15 @@ export class OpmlLimitError extends OpmlError {}
 
 /** Limits of the caller. */
 export interface OpmlLimits {
-  /** The largest number of feeds; none without it. */
+  /** Limit of feeds. Default: none. */
   readonly maxFeeds?: number;
 }
 
 /**
- * Reads an OPML document (opml.org/spec2.opml) as podcast apps write it: names of elements and
- * attributes in any letter case, bare ampersands, entities of HTML, any encoding ({@link textOf}),
- * folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the `url` of outlines
- * of the type `rss` or of no type. The time is linear in the bytes.
+ * Returns the feeds of an OPML document (opml.org/spec2.opml) as podcast apps write it: element and
+ * attribute names in any letter case, bare ampersands, HTML entities, any encoding ({@link
+ * textOf}), folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the `url`
+ * of outlines of type `rss` or without a type. The time is linear in the bytes.
  *
  * @param pause resolves when the next slice of a large document may be parsed.
  * @throws OpmlError, OpmlLimitError and nothing else.
@@ -76,31 +76,28 @@ export async function readOpml(
   return reader.end();
 }
 
-/** An open element. */
 interface Element {
   readonly name: string;
-  /** The position of its start tag. */
+  /** Offset of its start tag. */
   readonly start: number;
-  /** Whether it has a feed to subscribe to, is counted as skipped, or has elements of its own. */
+  /** True if it has a feed, was counted as skipped, or has child elements. */
   isCounted: boolean;
-  /** Whether it has a `url` that stands in for a feed URL. */
+  /** True if it has a `url` that can replace a feed URL. */
   hasStandIn: boolean;
 }
 
-/** Collects the feeds from the events of the parser. */
 class OutlineReader implements Partial<Handler> {
   private readonly feeds: OpmlFeed[] = [];
-  /** The feeds where no outline has an `xmlUrl`. */
+  /** Feeds by `url`, used if no outline has an `xmlUrl`. */
   private readonly standIns: OpmlFeed[] = [];
   private skipped = 0;
-  /** Outlines that are skipped unless stand-ins are used. */
+  /** Outlines that count as skipped unless the stand-ins are used. */
   private skippedStandIns = 0;
   private hasText = false;
   private attributeCount = 0;
   private hasRoot = false;
   private hasBody = false;
   private readonly elements: Element[] = [];
-  /** The attributes of the start tag that is read, where it is that of an outline. */
   private readonly attributes = new Map<string, string>();
   private parser!: Parser;
 
@@ -133,7 +130,7 @@ class OutlineReader implements Partial<Handler> {
   onclosetag(_name: string, isImplied: boolean): void {
     this.endStartTag();
     const element = this.elements.pop();
-    // The parser implies the end of <a/>, which has the position of its start, and missing ends.
+    // The parser implies the end of <a/>, at the offset of its start, and missing end tags.
     if (isImplied && element?.start !== this.parser.startIndex) throw new OpmlError('an element does not end');
     if (!element || element.isCounted || this.elements[1]?.name !== 'body') return;
     if (element.hasStandIn) this.skippedStandIns += 1;
@@ -150,7 +147,7 @@ class OutlineReader implements Partial<Handler> {
     if (name.startsWith('!')) throw new OpmlError('there is a document type');
   }
 
-  /** @throws OpmlError where the document is cut off or has no body. */
+  /** Returns the result. @throws OpmlError if the document is truncated or has no body. */
   end(): Opml {
     if (!this.hasRoot) throw new OpmlError('there is no opml element');
     if (this.elements.length > 0) throw new OpmlError('the document is cut off');
@@ -164,7 +161,7 @@ class OutlineReader implements Partial<Handler> {
     return this.elements[1]?.name === 'body';
   }
 
-  /** Takes the feed of the start tag, whose attributes are complete once another event comes. */
+  /** Adds the feed of the last start tag. Its attributes are complete at the next event. */
   private endStartTag(): void {
     const element = this.elements.at(-1);
     if (this.attributes.size === 0 || !element) return;

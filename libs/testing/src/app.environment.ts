@@ -2,14 +2,12 @@ import type { App } from './app.process.js';
 import type { RoleUrls } from './migrated.database.js';
 import { TokenIssuer } from './token.issuer.js';
 
-/** What the apps of a stack share. */
+/** Servers and keys that the apps of a stack share. */
 export interface StackServers {
-  /** The database, as each app connects. */
   readonly urls: RoleUrls;
   readonly redisUrl: string;
   /** The Redis of the deletion queue. */
   readonly queueRedisUrl: string;
-  /** The folder with the keys that sign access tokens. */
   readonly keys: string;
   /** The file with the public keys that the gateway accepts. */
   readonly keySetFile: string;

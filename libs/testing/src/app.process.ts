@@ -3,21 +3,20 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from './launched.system.js';
 
-/** The apps that serve. */
+/** The server apps. */
 export type App = 'gateway' | 'subscription' | 'episode' | 'deletion-worker' | 'account' | 'gpodder';
 
 const startLimitMs = 120_000;
 
-/** One built app as a process of its own, that faults are made with. */
+/** A built app as a separate process, for fault tests. */
 export class AppProcess {
-  /** All that it has said. */
   output = '';
-  /** What it said of itself when it was ready. */
+  /** Facts that the app reported when it was ready. */
   facts: Readonly<Record<string, unknown>> = {};
-  /** Settles when it has ended. */
+  /** Resolves after its end. */
   readonly ended: Promise<void>;
 
-  /** Whether its end was asked for. */
+  /** True if a test requested the end. */
   private asked = false;
 
   private constructor(
@@ -30,9 +29,9 @@ export class AppProcess {
   }
 
   /**
-   * Starts an app with this configuration and nothing else, and waits until it serves.
+   * Starts an app with exactly this configuration, and waits until it is ready.
    *
-   * @param root where the built repository is.
+   * @param root the folder of the built repository.
    */
   static async start(
     app: App,
@@ -61,7 +60,7 @@ export class AppProcess {
     throw new Error(`${app} did not start.\n${started.output}`);
   }
 
-  /** Says why it ended, if it does so by itself: whatever test that fails, the reason is not there. */
+  /** Prints the reason of an unexpected end, which the failing test does not show. */
   private watched(): this {
     this.child.once('exit', (code, signal) => {
       if (this.asked) return;
@@ -78,14 +77,14 @@ export class AppProcess {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** Ends it as a crash would, in whatever state it is. */
+  /** Kills it with SIGKILL, as in a crash. */
   async kill(): Promise<void> {
     this.asked = true;
     if (!this.hasExited) this.child.kill('SIGKILL');
     await this.ended;
   }
 
-  /** Asks it to stop; resolves when it has. */
+  /** Stops it with SIGTERM. Resolves after its end. */
   async stop(): Promise<void> {
     this.asked = true;
     this.child.kill('SIGTERM');
@@ -99,12 +98,11 @@ export class AppProcess {
     return answer;
   }
 
-  /** It stands still and keeps all it has. */
+  /** Freezes it with SIGSTOP. Its connections remain. */
   pause(): void {
     this.child.kill('SIGSTOP');
   }
 
-  /** Ends {@link pause}. */
   resume(): void {
     this.child.kill('SIGCONT');
   }

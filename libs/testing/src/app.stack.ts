@@ -15,32 +15,28 @@ import { createDatabase } from './test.database.js';
 import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
 import { TokenIssuer } from './token.issuer.js';
 
-/** What a stack is made of, where it is not to make it itself. */
+/** Options of a stack. */
 export interface StackOptions {
-  /** A Redis for the queue alone. */
+  /** A separate Redis for the queue. */
   readonly ownQueue?: boolean;
-  /** A Postgres for this stack alone, that faults are made with; otherwise a database of the one that all files share. */
+  /** A separate Postgres, for faults. Default: a database of the shared one. */
   readonly ownPostgres?: boolean;
-  /** One for this stack alone that keeps over a crash what it committed. */
+  /** A separate Postgres that keeps committed data over a crash. */
   readonly durablePostgres?: boolean;
-  /** Whether Redis comes back from a crash with what it had. */
+  /** True if Redis keeps its data over a crash. */
   readonly durableRedis?: boolean;
-  /** Variables of every app, beside those that name the servers; they win over them. */
+  /** Additional variables of every app. They override those that name the servers. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** A stack's database. */
 interface StackDatabase {
-  /** As its owner, who may do everything. */
   readonly url: string;
-  /** As the apps connect. */
   readonly urls: RoleUrls;
-  /** Where it is the stack's own. */
+  /** Set for a separate Postgres. */
   readonly server?: TestServer;
   dispose(): Promise<void>;
 }
 
-/** Built apps as processes of a test. */
 abstract class Stack {
   private readonly processes: AppProcess[] = [];
 
@@ -52,10 +48,10 @@ abstract class Stack {
   ) {}
 
   /**
-   * Starts apps, each with the same variables beside the usual ones, and waits until they serve. Services come first: an
-   * edge that was there before them answers 503 until its next poll.
+   * Starts apps with additional variables, and waits until they are ready. Services start first: an
+   * edge that starts before them answers 503 until its next poll.
    *
-   * @param root where their built repository is; default: this one.
+   * @param root the folder of their built repository. Default: this one.
    */
   async start(
     apps: readonly App[],
@@ -74,17 +70,16 @@ abstract class Stack {
     return started;
   }
 
-  /** The environment variables that connect an app to the servers of this stack. */
+  /** Returns the environment variables that connect an app to the servers of this stack. */
   variables(app: App): Record<string, string> {
     return appEnvironment(app, this.servers);
   }
 
-  /** A device of a user, by default of one that no other test knows. */
   async device(gateway: Pick<AppProcess, 'facts'>, user = freshUser()): Promise<Device> {
     return new Device(`http://127.0.0.1:${String(gateway.facts['port'])}`, await this.issuer.issue(user), user);
   }
 
-  /** An app password of somebody new, made by the operators' command. */
+  /** Creates an account and its app password with the operators' commands. */
   async appPassword(name = `ann-${freshUser()}`): Promise<{ name: string; password: string }> {
     const run = async (...args: string[]) => {
       const env = { PATH: process.env.PATH, ...appEnvironment('account', this.servers) };
@@ -95,7 +90,6 @@ abstract class Stack {
     return { name, password: await run('app-password', name) };
   }
 
-  /** Ends the processes that this stack started. */
   protected async end(): Promise<void> {
     await Promise.all(this.processes.map((process) => process.kill()));
   }
@@ -104,14 +98,14 @@ abstract class Stack {
 }
 
 /**
- * Starts built apps as processes that a test can kill, stop and pause, on a database and a Redis
- * of their own. Only in the `int` tier. Ends with {@link close}, whatever state its parts are in.
+ * Starts built apps as processes that a test can kill, stop and pause, on their own database and
+ * Redis. Only in the `int` tier. {@link close} ends it in any state of its parts.
  */
 export class AppStack extends Stack {
   private constructor(
     private readonly database: StackDatabase,
     readonly redis: TestServer,
-    /** The queue's Redis; the same one unless it was asked for. */
+    /** The queue's Redis; by default the same one. */
     readonly queueRedis: TestServer,
     private readonly keys: string,
     issuer: TokenIssuer,
@@ -122,7 +116,7 @@ export class AppStack extends Stack {
     super(database, { urls, ...urlsOfRedis, keys, keySetFile: issuer.keySetFile }, issuer, environment);
   }
 
-  /** Starts the servers, and no app yet. */
+  /** Starts the servers without apps. */
   static async open(options: StackOptions = {}): Promise<AppStack> {
     const { durableRedis = false, ownQueue = false, environment = {} } = options;
     const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));
@@ -134,14 +128,13 @@ export class AppStack extends Stack {
     return new AppStack(postgres, redis, queue ?? redis, keys, await TokenIssuer.open(keys), environment);
   }
 
-  /** Its Postgres, that faults are made with. */
+  /** Its separate Postgres. @throws Error if the stack has none. */
   get postgresServer(): TestServer {
     if (!this.database.server)
       throw new Error('this stack shares its Postgres with other files: open it with ownPostgres');
     return this.database.server;
   }
 
-  /** Ends everything and removes its data. */
   async close(): Promise<void> {
     await this.end();
     await Promise.all([this.database, ...new Set([this.redis, this.queueRedis])].map((server) => server.dispose()));
@@ -150,9 +143,10 @@ export class AppStack extends Stack {
 }
 
 /**
- * The running system that the files of a run share: one process of each app with the usual settings. A file works with
- * users of its own, changes no settings and stops nothing. {@link start} is for further replicas of gateway and gpodder.
- * A file that needs other settings of a service, faults or an empty database opens an {@link AppStack}.
+ * The running system that the test files of a run share: one process of each app with the usual
+ * settings. A file uses its own users, changes no settings and stops nothing. {@link start} adds
+ * replicas of gateway and gpodder. A file that needs other settings of a service, faults or an
+ * empty database opens an {@link AppStack}.
  */
 export class SharedStack extends Stack {
   private constructor(
@@ -178,7 +172,7 @@ export class SharedStack extends Stack {
     return { url: this.system.redisUrl };
   }
 
-  /** The running process of an app, by what it reported when it was ready. */
+  /** Returns the facts of the shared process of an app. */
   app(app: App): Pick<AppProcess, 'facts'> {
     return { facts: this.system.facts[app] };
   }

@@ -18,7 +18,7 @@ const advisory = {
   cvss: { score: 0, vectorString: null },
 };
 
-/** A registry that knows this of fastify. */
+/** A registry with these advisories for fastify. */
 let registry: Server;
 let status = 200;
 let known: object[] = [];
@@ -26,7 +26,7 @@ let directory: string;
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'audit-'));
   registry = createServer((request, response) => {
-    // npm looks at the package's document, too.
+    // npm reads the package's document, too.
     const name = decodeURIComponent(request.url?.slice(1) ?? '');
     const answer = request.method === 'POST' ? { fastify: known } : { name, versions: {} };
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));

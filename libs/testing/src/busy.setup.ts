@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** Takes all the time of a core until its parent is gone. */
+/** Script that keeps a core busy until its parent ends. */
 const loop = `
 process.on('disconnect', () => process.exit());
 const burn = () => {
@@ -10,10 +10,10 @@ const burn = () => {
 };
 burn();`;
 
-/** Once per run, with `BUSY=1`: two busy loops beside the tests, which have to be green there, too. */
+/** Starts two busy loops per run with `BUSY=1`. Tests have to pass next to them, too. */
 export default function setup(): (() => void) | undefined {
   if (!process.env.BUSY) return undefined;
-  // Each tier asks; the first one starts them, for all.
+  // Each tier calls this. The first call starts the loops for all.
   delete process.env.BUSY;
   const loops = [1, 2].map(() =>
     spawn(process.execPath, ['-e', loop], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] }),

@@ -1,13 +1,13 @@
-/** An answer of the API. */
+/** A response of the API. */
 export interface DeviceAnswer<Body = Record<string, unknown>> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Body;
-  /** From the request's start to the answer's end. */
+  /** Duration from the start of the request to the end of the response. */
   readonly tookMs: number;
 }
 
-/** A device of a user: HTTP only, and expecting nothing. */
+/** An HTTP client of one user that checks no responses. */
 export class Device {
   constructor(
     private readonly baseUrl: string,
@@ -15,7 +15,7 @@ export class Device {
     readonly user: string,
   ) {}
 
-  /** Sends a request. @throws TypeError when no whole answer comes back. */
+  /** @throws TypeError without a complete response. */
   async send<Body = Record<string, unknown>>(
     method: string,
     path: string,

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Runs a check until it no longer throws and returns what it returns: for what comes true at a time of its own,
- * where a sleep would be either too short or too long.
+ * Runs a check until it succeeds, and returns its result. It replaces sleeps in tests of
+ * asynchronous effects.
  *
- * @throws what the check threw last, once `timeout` milliseconds are over.
+ * @throws the last error of the check after `timeout` milliseconds.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,

@@ -10,30 +10,31 @@ import { eventually } from './eventually.js';
 import { createDatabase, type TestDatabase } from './test.database.js';
 import { startRedisServer, type TestServer } from './test.server.js';
 
-/** A database of a test, as a service connects to it. */
+/** A test's database, as a service connects to it. */
 export interface FixtureDatabase extends Pick<TestDatabase, 'name' | 'ownerUrl' | 'urls'> {
   /** Connected with the service's own role. */
   readonly database: Database;
   /** Connected as the owner, to prepare and inspect rows. */
   readonly owner: pg.Client;
-  /** Returns how many statements the server has answered for the service so far. */
+  /** Returns the number of statements that the server has answered for the service. */
   statements(): number;
 }
 
 /** An HTTP app that runs in the process of a test. */
 export interface ServedApp {
-  /** What a process of it reports when it is ready. */
+  /** Facts that its process would report when ready. */
   readonly facts: Readonly<Record<string, unknown>>;
   readonly url: string;
-  /** Returns the lines of its metrics that start with this text. */
+  /** Returns the lines of its metrics with this prefix. */
   metrics(prefix: string): Promise<string[]>;
-  /** Stops it as SIGTERM does, the first time that it is called. */
+  /** Stops it as SIGTERM does. Further calls have no effect. */
   stop(): Promise<void>;
 }
 
 /**
- * Builds what an integration test needs: databases, Redis servers and the real module of an app. Build in `beforeAll`,
- * close in `afterAll`. {@link close} releases everything in reverse order, also after a failed start.
+ * Builds the parts of an integration test: databases, Redis servers and the real module of an app.
+ * Build in `beforeAll`, close in `afterAll`. {@link close} releases everything in reverse order,
+ * also after a failed start.
  */
 export class Fixture {
   private readonly releases: (() => Promise<unknown> | void)[] = [];
@@ -47,7 +48,7 @@ export class Fixture {
    * Creates a migrated database without rows and connects to it.
    *
    * @param role the role that the service connects as.
-   * @param events whether writes publish events.
+   * @param events true if writes publish events.
    */
   async database(role: keyof TestDatabase['urls'], events = false): Promise<FixtureDatabase> {
     const { name, ownerUrl, urls, drop } = await createDatabase();
@@ -62,7 +63,6 @@ export class Fixture {
     return { name, ownerUrl, urls, database, owner, statements: countStatements(master) };
   }
 
-  /** Starts a Redis of this fixture alone. */
   async redis(options?: Parameters<typeof startRedisServer>[0]): Promise<TestServer> {
     const server = await startRedisServer(options);
     this.onClose(() => server.dispose());
@@ -72,7 +72,7 @@ export class Fixture {
   /**
    * Compiles and initializes the real modules of an app, wired as in production.
    *
-   * @param override replaces configuration or time, and nothing else.
+   * @param override replaces only configuration or time.
    */
   async module(
     imports: NonNullable<ModuleMetadata['imports']>,
@@ -88,7 +88,8 @@ export class Fixture {
   /**
    * Runs an HTTP app in this process, wired as in production.
    *
-   * @param open makes its parts, and says how it is served; apart from configuration, time and log, as in production.
+   * @param open returns the app and its serve options; only configuration, time and log may differ
+   * from production.
    */
   async httpApp(open: () => Promise<readonly [app: HttpApp, options: ServeOptions]>): Promise<ServedApp> {
     // A process has one registry, and each app expects it to be empty.
@@ -119,18 +120,17 @@ export class Fixture {
     };
   }
 
-  /** Releases everything, the newest first. */
   async close(): Promise<void> {
     for (const release of this.releases.splice(0).reverse()) await release();
   }
 }
 
-/** Counts the statements that the server answers on the connections of a pool. */
+/** Returns a counter of the statements that the server answers on the connections of a pool. */
 function countStatements(pool: Pool): () => number {
   let answered = 0;
   const counted = new WeakSet<EventEmitter>();
   pool.on('acquire', (client) => {
-    // The server ends the answer to each statement with this message.
+    // The server ends its response to each statement with this message.
     const { connection } = client as unknown as { connection: EventEmitter };
     if (!counted.has(connection)) connection.on('commandComplete', () => (answered += 1));
     counted.add(connection);

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import type { JsonText } from '#contracts';
 import type { z } from 'zod';
 
-/** What a text holds, which must be what its contract says and no more: nobody looks at it on its way to the client. */
+/**
+ * Returns the content of a JSON text, and asserts that it matches its contract exactly: nothing
+ * else validates it on its way to the client.
+ */
 export function contentOf<Content extends z.ZodType>(
   text: JsonText<z.output<Content>>,
   content: Content,

@@ -5,39 +5,37 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { commandLine } from '#embedded';
 
-/** How a system is to be started. */
+/** Options of a launched system. */
 export interface LaunchOptions {
-  /** The directory that it keeps everything in. */
   readonly data: string;
   readonly replicas?: number;
-  /** Default: any free one, also of the account app and of gpodder. */
+  /** Default: any free port, also for the account app and gpodder. */
   readonly port?: number;
-  /** As another user, which root may ask for. */
+  /** Runs it as another user. Needs root. */
   readonly account?: { readonly uid: number; readonly gid: number };
-  /** Variables beside the ones of this process. */
+  /** Variables in addition to those of this process. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Where the built repository is. Default: this one. */
+  /** The folder of the built repository. Default: this one. */
   readonly root?: string;
 }
 
-/** This repository. */
+/** The folder of this repository. */
 export const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Below what a test may take, which would not show what it has said. */
+/** Shorter than the time limit of tests, which would hide the output. */
 const startLimitMs = 100_000;
 
 /**
- * The whole built system as one person starts it, as a process of its own. It ends with the process that started it,
- * however that ends.
+ * The whole built system as an operator starts it, in a separate process. It ends with its parent
+ * process.
  */
 export class LaunchedSystem {
-  /** Where it is, once it is ready. */
+  /** Set when ready. */
   baseUrl = '';
-  /** Where the first account is made; empty where there is one. */
+  /** Link for creating the first account. Empty if there is one. */
   firstLink = '';
-  /** All that it has said. */
   output = '';
-  /** Settles with its exit code, or null for a signal. */
+  /** Resolves to the exit code, or null for a signal. */
   readonly ended: Promise<number | null>;
 
   private constructor(private readonly child: ChildProcess) {
@@ -46,7 +44,7 @@ export class LaunchedSystem {
     this.ended = new Promise((resolve) => child.once('close', resolve));
   }
 
-  /** Starts it without waiting for anything. */
+  /** Starts the system without waiting. */
   static launch({
     data,
     replicas = 1,
@@ -57,7 +55,7 @@ export class LaunchedSystem {
   }: LaunchOptions): LaunchedSystem {
     const programs = join(root, 'dist', 'programs');
     if (!existsSync(programs)) throw new Error('The tests run the built apps: "npm run build" first.');
-    // An earlier release has a program of its own for it, and not all of these options.
+    // Earlier releases have a separate program for it, with fewer options.
     const earlier = join(programs, 'standalone.js');
     const main = existsSync(earlier) ? earlier : join(programs, 'podcast-sync.js');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
@@ -74,7 +72,7 @@ export class LaunchedSystem {
     );
   }
 
-  /** Starts it and waits until it is ready. */
+  /** Starts the system and waits until it is ready. */
   static async start(options: LaunchOptions): Promise<LaunchedSystem> {
     const system = LaunchedSystem.launch(options);
     const ready = once(system.child, 'message', { signal: AbortSignal.timeout(startLimitMs) }) as Promise<
@@ -98,18 +96,17 @@ export class LaunchedSystem {
     return this.child.pid ?? 0;
   }
 
-  /** Tells it, and it alone, something. */
+  /** Sends a signal to its main process only. */
   signal(signal: NodeJS.Signals): void {
     this.child.kill(signal);
   }
 
-  /** Stops it in order. */
   async stop(): Promise<void> {
     this.child.kill('SIGTERM');
     await this.ended;
   }
 
-  /** Every process that it consists of at this moment. */
+  /** Returns the pids of all its current processes. */
   processes(): number[] {
     const parents = parentsOfAll();
     const found = [this.pid];
@@ -118,19 +115,18 @@ export class LaunchedSystem {
   }
 }
 
-/** Whether a process runs; one that has ended counts as gone even while nobody has asked for its exit code. */
+/** Returns true if a process is running. A zombie counts as ended. */
 export function isRunning(pid: number): boolean {
   return parentsOfAll().has(pid);
 }
 
-/** The processes of this machine that have a text in their command lines. */
+/** Returns the pids of this machine's processes with a text in their command lines. */
 export function processesWith(text: string): number[] {
   return [...parentsOfAll().keys()].filter((pid) => pid !== process.pid && commandLine(pid).includes(text));
 }
 
 /**
- * Prepares the directory of a system: a Redis that had to be downloaded is there for all that the tests start, and the
- * download happens once.
+ * Links the directory of a system to the shared programs, so that tests download a Redis only once.
  */
 export function shareFetchedPrograms(data: string, account?: LaunchOptions['account']): void {
   const shared = join(repository, '.data', 'programs');
@@ -139,7 +135,6 @@ export function shareFetchedPrograms(data: string, account?: LaunchOptions['acco
   if (!existsSync(join(data, 'programs'))) symlinkSync(shared, join(data, 'programs'));
 }
 
-/** The parent of each process of this machine. */
 function parentsOfAll(): Map<number, number> {
   if (process.platform !== 'linux') {
     const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
@@ -149,7 +144,7 @@ function parentsOfAll(): Map<number, number> {
   return new Map(
     pids.flatMap((pid): [number, number][] => {
       try {
-        // `pid (name) state parent ...`, where the name may hold anything.
+        // `pid (name) state parent ...`; the name can contain any characters.
         const [state, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8')
           .replace(/^.*\) /s, '')
           .split(' ');

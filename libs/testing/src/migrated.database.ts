@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** The URLs under which the programs reach one database, each with its own role. */
+/** URLs of one database, with the role of each program. */
 export interface RoleUrls {
   readonly subscription: string;
   readonly episode: string;
@@ -12,16 +12,17 @@ export interface RoleUrls {
   readonly account: string;
 }
 
-/** The URLs of all roles for a database, given its owner's. In tests all have the owner's password. */
+/**
+ * Returns the URLs of all roles for a database, given its owner's. In tests all have the owner's
+ * password.
+ */
 export function roleUrls(ownerUrl: string): RoleUrls {
   const urlOf = (role: string) => Object.assign(new URL(ownerUrl), { username: `podcast_sync_${role}` }).href;
   const [subscription, episode, deletion] = [urlOf('subscription'), urlOf('episode'), urlOf('deletion')];
   return { subscription, episode, deletion, dump: urlOf('dump'), account: urlOf('account') };
 }
 
-/**
- * Brings a database to the current schema, and its roles into being, by running the built app that does so.
- */
+/** Migrates a database and creates its roles, with the built app. */
 export async function migrate(ownerUrl: string): Promise<void> {
   const app = fileURLToPath(new URL('../../../dist/programs/podcast-sync.js', import.meta.url));
   if (!existsSync(app)) throw new Error('The tests run the built apps: "npm run build" first.');

@@ -5,14 +5,14 @@ import { text } from 'node:stream/consumers';
 import type { ProgramIo } from '#runtime';
 import { repository } from './launched.system.js';
 
-/** How a command-line program ended. */
+/** Exit code and output of a command-line program. */
 export interface ProgramOutcome {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs the function of a command-line program in this process, with these variables and no others. */
+/** Runs the function of a command-line program in this process, with exactly these variables. */
 export async function callProgram(
   run: (args: readonly string[], io: ProgramIo) => Promise<number>,
   args: readonly string[],
@@ -26,7 +26,7 @@ export async function callProgram(
   return { code, stdout, stderr };
 }
 
-/** Starts a built command-line program, with these variables and no others, and waits for its end. */
+/** Runs a built command-line program with exactly these variables, and waits for its end. */
 export function startProgram(
   program: string,
   args: readonly string[],

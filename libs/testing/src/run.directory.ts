@@ -7,14 +7,14 @@ import { removePostgres, removeRedis } from '#embedded';
 const runs = join(tmpdir(), `podcast-sync-tests-${userInfo().uid}`);
 
 /**
- * A folder for the servers of one test run: Postgres in `postgres`, Redis in `redis`. What killed runs have left is
- * swept first.
+ * Creates the folder for the servers of one test run: Postgres in `postgres`, Redis in `redis`.
+ * Removes the leftovers of killed runs first.
  */
 export async function openRunDirectory(tier: string): Promise<string> {
   mkdirSync(runs, { recursive: true });
   for (const name of readdirSync(runs)) {
     const pid = Number.parseInt(name, 10);
-    // Of this process, only the tier's own: the other tier's servers run beside it.
+    // Of this process, only the tier's own folder: the other tier's servers run concurrently.
     if (name === `${process.pid}-${tier}` || !isAlive(pid)) await removeRunDirectory(join(runs, name));
   }
   const directory = join(runs, `${process.pid}-${tier}`);

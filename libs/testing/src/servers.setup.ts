@@ -6,29 +6,32 @@ import { migrate } from './migrated.database.js';
 import { type SharedSystem, startSharedSystem } from './shared.system.js';
 import { openRunDirectory, removeRunDirectory } from './run.directory.js';
 
-/** What the `int` tier hands to its tests. */
+/** Values that the `int` tier provides to its tests. */
 interface Servers {
-  /** The owner's URL of the run's Postgres, for the migrated database that others are cloned from. */
+  /** The owner's URL of the migrated template database that others are cloned from. */
   templateUrl: string;
   /** A Redis that all test files share. */
   redisUrl: string;
-  /** Where servers that had to be fetched are kept. */
+  /** Folder of downloaded servers. */
   programs: string;
   /** The running system that files share; only in the `int` tier. */
   system?: SharedSystem;
 }
 
 declare module 'vitest' {
-  // Declared by vitest as an interface to be merged with.
+  // Vitest declares this interface for merging.
   interface ProvidedContext {
     servers: Servers;
   }
 }
 
-/** Kept between runs, as a download would be repeated otherwise. */
+/** Kept between runs, which saves downloads. */
 const programs = fileURLToPath(new URL('../../../.data/programs', import.meta.url));
 
-/** Once for each project of a run that needs servers: a Postgres with a migrated template, and a Redis; both gone at its end. */
+/**
+ * Starts a Postgres with a migrated template, and a Redis, for each project of a run that needs
+ * servers. Both are removed at its end.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await openRunDirectory(project.name);
   try {

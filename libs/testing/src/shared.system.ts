@@ -12,9 +12,9 @@ export interface SharedSystem {
   /** The owner's URL of its database. */
   readonly databaseUrl: string;
   readonly redisUrl: string;
-  /** The folder with the keys that sign access tokens. */
+  /** The folder of the token signing keys. */
   readonly keys: string;
-  /** What each app reported when it was ready, such as its ports. */
+  /** Facts that each app reported when it was ready, such as its ports. */
   readonly facts: Readonly<Record<App, Readonly<Record<string, unknown>>>>;
 }
 
@@ -22,8 +22,8 @@ const services = ['subscription', 'episode', 'deletion-worker', 'account'] as co
 const edges = ['gateway', 'gpodder'] as const;
 
 /**
- * Starts one process of each app, with the usual settings, on a database and a Redis of its own. Test files share it:
- * each works with users of its own, and a file that needs other settings or faults opens a stack of its own.
+ * Starts one process of each app, with the usual settings, on a separate database and Redis. Each
+ * test file uses its own users. A file that needs other settings or faults opens its own stack.
  */
 export async function startSharedSystem(options: {
   readonly directory: string;

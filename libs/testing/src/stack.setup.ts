@@ -4,38 +4,40 @@ import type { TestProject } from 'vitest/node';
 import { LaunchedSystem, repository } from './launched.system.js';
 import { openRunDirectory, removeRunDirectory } from './run.directory.js';
 
-/** What the `e2e` tier hands to its tests, and to those of what it leaves behind. */
+/** Values that the `e2e` tier provides to its tests. */
 interface Stack {
   baseUrl: string;
-  /** The directory with the keys that sign the system's tokens, and their `iss`. */
+  /** The folder of the token signing keys, and the tokens' `iss`. */
   keys: string;
   issuer: string;
-  /** Whether it was started for this run, on this machine. */
+  /** True if it was started for this run, on this machine. */
   launched: boolean;
-  /** Its database, as one of its logins; only of one that was started for this run. */
+  /** URL of its database with one of its logins; only if it was started for this run. */
   database?: string;
 }
 
 declare module 'vitest' {
-  // Declared by vitest as an interface to be merged with.
+  // Vitest declares this interface for merging.
   interface ProvidedContext {
     stack: Stack;
   }
 }
 
-/** The web origin that may call the system under test; one that `BASE_URL` names must allow it too. */
+/** An allowed web origin of the system under test. A system at `BASE_URL` must allow it, too. */
 const origin = 'https://app.example';
 
-/** How many processes of each service the tests run against. */
+/** Processes of each service. */
 const replicas = 2;
 
 /**
- * Once per run of the `e2e` tier: the system that `BASE_URL` names, with the keys of its account app in the directory
- * `KEYS` (default `.data/keys/account`), whose tokens have the `iss` `ISSUER` (default `BASE_URL`); else the built system with two replicas of each service, gone at the end.
+ * Provides the system under test once per run of the `e2e` tier. By default this is the built
+ * system with two replicas of each service. `BASE_URL` names another system: `KEYS` is then the
+ * directory with the keys of its account app (default `.data/keys/account`), and `ISSUER` the `iss`
+ * of its tokens (default `BASE_URL`).
  */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const { BASE_URL: baseUrl, KEYS: keys = join(repository, '.data', 'keys', 'account'), ISSUER: issuer } = process.env;
-  // Vite sets this variable to `/`, its own idea of a base, where nobody else did.
+  // Vite sets this variable to `/` if it is unset.
   if (baseUrl?.startsWith('http')) {
     if (!existsSync(keys)) throw new Error(`KEYS: no directory ${keys} with the keys to sign the tests' tokens with.`);
     project.vitest.provide('stack', { baseUrl, keys: resolve(keys), issuer: issuer ?? baseUrl, launched: false });

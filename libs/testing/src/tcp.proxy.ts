@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A wire between a process and a server that can be cut off for a while: what was sent meanwhile arrives afterwards. */
+/** A TCP proxy whose connections a test can hold, cut and refuse. Held data arrives later. */
 export class TcpProxy {
   private readonly sockets = new Set<Socket>();
   private isRefusing = false;
 
   private constructor(
     private readonly server: Server,
-    /** The server's URL, through this wire. */
+    /** The server's URL through this proxy. */
     readonly url: string,
   ) {}
 
@@ -27,38 +27,36 @@ export class TcpProxy {
     return proxy;
   }
 
-  /** Where the server sees the connections come from. */
+  /** Local ports of the connections to the server. */
   get ports(): number[] {
     return [...this.sockets].flatMap(({ localPort }) => localPort ?? []);
   }
 
-  /** From here on nothing passes, either way. */
+  /** Holds all data in both directions. */
   hold(): void {
     for (const socket of this.sockets) socket.pause();
   }
 
-  /** Ends {@link hold}. */
   release(): void {
     for (const socket of this.sockets) socket.resume();
   }
 
-  /** Cuts every connection, and with it what was held; new ones pass. */
+  /** Cuts all connections and drops held data. New connections pass. */
   cut(): void {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Cuts every connection, and new ones too until {@link accept}. */
+  /** Cuts all connections, and new ones until {@link accept}. */
   refuse(): void {
     this.isRefusing = true;
     this.cut();
   }
 
-  /** Ends {@link refuse}. */
   accept(): void {
     this.isRefusing = false;
   }
 
-  /** Cuts the wire for good. */
+  /** Cuts all connections and stops listening. */
   close(): void {
     this.cut();
     this.server.close();

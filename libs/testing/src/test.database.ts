@@ -6,17 +6,17 @@ import { roleUrls, type RoleUrls } from './migrated.database.js';
 /** A database that belongs to one test file. */
 export interface TestDatabase {
   readonly name: string;
-  /** May do everything. */
+  /** URL of the owner, with all rights. */
   readonly ownerUrl: string;
-  /** As the apps connect, with no more rights than they have. */
+  /** URLs of the apps' roles, with the apps' rights. */
   readonly urls: RoleUrls;
-  /** Removes it, cutting off whoever is still connected. */
+  /** Removes the database and closes its connections. */
   drop(): Promise<void>;
 }
 
 /**
- * Makes a database with the current schema and no rows, as a copy of the migrated template. To be called in
- * `beforeAll`; only in the `int` tier.
+ * Creates a database with the current schema and no rows, as a copy of the migrated template. Call
+ * it in `beforeAll`; only in the `int` tier.
  */
 export async function createDatabase(): Promise<TestDatabase> {
   const { templateUrl } = inject('servers');

@@ -6,7 +6,7 @@ import { removePostgres, removeRedis, startPostgres, startRedis, type EmbeddedSe
 import { eventually } from './eventually.js';
 import { migrate, roleUrls, type RoleUrls } from './migrated.database.js';
 
-/** A server of one test file, that faults are made with. Its URL stays the same all its life. */
+/** A server of one test file, for faults. Its URL never changes. */
 export class TestServer {
   constructor(
     private server: EmbeddedServer,
@@ -22,39 +22,37 @@ export class TestServer {
     return this.server.port;
   }
 
-  /** Ends it as a crash would. */
+  /** Kills it with SIGKILL, as in a crash. */
   async kill(): Promise<void> {
     process.kill(this.server.pid, 'SIGKILL');
     await this.server.exited;
   }
 
-  /** Stops it in order. */
   stop(): Promise<void> {
     return this.server.stop();
   }
 
-  /** Starts it again after {@link kill} or {@link stop}, on the same port, with the data that it had kept. */
+  /** Restarts it after {@link kill} or {@link stop}, on the same port, with its stored data. */
   async start(): Promise<void> {
-    // What a killed Postgres leaves behind needs a moment to notice and go.
+    // The children of a killed Postgres need a moment to end.
     this.server = await eventually(() => this.startAgain(this.server.port));
   }
 
-  /** Connections stay open and nothing is answered, as with a network that swallows packets. */
+  /** Freezes it: connections stay open without responses, as in a network that drops packets. */
   pause(): void {
     process.kill(this.server.pid, 'SIGSTOP');
   }
 
-  /** Ends {@link pause}. */
   resume(): void {
     process.kill(this.server.pid, 'SIGCONT');
   }
 
-  /** Ends it in whatever state it is and removes its data; to be called in `afterAll`. */
+  /** Stops it in any state and removes its data. Call it in `afterAll`. */
   async dispose(): Promise<void> {
     try {
       this.resume();
     } catch {
-      // It has ended already.
+      // It has already ended.
     }
     await this.server.stop();
     await this.remove();
@@ -62,8 +60,8 @@ export class TestServer {
 }
 
 /**
- * A Redis for one test file. It forgets everything when it ends, unless `durable`; what it acknowledged just before a kill
- * it may forget even then, where the disk is busy, unless `eachWrite`.
+ * Starts a Redis for one test file. It loses its data when it ends, unless `durable`. Without
+ * `eachWrite` a kill can then still lose the last acknowledged writes.
  */
 export async function startRedisServer({ durable = false, eachWrite = false } = {}): Promise<TestServer> {
   const { programs } = inject('servers');
@@ -73,12 +71,12 @@ export async function startRedisServer({ durable = false, eachWrite = false } = 
 }
 
 /**
- * A Postgres with a migrated database for one test file, where {@link createDatabase} isn't enough: for its faults. A
- * crash costs it its last commits, unless `durable`.
+ * Starts a Postgres with a migrated database for one test file, for faults; otherwise {@link
+ * createDatabase} suffices. A crash loses its last commits, unless `durable`.
  */
 export async function startPostgresServer({ durable = false } = {}): Promise<TestServer & { urls: RoleUrls }> {
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-postgres-'));
-  // Reachable for the user that Postgres runs as when root runs the tests.
+  // Postgres' user must reach the folder if root runs the tests.
   chmodSync(root, 0o711);
   const directory = join(root, 'postgres');
   const start = (port?: number) => startPostgres({ directory, port, durable, database: 'podcast_sync' });

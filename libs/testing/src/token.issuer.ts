@@ -1,7 +1,7 @@
 import { KeyFiles } from '#embedded';
 import { importJWK, SignJWT } from 'jose';
 
-/** What a token says beyond who it is for. */
+/** Claims of a token in addition to its user. */
 export interface TokenTerms {
   /** Scopes separated by spaces. Default: no such claim, which grants everything. */
   readonly scope?: string;
@@ -11,9 +11,8 @@ export interface TokenTerms {
 
 /** Signs access tokens for tests, with the keys of a directory. */
 export class TokenIssuer {
-  /** The `iss` of its tokens, where a test names no other. */
+  /** The default `iss` of its tokens. */
   static readonly issuer = 'urn:podcast-sync:tests';
-  /** The `aud` of its tokens. */
   static readonly audience = 'podcast-sync';
 
   private constructor(
@@ -22,21 +21,20 @@ export class TokenIssuer {
   ) {}
 
   /**
-   * Opens the keys of a directory; they are made the first time.
+   * Opens the keys of a directory, and creates them the first time.
    *
    * @param issuer the `iss` of tokens: the origin of a whole system, whose account app has its keys
-   *   in the directory.
+   * in the directory.
    */
   static async open(directory: string, issuer = TokenIssuer.issuer): Promise<TokenIssuer> {
     return new TokenIssuer(await KeyFiles.open(directory), issuer);
   }
 
-  /** The file with the public key set (JWKS). */
+  /** Path of the public key set (JWKS). */
   get keySetFile(): string {
     return this.files.keySetFile;
   }
 
-  /** Signs a token of a user. */
   async issue(user: string, { scope, expires = '30d' }: TokenTerms = {}): Promise<string> {
     const key = this.files.signingKey();
     return new SignJWT(scope === undefined ? {} : { scope })

@@ -1,7 +1,7 @@
 import type { CommandDefinition, CommandGroup } from '../command.js';
 import type { AccountsCommand } from '../../../account/src/operator/accounts.command.js';
 
-/** What commands for accounts have in common. */
+/** Settings that all commands for accounts share. */
 export const ofAccounts = {
   environment: 'DATABASE_URL, REDIS_URL and PUBLIC_URL, as the account app has them.',
   data: { files: { DATABASE_URL: 'account-database-url', REDIS_URL: 'redis-url', PUBLIC_URL: 'account-url' } },
@@ -9,7 +9,7 @@ export const ofAccounts = {
 
 type Verb = AccountsCommand['verb'];
 
-/** A command that takes at most the name of an account and one option: its flags, what it means, its default. */
+/** Returns a command with at most an account's name and one option: flags, description, default. */
 function command(
   verb: Verb,
   summary: string,

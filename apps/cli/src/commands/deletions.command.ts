@@ -3,7 +3,6 @@ import type { CommandDefinition, CommandGroup } from '../command.js';
 import { whole } from '../operands.js';
 import type { DeletionsCommand } from '../../../deletion-worker/src/operator/deletions.js';
 
-/** What all commands for deletions have in common. */
 const shared = {
   environment: 'DATABASE_URL or DATABASE_URL_FILE, as the deletion worker has it.',
   data: { files: { DATABASE_URL: 'deletions-database-url' } },

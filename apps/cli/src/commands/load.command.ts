@@ -2,7 +2,7 @@ import { type CommandDefinition, UsageError } from '../command.js';
 import { whole } from '../operands.js';
 import type { LoadOptions } from '../../../load/src/load.options.js';
 
-/** As measured: more only waits for Postgres, and other users for it. */
+/** Measured: more parallel users only wait for Postgres, and slow down other users. */
 const defaultParallel = 2;
 
 /** `podcast-sync load` */
