@@ -1,4 +1,4 @@
-/** A flag that can be waited for by any number of waiters, again and again. */
+/** A flag that any number of waiters can wait for, repeatedly. */
 export class ManualResetEvent {
   private readonly waiters: (() => void)[] = [];
 
@@ -22,7 +22,7 @@ export class ManualResetEvent {
     else this.reset();
   }
 
-  /** Resolves as soon as it is set, immediately if it is. */
+  /** Resolves as soon as the flag is set, immediately if it is. */
   wait(): Promise<void> {
     return this.isNowSet ? Promise.resolve() : new Promise((resolve) => this.waiters.push(resolve));
   }
