@@ -7,8 +7,8 @@ import type { Found } from './episode.store.js';
 
 /**
  * Returns the SQL of the live subscription that a URL matches (docs/reference/interface.md,
- * "Names"): the owner of the URL, current or former, else the owner of the derived guid. $1 is the
- * user.
+ * "Names"). The owner of the URL, current or former, precedes the owner of the derived guid. $1 is
+ * the user.
  */
 export const subscriptionOf = (url: string, derivedGuid: string) => `(
        SELECT n.subscription_id, n.current_guid, n.feed_url FROM (
@@ -21,10 +21,10 @@ export const subscriptionOf = (url: string, derivedGuid: string) => `(
 
 /**
  * $1 user, $2 feeds by URL with the URLs that name them here, $3 actions, $4 and $5 the quotas of
- * episodes and of aliases. Reads all episodes that the actions can match: by an episode_guid, with
- * one probe each; by the enclosure_url if no episode has that guid; and those without a guid if the
- * episode with it has no enclosure_url yet (`sought`). No other field of an action identifies an
- * episode.
+ * episodes and of aliases. Reads all episodes that the actions can match. An episode_guid needs one
+ * probe. The enclosure_url is used if no episode has the guid, or if that episode has no
+ * enclosure_url yet; then only for episodes without a guid (`sought`). No other field of an action
+ * identifies an episode.
  */
 export const loadActed = statement(
   'episode.load_acted',

@@ -74,7 +74,6 @@ export class AnswerBudget {
   }
 }
 
-/** Returns the bytes of `temporary_id` in an item. */
 function temporaryIdBytes(entry: Upload | FailedEntry): number {
   const name = 'sent' in entry ? entry.temporaryId : entry.temporary_id;
   return name === undefined ? 0 : bytesOf({ temporary_id: name });

@@ -46,21 +46,19 @@ const mostAlike = 8;
 const mostOfAnEnclosure = 500;
 
 /**
- * SQL of an upper bound for the bytes of a row as JSON, from lengths alone. A character of an
- * episode_guid takes up to six bytes, of the other texts two, a status with its time a hundred, and
- * the rest three hundred and fifty.
+ * SQL of an upper bound for the bytes of a row as JSON, from lengths alone. A character takes up to
+ * six bytes in an episode_guid and two in other texts. A status takes a hundred bytes, the rest
+ * 350.
  */
 export const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e.title) + octet_length(e.enclosure_url)
         + octet_length(e.episode_url)) + ${350 + 100 * statusNames.length}`;
 
 /**
  * Returns the SQL of one lookup of the episodes that an entry can match at a rank: the first `most`
- * of them by id. `last` marks the row at which it stopped.
- *
- * The indexes separate episodes without an episode_guid (`bare`) from the others, so each side is a
- * lookup: an entry with a guid can only match bare ones at ranks 2 and 3. These indexes are ordered
- * by "e.id + 0"; for a plain "e.id" Postgres can choose another one. An unsent field is NULL, and
- * matches none.
+ * of them by id. `last` marks the row at which it stopped. The indexes separate episodes without an
+ * episode_guid (`bare`), so each side is a lookup: an entry with a guid only matches bare ones at
+ * ranks 2 and 3. These indexes are ordered by "e.id + 0"; for a plain "e.id" Postgres can choose
+ * another one. An unsent field is NULL, and matches none.
  *
  * @param entries the entries, each with the side of the indexes to search.
  * @param agrees the condition for rows to keep.
@@ -101,7 +99,7 @@ export const room = (episodes: string, aliases: string) => `
 
 /**
  * The `found` episodes that one upload reads: the named ones, then the first of each lookup, then
- * the second ones and so on, within the limits.
+ * the second ones and so on.
  */
 export const kept = `kept AS MATERIALIZED (
      SELECT id FROM (
@@ -124,9 +122,9 @@ export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.
 
 /**
  * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads the episodes that
- * most uploads need. The entries name these by a sync_id, with one probe each; else by an alias;
- * and by an episode_guid that differs from that of the episode so named. Reads none if they are too
- * large for one upload. {@link load} reads all others.
+ * entries name, which suffices for most uploads: by a sync_id, with one probe each, or by an alias.
+ * It also reads by an episode_guid, if it differs from that of the first. Reads none if they are
+ * too large for one upload. {@link load} reads all others.
  */
 export const loadKnown = statement(
   'episode.load_known',
@@ -169,11 +167,11 @@ export const loadKnown = statement(
  * - Rank 0 (`named`): the episode of its sync_id or an alias.
  * - Rank 1: the episode with its episode_guid.
  * - Other ranks: only for an entry without a stored sync_id.
- * - `brought`: for an entry that adds an enclosure_url to a named episode without one, also those
- *   of rank 2 without an episode_guid, as they are the same episode.
+ * - `brought`: an entry adds an enclosure_url to a named episode. Those of rank 2 without an
+ *   episode_guid are the same episode.
  *
- * Beyond the limits of one upload, `kept` takes the named ones, then the first of each lookup, then
- * the second ones and so on. `incomplete` lists the entries and ranks with omitted rows.
+ * Beyond the limits of one upload, `kept` applies. `incomplete` lists entries and ranks with
+ * omitted rows.
  */
 export const load = statement(
   'episode.load',

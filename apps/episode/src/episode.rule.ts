@@ -54,8 +54,8 @@ export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
  * Applies a sent status to the current one (docs/reference/interface.md, "States"): a later or
  * equal one replaces it, an earlier one is ignored. If either time was given to the minute, both
  * are compared by the minute. A time more than 5 minutes ahead of the request's arrival counts as
- * that arrival. The same value in the same minute is no change, but a later time is stored, so that
- * the result is independent of the order of arrival.
+ * that arrival. An equal value in the same minute is no change, but its later time is stored: the
+ * order of arrival must not matter.
  */
 export function settle(standing: Status | undefined, sent: Status, arrivedMs: number): Settled {
   const { at, clamped } = countedTime(sent.at, arrivedMs);

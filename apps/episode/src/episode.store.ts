@@ -46,8 +46,8 @@ const changing = [
 const state = ['id', 'sync_id', ...changing].join(', ');
 /**
  * Returns the SQL that sets columns of existing rows. Each row reads its values from one object by
- * key: Postgres estimates neither the number of values nor of the user's rows, so a join can scan
- * all of one for each of the other.
+ * key. A join can scan all values for each row, or all rows of the user: Postgres cannot estimate
+ * either number.
  */
 const update = (table: string, key: 'id' | 'sync_id', type: 'bigint' | 'uuid', columns: readonly string[]) => `
    UPDATE episode.${table} t

@@ -10,10 +10,9 @@ export interface NamedSubscription {
 }
 
 /**
- * The data that was read for an upload: subscriptions by every sent name, and the episodes that its
- * entries can match. Beyond the limits of one upload some are omitted, and `incomplete` lists them:
- * of the episodes that an entry (by its index) matches at a rank (0: by its sync_id), all with ids
- * up to `completeTo` were read.
+ * The data that was read for an upload: subscriptions by every sent name, and candidates for
+ * entries. Beyond the limits of one upload, candidates are omitted, and `incomplete` lists these
+ * cases by entry and rank (0: by sync_id). All candidates with ids up to `completeTo` were read.
  */
 export interface Loaded {
   /**
@@ -87,7 +86,6 @@ export class KnownEpisodes {
     for (const [syncId, id] of loaded.aliases) if (this.rows.has(id)) this.bySync.set(syncId, id);
   }
 
-  /** Returns the live subscription that an upload names in this way. */
   subscription(name: string): NamedSubscription | undefined {
     return this.subscriptions.get(name);
   }
@@ -125,9 +123,10 @@ export class KnownEpisodes {
   }
 
   /**
-   * Returns the other episodes of a subscription that an entry identifies with a row: the one with
-   * the entry's episode_guid and, if the row had no enclosure_url, those with the entry's
-   * enclosure_url and no episode_guid; or `'unread'`.
+   * Returns the other episodes of a subscription that an entry identifies with a row, or
+   * `'unread'`:
+   * - the episode with the entry's episode_guid;
+   * - if the row had no enclosure_url, those with the entry's and without an episode_guid.
    */
   sameAs(row: EpisodeRow, brought: SentMetadata, entry: number): EpisodeRow[] | 'unread' {
     const { episodeGuid = '', enclosureUrl } = brought;

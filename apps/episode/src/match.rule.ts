@@ -68,7 +68,6 @@ export interface Indexed extends Identity {
   readonly subscriptionId: number;
 }
 
-/** Several rows under one key. */
 interface Alike {
   ids: Set<number>;
   /** `undefined` if it must be computed again. */
@@ -77,7 +76,6 @@ interface Alike {
 /** The rows under one key. A single one, the usual case, is stored as its id. */
 type Bucket = number | Alike;
 
-/** Returns the lowest row id under a key. */
 function lowest(bucket: Bucket | undefined): number | undefined {
   if (bucket === undefined || typeof bucket === 'number') return bucket;
   if (bucket.lowest === undefined && bucket.ids.size > 0) {

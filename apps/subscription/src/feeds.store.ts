@@ -8,9 +8,9 @@ import type { SubscriptionRow } from './subscription.row.js';
 /** Maximum number of URLs in one answer; each has at most 4,096 bytes. */
 export const pageUrls = 500;
 /**
- * The URLs of a page of subscriptions p: the current URL of a subscribed one, and all URLs of any
- * other, as a client can have any of them. A subscription without a URL yields a row without one.
- * The current URL comes first, with an empty key, then the others by their SHA-256.
+ * The URLs of a page of subscriptions p: the current URL of a subscribed one, all URLs of any
+ * other, since a client can have any. A subscription without a URL yields a row without one. The
+ * current URL comes first, with an empty key, then the others by their SHA-256.
  */
 const withUrls = `
    SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", u.url, encode(u.key, 'hex') AS key

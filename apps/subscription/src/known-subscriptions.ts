@@ -26,7 +26,6 @@ export class KnownSubscriptions {
   private readonly urls: Map<string, number>;
   /** Ids of the rows that were subscribed when they were read. */
   private readonly loadedSubscribed: ReadonlySet<number>;
-  /** Keys of the URLs that were looked up. */
   private readonly hashed = new stored.UrlKeys();
   private readonly created = new Set<number>();
   private readonly changedRows = new Set<number>();
@@ -126,7 +125,7 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Returns whether a change to this guid has to be recorded as a former guid. A request has one
+   * Returns whether a change to this guid must be recorded as a former guid. A request has one
    * stamp, so only the first of its changes replaces a guid that clients have seen.
    */
   wouldReplace(row: SubscriptionRow, guid: string): boolean {
@@ -214,9 +213,9 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Moves a URL to another subscription. For a client that lists the feed by it, the URL now means
-   * the other one. That one is flipped if it is unsubscribed. A subscribed former owner is flipped,
-   * too, so that the client receives it again.
+   * Moves a URL to another subscription, which a client that lists the feed by it then sees. An
+   * unsubscribed new owner is flipped. A subscribed former owner is flipped, too, so that the
+   * client receives it again.
    */
   private passUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.feedUrl === feedUrl) from.hasLostUrl = true;

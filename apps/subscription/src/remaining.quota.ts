@@ -15,7 +15,6 @@ export class RemainingQuota {
 
   constructor(private readonly remaining: Remaining) {}
 
-  /** Counts added entries; a negative number counts removed ones. */
   take(what: Bounded, count = 1): void {
     this.taken[what] += count;
   }

@@ -17,7 +17,6 @@ export interface Loaded {
   /** By the SHA-256 of the URL in hexadecimal. */
   urls: [urlSha256: string, subscriptionId: number][];
   newIds: number[];
-  /** Remaining quotas. */
   left: Remaining;
   /** The time of the database, UTC with microseconds. */
   now: string;

@@ -10,7 +10,6 @@ const columns = `
   s.subscription_changed AS "subscriptionChanged", s.flipped, s.guid_changed AS "guidChanged", s.declared_guids AS "declaredGuids",
   s.deletion_id AS "deletionId", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
 
-/** Returns the SQL of a quota's remainder. */
 const left = (limit: string, total: string) => `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
 /**
@@ -124,8 +123,8 @@ export const save = statement(
 );
 
 /**
- * $1 user, $2 URLs by the hex of their SHA-256. Stores the URLs that no row contains any more, with
- * one lookup each.
+ * $1 user, $2 URLs by the hex of their SHA-256. Stores URLs that left their row, with one lookup
+ * each.
  */
 export const keepUrls = statement(
   'subscription.keep_urls',

@@ -32,11 +32,10 @@ const confirmLimitMs = 2_000;
 
 /**
  * Subscribes to users' clocks, each from {@link listen} until {@link forget} (ADR 26). Invariants:
- * - Each user has a channel, subscribed while somebody here needs it. Redis sends nothing about
- *   other users.
- * - It reports possible losses: its connection was lost, or one of its own heartbeats did not
- *   arrive, as behind a server that no longer receives publications. It then drops all its
- *   subscriptions.
+ * - Each user has a channel, subscribed while it is needed here. Redis sends nothing about other
+ *   users.
+ * - It reports possible losses: a lost connection, or a missing heartbeat of its own, as behind a
+ *   server that no longer receives publications. It then drops all its subscriptions.
  */
 export class ClockListener {
   private readonly self = `clock:listener:${randomUUID()}`;
@@ -80,7 +79,6 @@ export class ClockListener {
     return this.condition.state === 'hears';
   }
 
-  /** Number of subscribed users. */
   get size(): number {
     return this.users.size;
   }
@@ -104,7 +102,6 @@ export class ClockListener {
     });
   }
 
-  /** Unsubscribes from a user. */
   forget(userId: string): void {
     if (!this.users.delete(userId)) return;
     this.redis.unsubscribe(clockChannel(userId)).catch(() => {});

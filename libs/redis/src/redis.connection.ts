@@ -73,8 +73,8 @@ function connectionOptions(config: RedisConfig): RedisOptions {
     ...(encrypted && { tls: config.REDIS_TLS_CA ? { ca: config.REDIS_TLS_CA } : {} }),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // Subscribers subscribe again after a loss: ioredis does not catch the rejection of its own
-    // attempt, and a second loss at that moment would end the process.
+    // Subscribers subscribe again after a loss. ioredis does not catch the rejection of its own
+    // attempt, so a second loss at that moment would end the process.
     autoResubscribe: false,
     // Rejects unanswered commands of a lost connection immediately. With resending off and any
     // other number, ioredis drops such commands and their promises stay pending permanently.

@@ -1,9 +1,8 @@
 import { networkInterfaces } from 'node:os';
 
 /**
- * Returns a URL that reaches a server on a host and port. If the host means all addresses, it uses
- * this machine's address in the local network, so that phones reach it, or else the loopback
- * address.
+ * Returns a URL of a server on a host and port. For a wildcard host it uses this machine's address
+ * in the local network, so that phones reach it, or the loopback address without a network.
  */
 export function reachableUrl(host: string, port: number): string {
   const address = host === '0.0.0.0' || host === '::' ? localAddress() : host;

@@ -47,9 +47,9 @@ export const stopLimitMs = 70_000;
 const heapGrowth = 300;
 
 /**
- * Runs an app as a process: reads its configuration, starts it, reports that it is ready, and stops
+ * Runs an app as a process: reads its configuration, starts it and reports that it is ready. Stops
  * it in order on SIGTERM, SIGINT or after its parent process ended. Exit codes: 0 stopped in order,
- * 78 (EX_CONFIG) unusable configuration, 1 anything else.
+ * 78 (EX_CONFIG) unusable configuration, 1 any other error.
  */
 export async function runApp<Schema extends z.ZodObject>(
   app: string,
@@ -80,7 +80,7 @@ export async function runApp<Schema extends z.ZodObject>(
     if (stopping) return;
     stopping = true;
     log.info({ cause }, 'stopping');
-    // An app that is still starting has no work to finish, and can wait forever for a server.
+    // An app that is still starting has no work to finish, and can wait for a server permanently.
     if (!running) process.exit(0);
     setTimeout(() => die(new Error(`the stop took longer than ${stopLimitMs} ms`)), stopLimitMs).unref();
     running

@@ -98,10 +98,8 @@ export function takeRequestsWhileAvailable(strategy: StreamServer, availability:
   strategy.takeRequests(availability.isAvailable);
 }
 
-/** Pause between two attempts to connect to Postgres, in milliseconds. */
 const retryMs = 1_000;
 
-/** The configuration that {@link openDatabase} needs. */
 type DatabaseConfig = Pick<ServiceConfig, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'DATABASE_PREPARED'> &
   Partial<Pick<ServiceConfig, 'QUOTA_STORED_ANSWER_BYTES' | 'EVENTS'>>;
 

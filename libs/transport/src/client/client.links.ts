@@ -92,7 +92,6 @@ export class ClientLinks {
     return view;
   }
 
-  /** Polls one service immediately, e.g. because it was never polled. */
   async refresh(view: ServiceView): Promise<void> {
     if (this.isUp) await view.poll().catch(this.writer.logFault);
   }

@@ -45,7 +45,6 @@ export class ServiceView {
     return this.aliveUntil !== undefined;
   }
 
-  /** True while a poll is running. */
   get isPolling(): boolean {
     return this.polling !== undefined;
   }
@@ -61,7 +60,6 @@ export class ServiceView {
     this.aliveUntil = 0;
   }
 
-  /** True when this client has reached its limit of waiting calls. */
   get isFull(): boolean {
     return this.inFlight >= this.maxInFlight;
   }

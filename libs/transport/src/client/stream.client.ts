@@ -59,7 +59,6 @@ export interface CallOptions extends CallMetadata {
   readonly budgetMs?: number;
 }
 
-/** A call that waits for its reply, and the timer that ends the wait. */
 interface PendingCall {
   readonly settle: (result: Result) => void;
   readonly timer: NodeJS.Timeout;
@@ -74,8 +73,8 @@ const timedOut: Result = { error: unavailable('no reply within the deadline') };
  *
  * Invariants:
  * - Every call is settled once: by its reply, its deadline or a fault, whichever comes first.
- * - A call without a chance of an answer is refused immediately: no replica alive, too many in
- *   flight, a backlog that leaves too little of the deadline, Redis disconnected.
+ * - A call is refused immediately without a live replica or Redis, with too many in flight, or with
+ *   a backlog that leaves too little of the deadline.
  * - It receives only its own replies, on its own channel, and matches each to a waiting call by id.
  * - Nothing is sent twice.
  */
@@ -91,7 +90,6 @@ export class StreamClient extends ClientProxy {
     super();
   }
 
-  /** Returns the counts of this client's calls since its creation. */
   get counters(): ClientCounters {
     const views = [...(this.links?.views ?? [])];
     return {
@@ -238,7 +236,6 @@ export class StreamClient extends ClientProxy {
   }
 }
 
-/** Returns the failure to throw for a result's error. */
 function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   const sent = failureSchema.safeParse(error);

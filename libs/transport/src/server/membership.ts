@@ -134,7 +134,6 @@ export class Membership {
     return this.link.redis.rpcLeave(this.keys.requests, this.keys.alive, group, this.replica);
   }
 
-  /** Deletes the consumers of dead replicas. */
   async removeDeadConsumers(): Promise<void> {
     await this.link.redis.rpcRemoveDeadConsumers(this.keys.requests, this.keys.alive, group, forgottenMs);
   }

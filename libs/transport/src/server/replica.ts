@@ -114,7 +114,6 @@ export class Replica {
     return this.running.size + this.overdue.size;
   }
 
-  /** True while it takes requests, new ones and those of dead replicas. */
   private get isTaking(): boolean {
     return this.taking && !this.draining.isSet;
   }
@@ -170,7 +169,6 @@ export class Replica {
     if (pending !== 0) this.options.log.warn({ pending, running: this.inFlight }, 'left requests to other replicas');
   }
 
-  /** Waits for Redis and joins the group. */
   private async join(): Promise<void> {
     for (;;) {
       await Promise.race([Promise.all(this.links.map((link) => link.ready())), this.draining.wait()]);

@@ -3,7 +3,6 @@ import { Batch } from '../wire/batch.js';
 import { encodeReply, joinReplies, type Entry, group } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
-/** Pause before a retry, in milliseconds. */
 const retryMs = 250;
 
 interface Answer {

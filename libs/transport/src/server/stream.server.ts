@@ -76,12 +76,12 @@ export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number
  * to handlers. {@link Replica} lists the guarantees of delivery.
  *
  * Invariants:
- * - Every handler has a contract, and sees only payloads that it accepts. The caller validates the
+ * - Every handler has a contract, and sees only payloads that it accepts. The caller validates
  *   replies.
- * - A thrown `Failure` is sent as data. Any other error is logged here once, with its cause, and is
- *   sent as `internal`.
- * - A reply that is too large is sent as `internal`, too: Redis would cut the caller's connection,
- *   and with it every call that waits there.
+ * - A thrown `Failure` is sent as data. Any other error is logged once, with its cause, and sent as
+ *   `internal`.
+ * - A reply that is too large is sent as `internal`: Redis would cut the caller's connection with
+ *   all its waiting calls.
  */
 export class StreamServer extends Server implements CustomTransportStrategy {
   private readonly log: Logger;
@@ -95,12 +95,10 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     this.maxReplyBytes = options.maxReplyBytes ?? defaultMaxReplyBytes;
   }
 
-  /** Returns the counts of this replica since its start; undefined before that. */
   get counters(): ReplicaCounters | undefined {
     return this.replica?.counters;
   }
 
-  /** True while it is connected to Redis. */
   get isUp(): boolean {
     return this.replica?.links.every((link) => link.isUp) ?? false;
   }

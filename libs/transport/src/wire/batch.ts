@@ -31,7 +31,6 @@ export class Batch<Item> {
     this.isSending = false;
   }
 
-  /** Returns the number of first items to send together. */
   private count(): number {
     let bytes = 0;
     const limit = Math.min(this.items.length, maxItems);

@@ -22,7 +22,6 @@ export class ManualResetEvent {
     else this.reset();
   }
 
-  /** Resolves as soon as the flag is set, immediately if it is. */
   wait(): Promise<void> {
     return this.isNowSet ? Promise.resolve() : new Promise((resolve) => this.waiters.push(resolve));
   }

@@ -24,7 +24,6 @@ const repeatedMs = 10_000;
  */
 export class RedisLink {
   readonly redis: ScriptedRedis;
-  /** Number of lost connections. */
   losses = 0;
   private readonly up = new ManualResetEvent();
   private closing = false;
