@@ -9,16 +9,10 @@ type Request = RequestOf<typeof listActions>;
 
 /** Maximum bytes of JSON in one page. */
 const mostBytes = 2 * 1_024 * 1_024;
-/**
- * Maximum number of rows that are sorted for a page. With more matches, rows are read in their
- * order.
- */
+/** Maximum number of rows to sort for a page. More matches are read in their order. */
 const mostSorted = 10_000;
 
-/**
- * SQL of a status's time in full, `2026-01-01 10:00:00.5`, which the parser of times would cut;
- * dates stay stamps.
- */
+/** SQL of a status's time in full (`2026-01-01 10:00:00.5`), which the time parser would cut. */
 const inFull = (column: string) => (column.endsWith('_at') ? `(${column} AT TIME ZONE 'UTC')::text` : column);
 
 /**
@@ -78,10 +72,7 @@ export const listFavorites = page(
   `SELECT s.id FROM episode.states s WHERE ${walked} AND s.favorite_status ${inOrder}`,
 );
 
-/**
- * The rows of one podcast. $5 URL of the feed, $6 guid derived from it, $7 true for favourites
- * only.
- */
+/** The rows of one podcast. $5 feed URL, $6 guid derived from it, $7 favourites only. */
 const ofFeed = `${walked} AND (NOT $7::boolean OR s.favorite_status)`;
 const feed = `feed AS MATERIALIZED (SELECT n.subscription_id FROM ${subscriptionOf('$5::text', '$6::uuid')} n)`;
 

@@ -21,10 +21,10 @@ export const subscriptionOf = (url: string, derivedGuid: string) => `(
 
 /**
  * $1 user, $2 feeds by URL with the URLs that name them here, $3 actions, $4 and $5 the quotas of
- * episodes and of aliases. Reads all episodes that the actions can match. An episode_guid needs one
- * probe. The enclosure_url is used if no episode has the guid, or if that episode has no
- * enclosure_url yet; then only for episodes without a guid (`sought`). No other field of an action
- * identifies an episode.
+ * episodes and of aliases. Reads all episodes that the actions can match: by episode_guid, and
+ * (`sought`) by enclosure_url. If an episode has the guid, `sought` only covers those without a
+ * guid, and only if that episode has no enclosure_url. No other field of an action identifies an
+ * episode.
  */
 export const loadActed = statement(
   'episode.load_acted',
@@ -71,10 +71,7 @@ export interface EnsuredFeed {
   readonly made: boolean;
 }
 
-/**
- * $1 user, $2 URLs, $3 the guids derived from them, $4 stamp, $5 quota of live ones, $6 quota of
- * all else.
- */
+/** $1 user, $2 URLs, $3 their derived guids, $4 stamp, $5 quota of live ones, $6 other quotas. */
 export const ensureFeeds = statement(
   'episode.ensure_feeds',
   'SELECT f.url, f.name, f.made FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f',

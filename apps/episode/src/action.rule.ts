@@ -29,10 +29,7 @@ export type Action = RequestOf<typeof uploadActions>['entries'][number];
  */
 const afterAll = '9999-12-31T23:59:59Z';
 
-/**
- * Validates the form of one action, and converts it to an upload that names its podcast by feed
- * URL.
- */
+/** Validates one action, and converts it to an upload that names its podcast by feed URL. */
 export function judgeAction({ feedUrl, episodeGuid, enclosureUrl, duration, statuses }: Action): Upload | FailedEntry {
   if (faultInHttpUrl(feedUrl) !== undefined) return failed('invalid_url');
   const sent: Record<string, unknown> = { episode_guid: episodeGuid, enclosure_url: enclosureUrl, duration };

@@ -536,10 +536,7 @@ describe('the favourite status of an episode', () => {
 
 describe('a list of more than are sorted for a page', () => {
   const count = 10_500;
-  /**
-   * One of a hundred rows belongs to the other feed. Even rows changed at this second, odd ones a
-   * second later.
-   */
+  /** Every hundredth row is of the other feed. Odd rows changed a second later than even ones. */
   const second = 1_700_000_000;
 
   it('has each row once, of all that changed since and of one feed', async () => {

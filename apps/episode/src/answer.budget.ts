@@ -44,10 +44,7 @@ export class AnswerBudget {
     return true;
   }
 
-  /**
-   * Returns the answer; each item in `success` shows its episode after the last entry that changed
-   * it.
-   */
+  /** Returns the answer; items in `success` show their episode after its last change. */
   answer(
     success: readonly { id: number; temporaryId: string | number | undefined }[],
     failure: readonly FailedEntry[],
@@ -59,10 +56,7 @@ export class AnswerBudget {
     return envelope(items.join(','), failure.map((failed) => JSON.stringify(failed)).join(','));
   }
 
-  /**
-   * Returns a failure that fits the budget: complete, or of the entry's fields only the
-   * temporary_id.
-   */
+  /** Returns a failure that fits the budget, if necessary only with the temporary_id. */
   fit(failed: FailedEntry): FailedEntry {
     const more = bytesOf(failed) + 1 - reservedFor(failed);
     if (more <= this.freeBytes) {

@@ -38,10 +38,7 @@ export const rowTables = `episode.states s CROSS JOIN LATERAL (
 /** Limits of the episodes that one upload reads: rows, and bytes of JSON. */
 const mostRows = 2_000;
 const mostBytes = 6 * 1_024 * 1_024;
-/**
- * Limits of the rows that one lookup reads; one that filters the rows of an enclosure_url reads
- * more.
- */
+/** Limits of the rows that one lookup reads; the second is for one with a filter. */
 const mostAlike = 8;
 const mostOfAnEnclosure = 500;
 
@@ -56,9 +53,9 @@ export const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e
 /**
  * Returns the SQL of one lookup of the episodes that an entry can match at a rank: the first `most`
  * of them by id. `last` marks the row at which it stopped. The indexes separate episodes without an
- * episode_guid (`bare`), so each side is a lookup: an entry with a guid only matches bare ones at
- * ranks 2 and 3. These indexes are ordered by "e.id + 0"; for a plain "e.id" Postgres can choose
- * another one. An unsent field is NULL, and matches none.
+ * episode_guid (`bare`), so each side is a lookup. Entries with a guid only match bare ones at
+ * ranks 2 and 3. The indexes are ordered by "e.id + 0"; for "e.id" Postgres can choose another one.
+ * An unsent field is NULL, and matches none.
  *
  * @param entries the entries, each with the side of the indexes to search.
  * @param agrees the condition for rows to keep.

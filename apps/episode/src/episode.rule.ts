@@ -26,10 +26,7 @@ export interface EpisodeRow extends Readonly<Metadata> {
   readonly statuses: Readonly<Partial<Record<StatusName, Status>>>;
 }
 
-/**
- * Returns an episode in the form that clients receive, without an unknown duration and unset
- * statuses.
- */
+/** Returns an episode as clients receive it, without an unknown duration and unset statuses. */
 export function shown(
   row: Readonly<Metadata> & { readonly syncId: string },
   statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>,
@@ -67,10 +64,7 @@ export function settle(standing: Status | undefined, sent: Status, arrivedMs: nu
   return status.at > standing.at ? { status, change: 'time' } : { status: standing, change: 'none' };
 }
 
-/**
- * Returns the newer of two statuses, the first if they are equally new. `episode.newer` is the same
- * rule in SQL.
- */
+/** Returns the newer status, the first if they are equally new. In SQL: `episode.newer`. */
 export function newer(first: Status | undefined, second: Status | undefined): Status | undefined {
   if (!first || !second) return first ?? second;
   return order(second, first) > 0 ? second : first;

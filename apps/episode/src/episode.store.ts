@@ -106,10 +106,7 @@ export type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] 
   episodes: LoadedRow[] | null;
 };
 
-/**
- * Returns the statement that reads the episodes which entries name; {@link toLoaded} converts its
- * result.
- */
+/** Returns the statement for episodes that entries name; see {@link toLoaded}. */
 export function named(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
   const entries = uploads.map(({ podcast, syncId, metadata: { episodeGuid } }) => ({
     podcastGuid: podcast,
@@ -119,10 +116,7 @@ export function named(userId: string, uploads: readonly Upload[], quotas: Episod
   return [loadKnown, [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES]];
 }
 
-/**
- * Returns the statement that reads all episodes which entries can match; {@link toLoaded} converts
- * its result.
- */
+/** Returns the statement for all episodes that entries can match; see {@link toLoaded}. */
 export function meant(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
   const entries = uploads.map(({ podcast, syncId, metadata }, entry) => ({
     entry,
@@ -146,10 +140,7 @@ export function toLoaded([found]: readonly Found[]): Loaded {
   };
 }
 
-/**
- * Writes the changes of an upload with the commit. Merges and changes of guids need a statement
- * before it.
- */
+/** Writes changes with the commit, but merges and changes of guids before it. */
 export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
   const { rows, made, described, settled, renamed, aliases, addedAliases, absorbed, removed } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {
@@ -201,10 +192,7 @@ export function statusesOf<Register>(
   return statuses;
 }
 
-/**
- * Converts `2023-02-23T14:00:00.5`, as JSON in Postgres prints a time without a zone, to the form
- * of {@link Status}.
- */
+/** Converts `2023-02-23T14:00:00.5` (Postgres' JSON, no zone) to the form of {@link Status}. */
 const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 

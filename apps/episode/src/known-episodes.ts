@@ -15,10 +15,7 @@ export interface NamedSubscription {
  * cases by entry and rank (0: by sync_id). All candidates with ids up to `completeTo` were read.
  */
 export interface Loaded {
-  /**
-   * The episodes that were read: none, as they are too large; those that entries name; all
-   * candidates.
-   */
+  /** The episodes that were read: none (too large), those that entries name, or all candidates. */
   reach: 'none' | 'named' | 'all';
   subscriptions: [name: string, NamedSubscription][];
   episodes: EpisodeRow[];
@@ -90,10 +87,7 @@ export class KnownEpisodes {
     return this.subscriptions.get(name);
   }
 
-  /**
-   * True if an entry's match depends on episodes that were not read, and another statement can read
-   * them.
-   */
+  /** True if a match depends on unread episodes that another statement can read. */
   get isShort(): boolean {
     return this.short;
   }
@@ -105,17 +99,13 @@ export class KnownEpisodes {
     return this.completeTo.has(`${entry} 0`) ? 'unread' : undefined;
   }
 
-  /**
-   * Returns the match of the lowest rank, then of the lowest row id, for sent metadata; or
-   * `'unread'`.
-   */
+  /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
   match(subscriptionId: number, sought: Identity, entry: number): EpisodeRow | undefined | 'unread' {
     const best = this.index.find(subscriptionId, sought);
     if (!best && !this.isWhole) return this.unread();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
-      // The unread episodes can contain a match of a lower rank, or of the same rank with a lower
-      // id.
+      // Unread episodes can contain a match of a lower rank, or of this rank and a lower id.
       if (id > (this.completeTo.get(`${entry} ${rank}`) ?? Infinity)) return 'unread';
       if (best?.rank === rank) break;
     }
@@ -191,10 +181,7 @@ export class KnownEpisodes {
     return this.rows.get(this.survivorOf(id)) as EpisodeRow;
   }
 
-  /**
-   * Returns the changes to write. It stamps rows that are new, absorbed another, or look different
-   * to clients.
-   */
+  /** Returns the changes. Stamps rows that are new, absorbed another, or look different. */
   changes(): Changes {
     const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.dirty].map((id) => {

@@ -97,10 +97,7 @@ export class MatchIndex {
   /** By subscription and kind of key. */
   private readonly buckets = new Map<number, Map<string, Map<number, Bucket>>>();
 
-  /**
-   * @param least the highest rank of the matches that it finds: 1, by the episode_guid alone, or 4,
-   * all.
-   */
+  /** @param least the highest rank to find: 1, by the episode_guid alone, or 4, all. */
   constructor(private readonly least: 1 | 4 = 4) {}
 
   /** Returns the match of the lowest rank, then of the lowest row id. */
@@ -116,10 +113,7 @@ export class MatchIndex {
     return best;
   }
 
-  /**
-   * Returns the row ids of all episodes with an enclosure_url and no episode_guid, in ascending
-   * order.
-   */
+  /** Returns the row ids of episodes with an enclosure_url and no episode_guid, ascending. */
   bare(subscriptionId: number, enclosureUrl: string): number[] {
     // Among candidates, only these have the key for a searched episode with a guid.
     const key: MatchKey = { rank: 2, kind: enclosureFor[withGuid], texts: [enclosureUrl, ''] };

@@ -14,8 +14,7 @@ import { type LoadedRow, identityColumns, stateColumns, toRow } from './episode.
 import { matchKeys } from './match.rule.js';
 
 /**
- * Compares two implementations, first rule by rule, then for full merges: uploads match episodes
- * and choose the newer status in TypeScript, merges of subscriptions do so in SQL.
+ * Compares the rules in TypeScript (uploads) and SQL (merges), first singly, then in full merges.
  */
 
 const [from, into] = [1, 2];

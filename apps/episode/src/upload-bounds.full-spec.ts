@@ -44,10 +44,7 @@ async function feedOf(columns: Record<'guid' | 'title' | 'date' | 'enclosure' | 
   return { userId, podcastGuid };
 }
 
-/**
- * Uploads entries; measures the duration, the longest block of the event loop and the growth of the
- * heap.
- */
+/** Uploads entries; measures time, longest block of the event loop and growth of the heap. */
 async function upload(name: string, userId: string, sent: Entry[]) {
   await context.service.upload({ userId, body: sentBody(sent.slice(0, 1)) }, call());
   const delay = monitorEventLoopDelay({ resolution: 1 });

@@ -29,8 +29,7 @@ export function validateEntry(sent: unknown): Upload | FailedEntry {
   if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'An entry must be an object' };
   const read = readEntry(sent);
   const isFault = 'code' in read;
-  // A missing podcast_guid precedes other faults, except of temporary_id, which identifies the
-  // failure.
+  // A missing podcast_guid precedes all other faults except that of the temporary_id.
   if ((sent.podcast_guid ?? undefined) === undefined && !(isFault && read.field === 'temporary_id'))
     return failedEntry({ sent }, 'missing_identifier', 'podcast_guid is missing');
   if (isFault) return failedEntry({ sent }, read.code, read.message);

@@ -32,10 +32,7 @@ export class FeedService {
     @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
   ) {}
 
-  /**
-   * Returns one page of subscribed and unsubscribed URLs. @throws Failure `unauthorized` for a
-   * refused user.
-   */
+  /** Returns a page of changed feed URLs. @throws Failure `unauthorized` for a refused user. */
   @Handle(listFeeds)
   async list(request: RequestOf<typeof listFeeds>, context: CallContext): Promise<ReplyOf<typeof listFeeds>> {
     const { userId, reader, readOnly = false, further } = request;
@@ -79,8 +76,7 @@ export class FeedService {
       if (!isNothing(applied.changes))
         await saveChanges({ ...transaction, stamp }, userId, applied.changes, this.quotas);
       if (others) transaction.last(store.unsubscribeOthers, [userId, added(applied.meant), stamp, loaded.now]);
-      // By another URL of a removed subscription the client can list it again, so it must receive
-      // the removal of that URL, too.
+      // The client can list a removed subscription by its other URLs, and must remove these, too.
       const again = await keepsUrls(query, userId, applied.meant, remove);
       return { meant: applied.meant, timestamp: await answerWrite(transaction, request, before, again) };
     });
@@ -108,10 +104,7 @@ export class FeedService {
     return { feeds: (await this.toFeeds(userId, rows))(rows) };
   }
 
-  /**
-   * Finds the subscription that matches a URL, or creates one. @throws Failure `unauthorized` for a
-   * refused user.
-   */
+  /** Finds or creates the feed of a URL. @throws Failure `unauthorized` for a refused user. */
   @Handle(ensureFeed)
   async ensure(request: RequestOf<typeof ensureFeed>, context: CallContext): Promise<ReplyOf<typeof ensureFeed>> {
     const { userId } = request;

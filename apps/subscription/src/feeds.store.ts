@@ -9,8 +9,8 @@ import type { SubscriptionRow } from './subscription.row.js';
 export const pageUrls = 500;
 /**
  * The URLs of a page of subscriptions p: the current URL of a subscribed one, all URLs of any
- * other, since a client can have any. A subscription without a URL yields a row without one. The
- * current URL comes first, with an empty key, then the others by their SHA-256.
+ * other, which a client can have. The current URL comes first, with an empty key, then the others
+ * by their SHA-256. A subscription without a URL yields a row without one.
  */
 const withUrls = `
    SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", u.url, encode(u.key, 'hex') AS key
@@ -100,16 +100,10 @@ export const unsubscribeOthers = statement(
    WHERE ${leftOut}`,
 );
 
-/**
- * $1 user, $2 URLs without a subscription. Reads a URL of the subscription that matches each
- * without percent-encoding.
- */
+/** $1 user, $2 unmatched URLs. Reads URLs that equal them without percent-encoding. */
 const twins = statement('subscription.twins', 'SELECT t.url, t.twin FROM subscription.twins_of($1, $2::text[]) t');
 
-/**
- * $1 user, $2 URLs, $3 the guids derived from them, $4 stamp, $5 quota of live ones, $6 quota of
- * all else.
- */
+/** $1 user, $2 URLs, $3 their derived guids, $4 stamp, $5 quota of live ones, $6 other quotas. */
 export const ensureFeeds = statement(
   'subscription.ensure_feeds',
   'SELECT f.made FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f',
@@ -136,10 +130,7 @@ export function namedByUrl(
   });
 }
 
-/**
- * The loaded rows, and an entry for each URL. An entry that matched without percent-encoding has
- * the stored URL.
- */
+/** The loaded rows, and an entry for each URL, with the stored URL if percent-encoding differs. */
 export interface ReadFeeds {
   loaded: Loaded;
   entryOf(url: string): JudgedEntry;

@@ -100,10 +100,7 @@ export class KnownSubscriptions {
     this.setSubscribed(row, true, timestamp);
   }
 
-  /**
-   * Sets the state; callers exclude superseded changes. While a deletion is pending, `subscribedAt`
-   * stays the time of its DELETE.
-   */
+  /** Sets the state, unless superseded. `subscribedAt` stays the time of a pending DELETE. */
   setSubscribed(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): void {
     if (row.deletionId === null) row.subscribedAt = this.timeOf(row, isSubscribed, timestamp);
     row.isSubscribed = isSubscribed;
@@ -132,10 +129,7 @@ export class KnownSubscriptions {
     return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
   }
 
-  /**
-   * Makes a client's guid the current one. The former guid still names the subscription, and is
-   * recorded with its time.
-   */
+  /** Makes a client's guid the current one; the former one is recorded and stays a name. */
   changeGuid(row: SubscriptionRow, guid: string): void {
     if (this.wouldReplace(row, guid)) {
       this.quota.take('guidChanges');
@@ -147,10 +141,7 @@ export class KnownSubscriptions {
     this.nameGuid(row, guid, true);
   }
 
-  /**
-   * Assigns a guid to a subscription; no other live one has it. A tombstone whose current guid it
-   * is becomes a pointer.
-   */
+  /** Assigns a guid that no other live one has; a tombstone with it becomes a pointer. */
   nameGuid(row: SubscriptionRow, guid: string, sent: boolean): void {
     const owner = this.byGuid(guid);
     const passes = owner !== undefined && owner !== row;
@@ -226,10 +217,7 @@ export class KnownSubscriptions {
     }
   }
 
-  /**
-   * Returns the time of a change that is not superseded. A clamped time without a change of state
-   * keeps the current one.
-   */
+  /** Returns the time of a change; a clamped time without a change of state keeps the current. */
   private timeOf(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
     const unclamped = { at: this.loaded.now, clamped: false };
     const { at, clamped } = timestamp === undefined ? unclamped : countedTime(timestamp, this.arrivedMs);

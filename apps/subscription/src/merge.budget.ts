@@ -17,10 +17,7 @@ export class MergeBudget {
   private pairs = 0;
   private states = 0;
 
-  /**
-   * @param statesOf the number of states by subscription, counted up to one more than {@link
-   * mostStates}.
-   */
+  /** @param statesOf states by subscription, counted up to {@link mostStates} and one more. */
   constructor(private readonly statesOf?: ReadonlyMap<number, number>) {}
 
   /** Returns whether the limits allow to merge a pair, and if so counts it as merged. */

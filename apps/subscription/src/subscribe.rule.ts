@@ -142,10 +142,7 @@ export function meaningOf(known: KnownSubscriptions, entry: UsableEntry): Meanin
   return entry.guid === undefined ? find(known, entry) : follow(known, entry, entry.guid);
 }
 
-/**
- * Matches an entry without a guid by its URL, or else by the derived guid. It never moves the URL
- * of a subscription.
- */
+/** Matches an entry without a guid by URL, else by the derived guid; never moves a URL. */
 function find(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry): Meaning {
   const byUrl: Meaning = { row: known.byUrl(feedUrl) };
   const byGuid: Meaning = { row: known.byGuid(derivedGuid), url: 'alias' };

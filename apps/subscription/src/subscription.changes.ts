@@ -1,16 +1,10 @@
 import type { Remaining } from './remaining.quota.js';
 import { never, type SubscriptionRow } from './subscription.row.js';
 
-/**
- * The subscription of a guid, whether a client ever sent the guid, and whether one of the
- * subscription's URLs yields it.
- */
+/** The owner of a guid, whether a client ever sent it, and whether an own URL yields it. */
 export type GuidName = [subscriptionId: number, sent: boolean, derived: boolean];
 
-/**
- * The data that a write has read: every row that a guid or URL of the request names, and ids for
- * new rows.
- */
+/** The data that a write has read: the rows of the request's names, and ids for new rows. */
 export interface Loaded {
   rows: SubscriptionRow[];
   guids: [guid: string, ...name: GuidName][];

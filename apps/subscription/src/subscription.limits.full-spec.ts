@@ -21,10 +21,7 @@ describe('a batch of 1,000 entries in 2 MB', () => {
   const batch = (entry: (n: number) => Entry) => Array.from({ length: 1_000 }, (_, n) => entry(n));
   const guids = batch(() => ({ feedUrl: '', guid: randomUUID() })).map(({ guid }) => guid);
 
-  /**
-   * Returns the longest block of the event loop, in milliseconds, while a request is parsed, run
-   * and answered.
-   */
+  /** Returns the longest block of the event loop during a request, in milliseconds. */
   async function longestBlock(entries: Entry[]): Promise<number> {
     const text = JSON.stringify({ userId, body: sentBody(entries) });
     const delay = monitorEventLoopDelay({ resolution: 1 });

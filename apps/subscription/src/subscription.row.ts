@@ -1,9 +1,6 @@
 import { hash } from 'node:crypto';
 
-/**
- * A stored subscription; a row with `deleted` is a tombstone. Times are stamps, except
- * `subscribedAt`.
- */
+/** A subscription, or with `deleted` a tombstone. Times are stamps, except `subscribedAt`. */
 export interface SubscriptionRow {
   id: number;
   feedUrl: string;

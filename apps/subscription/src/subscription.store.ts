@@ -12,10 +12,7 @@ const columns = `
 
 const left = (limit: string, total: string) => `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
-/**
- * $1 user, $2 guids, $3 keys of URLs, $4 number of ids for new rows, $5 quota of live ones, $6
- * quota of all else.
- */
+/** $1 user, $2 guids, $3 URL keys, $4 count of new ids, $5 quota of live ones, $6 other quotas. */
 export const load = statement(
   'subscription.load',
   `WITH g AS (
@@ -66,10 +63,7 @@ export const absorbNames = statement(
    FROM unnest($2::bigint[], $3::bigint[]) m (merged, survivor) WHERE s.user_id = $1 AND s.merged_into = m.merged`,
 );
 
-/**
- * $1 user, $2 merged subscriptions, $3 the survivor of each, $4 stamp, $5 quota of aliases of
- * sync_ids.
- */
+/** $1 user, $2 merged subscriptions, $3 the survivor of each, $4 stamp, $5 quota of aliases. */
 const absorbStates = statement(
   'subscription.absorb_states',
   'SELECT episode.merge_subscriptions($1, $2::bigint[], $3::bigint[], $4, $5)',
@@ -122,10 +116,7 @@ export const save = statement(
    SELECT $1, (f ->> 0)::bigint, $6, (f ->> 1)::uuid FROM json_array_elements($5) f`,
 );
 
-/**
- * $1 user, $2 URLs by the hex of their SHA-256. Stores URLs that left their row, with one lookup
- * each.
- */
+/** $1 user, $2 URLs by hex SHA-256. Stores URLs that left their row, with one lookup each. */
 export const keepUrls = statement(
   'subscription.keep_urls',
   `UPDATE subscription.feed_urls u SET url = $2::jsonb ->> encode(u.url_sha256, 'hex')
@@ -169,10 +160,7 @@ interface Names {
   quotas: SubscriptionQuotas;
 }
 
-/**
- * Returns the statement that reads everything a write's guids and URLs name; {@link toLoaded}
- * converts its result.
- */
+/** Returns the statement for everything that guids and URLs name; see {@link toLoaded}. */
 export function named(userId: string, { guids, urls, newRows, quotas }: Names): Bound<Found> {
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
   const limits = [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES];

@@ -33,8 +33,7 @@ describe.each(['cluster', 'sentinels'] as const)('Redis with %s', (kind) => {
         await eventually(hearsAll, { timeout: failoverMs });
         expect(losses).toBe(0);
         await group.killMasterOf(clockChannel(users[0]!));
-        // This process can be without a connection to the lost server of a Cluster; behind
-        // Sentinels there is only one.
+        // In a Cluster, this process can be without a connection to the lost server.
         const least = kind === 'sentinels' ? 1 : 0;
         await eventually(() => expect(losses).toBeGreaterThanOrEqual(least), { timeout: failoverMs });
         await eventually(hearsAll, { timeout: failoverMs });

@@ -10,17 +10,11 @@ interface ClockEvents {
    * A user's clock advanced to this stamp. Notifications can be late, repeated and out of order.
    */
   onHint(userId: string, stamp: string): void;
-  /**
-   * Notifications can have been lost, and all subscriptions are gone. Called after Redis is
-   * available again.
-   */
+  /** Redis is available again. Notifications can have been lost; all subscriptions are gone. */
   onLost(): void;
 }
 
-/**
- * Interval of the listener's own heartbeat, and the time without one until it counts as
- * disconnected, in milliseconds.
- */
+/** Interval of the listener's own heartbeat, and the timeout for it, in milliseconds. */
 export interface ListenerPace {
   readonly beatMs: number;
   readonly deafMs: number;

@@ -49,10 +49,7 @@ export function connectRedis(config: RedisConfig, overrides: Partial<RedisOption
   return guarded(new Redis(config.REDIS_URL, options));
 }
 
-/**
- * Returns the delay before the next attempt to connect, in milliseconds: exponential up to about a
- * second, with jitter.
- */
+/** Returns the delay before the next attempt, in ms: exponential to about 1 s, with jitter. */
 export function reconnectDelay(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), 1_000) * (0.75 + Math.random() / 2);
 }

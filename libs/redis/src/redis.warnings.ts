@@ -21,10 +21,7 @@ export async function warnOfEviction(redis: Redis | Cluster, log: Logger, duty: 
     );
 }
 
-/**
- * Logs once per outage that Redis denies access, which needs an operator. @param duty the purpose
- * of the server.
- */
+/** Logs once per outage that Redis denies access. @param duty the purpose of the server. */
 export function warnOfDenial(redis: Redis | Cluster, log: Logger, duty: string): void {
   const access = new Condition<'granted' | 'denied'>('granted');
   const failed = (error: Error) => {

@@ -1,7 +1,4 @@
-/**
- * The state of something that is checked repeatedly; reports changes, so that only these are
- * logged.
- */
+/** The state of something that is checked repeatedly; only changes are worth a log line. */
 export class Condition<State extends string> {
   constructor(public state: State) {}
 

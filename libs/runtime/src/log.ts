@@ -61,10 +61,7 @@ export function createLog(
   return pino(options, destination);
 }
 
-/**
- * Returns a Nest logger that writes into the same log. Messages of the start are `debug`, as they
- * concern developers only.
- */
+/** Returns a Nest logger on the same log. Nest's start messages are `debug`. */
 export function nestLogger(log: Log): LoggerService {
   const write =
     (level: 'debug' | 'warn' | 'error') =>

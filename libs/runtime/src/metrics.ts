@@ -76,10 +76,7 @@ export function counter(name: string, help: string, read: () => number | undefin
   );
 }
 
-/**
- * Adds a source of a metric. @returns a function for the sum of all sources, for the first one
- * only.
- */
+/** Adds a source of a metric. @returns a function for the sum of all, for the first one only. */
 function sumOf(name: string, read: () => number | undefined): (() => number) | undefined {
   const others = register.getSingleMetric(name) && readers.get(name);
   if (others) return void others.push(read);

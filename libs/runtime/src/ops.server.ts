@@ -41,10 +41,7 @@ export class OpsServer {
     this.answer(request, response).catch((error: unknown) => reply(response, 500, String(error)));
   });
 
-  /**
-   * @param missing returns the reasons why the app cannot serve, for an operator; none if it is
-   * ready.
-   */
+  /** @param missing returns the reasons why the app cannot serve; none if it is ready. */
   constructor(private readonly missing: () => Promise<readonly string[]>) {}
 
   /** Listens. @returns the port. @throws Error if the port is unavailable. */

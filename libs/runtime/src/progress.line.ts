@@ -3,10 +3,7 @@ import type { ProgramIo } from './program.io.js';
 /** Intervals of progress output to a terminal and to any other stream, in milliseconds. */
 const [terminalMs, logMs] = [500, 10_000];
 
-/**
- * Shows the progress of a command: on a terminal in one line that changes, elsewhere in a line
- * every ten seconds.
- */
+/** Shows progress: on a terminal in one changing line, elsewhere in a line every ten seconds. */
 export class ProgressLine {
   private readonly started = performance.now();
   private readonly timer: NodeJS.Timeout;

@@ -92,10 +92,7 @@ export function beginSpan(name: string, kind: SpanKind, parent: Context): { span
   return { span, context: trace.setSpan(parent, span) };
 }
 
-/**
- * Runs a function as a span, which counts as failed if the function throws. Costs almost nothing if
- * tracing is off.
- */
+/** Runs a function as a span, which fails with it. Costs almost nothing without tracing. */
 export function inSpan<Result>(
   name: string,
   { parent = context.active(), ...options }: SpanOptions & { parent?: Context },

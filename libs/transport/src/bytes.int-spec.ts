@@ -82,8 +82,7 @@ it('requests that are larger together than one step takes are all answered, in a
   );
 });
 
-// Only in the full suite, where files run sequentially: it blocks this thread for longer than the
-// validity of a heartbeat.
+// Blocks this thread beyond a heartbeat's validity: only in the sequential full suite.
 it.each(process.env.TEST_FULL ? [6] : [])(
   '%i of the largest replies to one gateway that is busy all arrive, and no neighbour fails',
   async (count) => {

@@ -5,10 +5,7 @@ import { ask, Load } from '../testing/load.js';
 import { connectTo } from '../testing/probe.replica.js';
 import { Stage } from '../testing/stage.js';
 
-/**
- * Time limits for a call that must fail immediately, and for recovery after an outage of Redis;
- * both far above the expected times.
- */
+/** Time limits for immediate failures and for recovery, far above the expected times. */
 const atOnceMs = 1_500;
 const healMs = 20_000;
 

@@ -17,10 +17,7 @@ const perSecond = (maxInFlight * 1_000) / takesMs;
 const settleMs = 6_000;
 const watchMs = 12_000;
 
-/**
- * More callers than the limit of calls in flight. Each calls again immediately, or soon after a
- * refusal.
- */
+/** More callers than the limit of calls in flight; each repeats its call after every outcome. */
 class Flood {
   answered = 0;
   refused = 0;
@@ -68,8 +65,7 @@ describe('far more calls than a service can take', { timeout: 90_000 }, () => {
       );
       expect(grown.gateway).toBeLessThan(5);
       expect(grown.replica).toBeLessThan(5);
-      // A busy machine reaches less than the capacity, but a replica that only answers too late
-      // reaches nothing.
+      // Lower than the capacity on a busy machine; 0 for a replica that only answers too late.
       expect(share).toBeGreaterThan(0.1);
       await expectNothingLeft(stage, gateway);
       expect(await replica.inspect()).toMatchObject({ inFlight: 0 });

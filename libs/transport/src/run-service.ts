@@ -73,8 +73,7 @@ export function runService<Schema extends z.ZodObject>(
     return {
       missing: async () => [
         ...(strategy.isUp ? [] : ['Redis: reconnecting']),
-        // Without a free connection a check would wait: the pool is busy, Postgres is not
-        // unavailable.
+        // Without a free connection a check would wait: the pool is busy, Postgres available.
         ...(database.connections.waiting > 0 ? database.availability.missing : await database.availability.check()),
       ],
       opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),

@@ -27,10 +27,7 @@ async function answersOn(environment: RedisEnvironment): Promise<void> {
   expect(logged.filter(({ level }) => Number(level) >= error)).toEqual([]);
 }
 
-/**
- * Expects that a client gets no access: its calls fail immediately, and each connection logs the
- * reason once.
- */
+/** Expects denied access: calls fail immediately, and each connection logs it once. */
 async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promise<void> {
   const { log, logged } = memoryLog();
   let attempts = 0;

@@ -61,10 +61,7 @@ export class ClientLinks {
     return this.subscribed && this.writer.isUp;
   }
 
-  /**
-   * Resolves when it is subscribed to replies and has polled every service. Waits for Redis without
-   * a time limit.
-   */
+  /** Subscribes to replies and polls every service. Waits for Redis without a time limit. */
   async open(): Promise<void> {
     this.polling.start();
     while (!this.closed.isSet) {

@@ -18,10 +18,7 @@ interface Addition {
   readonly done: (error?: Error) => void;
 }
 
-/**
- * A client's view of one service: liveness, age of the backlog, and the request stream, which it
- * appends to in batches.
- */
+/** A client's view of one service: liveness, backlog, and the stream, filled in batches. */
 export class ServiceView {
   /** Calls of this client that the service has not answered. */
   inFlight = 0;

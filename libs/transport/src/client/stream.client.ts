@@ -30,10 +30,7 @@ export interface StreamClientOptions {
   readonly log: Logger;
   /** Services to poll from the start; others are polled from their first call on. */
   readonly services?: readonly string[];
-  /**
-   * Maximum number of waiting calls of this process to one service; further calls fail immediately.
-   * Default 1,000.
-   */
+  /** Maximum number of waiting calls to one service; others fail immediately. Default 1,000. */
   readonly maxInFlight?: number;
   /** Interval between polls of the services. Default 500 ms. */
   readonly pollMs?: number;
@@ -73,8 +70,9 @@ const timedOut: Result = { error: unavailable('no reply within the deadline') };
  *
  * Invariants:
  * - Every call is settled once: by its reply, its deadline or a fault, whichever comes first.
- * - A call is refused immediately without a live replica or Redis, with too many in flight, or with
- *   a backlog that leaves too little of the deadline.
+ * - A call is refused immediately without a live replica or Redis, or above the limit of calls in
+ *   flight.
+ * - A call is refused immediately if the backlog leaves too little of its deadline.
  * - It receives only its own replies, on its own channel, and matches each to a waiting call by id.
  * - Nothing is sent twice.
  */
@@ -105,10 +103,7 @@ export class StreamClient extends ClientProxy {
     return this.links?.isUp ?? false;
   }
 
-  /**
-   * Resolves when it is subscribed to replies and has polled every service. Waits for Redis without
-   * a time limit.
-   */
+  /** Subscribes to replies and polls every service. Waits for Redis without a time limit. */
   override connect(): Promise<void> {
     this.opening ??= this.open();
     return this.opening;

@@ -60,10 +60,7 @@ const forgottenMs = 60_000;
  */
 const expiredTtlMs = -1;
 
-/**
- * One replica's membership of its service's consumer group, and its heartbeat, which also samples
- * Redis' time.
- */
+/** A replica's membership of its consumer group, and its heartbeat, which samples Redis' time. */
 export class Membership {
   private serving = true;
   private alive = 0;
@@ -78,8 +75,7 @@ export class Membership {
 
   /** Creates missing stream and group and writes the first heartbeat. */
   async join(): Promise<void> {
-    // The heartbeat only creates the group if the stream is missing; this also covers a destroyed
-    // group.
+    // Also covers a destroyed group; the heartbeat only covers a missing stream.
     await this.link.redis.xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM').catch((error: Error) => {
       if (!error.message.startsWith('BUSYGROUP')) throw error;
     });
@@ -115,10 +111,7 @@ export class Membership {
     if (!this.serving && this.alive === 0) await delay(drainGraceMs, undefined, { ref: false });
   }
 
-  /**
-   * Removes the heartbeat, so that clients stop counting on this replica. @returns whether Redis
-   * executed it.
-   */
+  /** Removes the heartbeat, so that clients ignore the replica. @returns whether Redis did it. */
   async withdraw(): Promise<boolean> {
     return this.link.redis.zrem(this.keys.alive, this.replica).then(
       () => true,
@@ -126,10 +119,7 @@ export class Membership {
     );
   }
 
-  /**
-   * Deletes the consumer unless it has pending requests, which would be lost. @returns the number
-   * of pending requests.
-   */
+  /** Deletes the consumer unless it has pending requests. @returns their number. */
   async leave(): Promise<number> {
     return this.link.redis.rpcLeave(this.keys.requests, this.keys.alive, group, this.replica);
   }

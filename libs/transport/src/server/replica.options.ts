@@ -1,10 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
-/**
- * Timing of a replica, in milliseconds. The defaults depend on each other: takeover is within about
- * 2 s.
- */
+/** Timing of a replica, in milliseconds. Together the defaults take over in about 2 s. */
 export interface ReplicaTimings {
   /** Interval of heartbeats, renewals of running requests and polls for abandoned ones. */
   readonly heartbeatMs: number;

@@ -127,10 +127,7 @@ export class Replica {
     this.updateSignals();
   }
 
-  /**
-   * Resolves when the group exists, the heartbeat is written and reading has started. Waits for
-   * Redis without a time limit.
-   */
+  /** Joins the group and starts reading. Waits for Redis without a time limit. */
   async start(): Promise<void> {
     await this.join();
     if (this.draining.isSet) return;
@@ -234,8 +231,7 @@ export class Replica {
       }
       if (!(await this.takeover.begin(entry))) continue;
       void this.run(entry);
-      // Waits until it has ended or is overdue: a hanging request must not stop reading
-      // permanently.
+      // Waits until it ends or is overdue: a hanging request must not stop reading.
       await this.idle.wait();
     }
     this.takeoverIsDue = false;

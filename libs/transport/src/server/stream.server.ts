@@ -165,8 +165,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     const start = performance.now();
     let outcome = 'ok';
     try {
-      // During a rolling release the caller can be newer than this replica. `unavailable` lets it
-      // retry.
+      // During a rolling release the caller can be newer; `unavailable` lets it retry.
       if (!handler) throw new Failure('unavailable', { cause: `nothing handles ${pattern}` });
       const payload = contractOf(handler).request.safeParse(JSON.parse(data));
       if (!payload.success) throw new Failure('invalid');

@@ -15,10 +15,7 @@ const { requests, alive, dead } = serviceKeys('episode');
 /** Requests of dead replicas count as abandoned after a fifth of the time in production. */
 const timings = { drainGraceMs: 0, blockMs: 50, drainMs: 100, heartbeatMs: 100, abandonedMs: 250 };
 
-/**
- * Imitates a replica that died after its last read: it counts as alive, reads all requests and runs
- * none.
- */
+/** Imitates a dead replica: it counts as alive, reads all requests and runs none. */
 async function ghost() {
   await admin().xgroup('CREATE', requests, group, '0', 'MKSTREAM');
   await admin().zadd(alive, Date.now() + 60_000, 'ghost');

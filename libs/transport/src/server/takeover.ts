@@ -119,8 +119,7 @@ export class Takeover {
 
   private async isWorthRunning(entry: Entry, deliveries: number): Promise<boolean> {
     const late = this.options.now() >= entry.deadline;
-    // A late request that two replicas did not answer can have killed them: keep it as a dead
-    // letter.
+    // A late request that two replicas did not answer can have killed them: keep it.
     if (deliveries >= maxDeliveries || (late && deliveries > 1)) {
       await this.deadLetter(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
       return false;

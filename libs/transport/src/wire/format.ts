@@ -43,10 +43,7 @@ export interface Request {
   readonly budgetMs: number;
   /** Out-of-band data: request id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;
-  /**
-   * True if no dead letter may store its data. Only the script for dead letters reads this field,
-   * so it is not decoded.
-   */
+  /** True if no dead letter may store its data. Only Lua reads this, so it is not decoded. */
   readonly secret?: boolean;
   /** The channel of the reply, and the id that the client matches it by. */
   readonly reply: { readonly channel: string; readonly id: string };
@@ -135,10 +132,7 @@ export function encodeResult(result: Result): string {
   return JSON.stringify(result);
 }
 
-/**
- * Returns a reply: the request's id, a line feed and a result. The client matches the id before it
- * parses the result.
- */
+/** Returns a reply: id, line feed, result. Clients match the id before they parse the result. */
 export function encodeReply(id: string, result: string): string {
   return `${id}\n${result}`;
 }

@@ -1,14 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
 
-/**
- * Lua scripts, each of which Redis runs in one step. A script uses the keys of one service only, as
- * a Redis Cluster demands.
- */
+/** Lua scripts, each a single step in Redis, on the keys of one service (for Redis Cluster). */
 export interface Scripts {
-  /**
-   * Writes a heartbeat; creates stream and group if Redis lost them. Returns Redis' time (ms) and
-   * the number of replicas alive.
-   */
+  /** Writes a heartbeat, restores stream and group. Returns Redis' time (ms), replicas alive. */
   rpcHeartbeat(
     requests: string,
     alive: string,
@@ -16,10 +10,7 @@ export interface Scripts {
     replica: string,
     ttlMs: number,
   ): Promise<[now: number, alive: number]>;
-  /**
-   * Returns the remaining validity (ms) of the latest heartbeat, and the wait (ms) of the oldest
-   * unread request.
-   */
+  /** Returns the heartbeat's remaining validity (ms), and the oldest unread request's wait (ms). */
   rpcPoll(requests: string, alive: string, group: string): Promise<[aliveMs: number, waitedMs: number]>;
   /**
    * Adds requests, each as the number of its fields and values, then these; deletes requests older
@@ -216,10 +207,7 @@ return deleted`,
   },
 };
 
-/**
- * Defines the scripts as commands of a connection. ioredis sends each by its hash and loads missing
- * ones.
- */
+/** Defines the scripts as commands; ioredis sends their hashes and loads missing ones. */
 export function withScripts(redis: Redis | Cluster): ScriptedRedis {
   for (const [name, script] of Object.entries(scripts)) redis.defineCommand(name, script);
   return redis as ScriptedRedis;
