@@ -96,7 +96,6 @@ export const listOfFeed = page(
 type Row = Metadata & StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
 type Head = { refused: number | null; candidates: number; id: number | null };
 
-/** Returns the statement for a page, and its values. */
 function selected(request: Request, since: number): Bound<Row & Head> {
   const { userId, feedUrl, favorites = false, perPage, further } = request;
   const values = [userId, since, further?.after ?? 0, perPage];

@@ -33,7 +33,6 @@ const entry = fc
     ...(sync && { syncId: syncId(sync) }),
   }));
 
-/** Returns the answer to a batch, and the changes it would write. */
 async function answer(entries: (Entry | null)[], maxBytes: number) {
   const known = world([stored(1), stored(2), stored(3)]);
   const judged = entries.map((each) => validateEntry(sentEntry(each)));

@@ -4,7 +4,6 @@ import { type EpisodeRow, shown } from './episode.rule.js';
 
 /** Upper bound for the bytes of a failure, without the fields of its entry. */
 const failureBytes = 200;
-/** Returns the JSON of an answer from the JSON of its items. */
 const envelope = (success = '', failure = '') => `{"success":[${success}],"failure":[${failure}]}`;
 const envelopeBytes = envelope().length;
 

@@ -80,7 +80,6 @@ const sameUrlAndTitle = `e.episode_url <> '' AND e.title <> ''
          AND ${samePair('e.episode_url, e.title', 'x."episodeUrl", x.title')}`;
 const meets = `(x.bare OR x."episodeGuid" IS NULL)`;
 
-/** The live subscriptions of the sent guids, each looked up once. */
 const namedSubscriptions = `named_subscriptions AS MATERIALIZED (
      SELECT n.guid AS "podcastGuid", n.subscription_id, n.current_guid
      FROM (SELECT DISTINCT "podcastGuid" FROM sent) s CROSS JOIN LATERAL (

@@ -30,7 +30,6 @@ beforeEach(async () => {
 const upload = async (entries: Entry[], requestId?: string) =>
   contentOf(await context.service.upload({ userId, body: sentBody(entries) }, call(requestId)), uploadedSchema);
 
-/** Uploads entries, expects each to be accepted, and returns the answer. */
 async function put(...entries: Entry[]): Promise<Episode[]> {
   const { success, failure } = await upload(entries.map((entry) => ({ podcastGuid, ...entry })));
   expect(failure).toEqual([]);

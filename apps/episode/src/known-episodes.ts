@@ -36,7 +36,6 @@ export interface Changes {
   /** The sync_ids of stored rows whose episode_guid changes. */
   renamed: string[];
   aliases: [syncId: string, episodeId: number][];
-  /** The number of new aliases. */
   addedAliases: number;
   absorbed: { from: number; into: number }[];
   /** The number of absorbed rows that were stored. */
@@ -130,7 +129,6 @@ export class KnownEpisodes {
     return ids.filter((id) => id !== row.id).map((id) => this.standing(id));
   }
 
-  /** True if the quota allows one more episode. */
   get hasRoom(): boolean {
     return this.loaded.room.episodes > 0;
   }

@@ -217,7 +217,6 @@ it('merges several pairs of subscriptions at once as one after the other: an epi
   );
 });
 
-/** Returns the aliases of a user, each with the episode that it names. */
 async function aliases(userId: string): Promise<[string, number][]> {
   const { rows } = await context.owner.query<{ sync_id: string; id: number }>(
     'SELECT sync_id, episode_id::int AS id FROM episode.sync_ids WHERE user_id = $1 ORDER BY 1',

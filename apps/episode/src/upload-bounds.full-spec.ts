@@ -25,7 +25,6 @@ afterAll(async () => {
   await context.close();
 });
 
-/** Creates a user with a feed; each column is an SQL expression in `n`. */
 async function feedOf(columns: Record<'guid' | 'title' | 'date' | 'enclosure' | 'url', string>) {
   const [userId, podcastGuid] = [freshUser(), randomUUID()];
   const subscription = await context.subscription(userId, podcastGuid);

@@ -20,7 +20,6 @@ export type FailedEntry = Uploaded['failure'][number];
 export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
   /** The name of its subscription: a guid, or the URL of its feed for clients that send URLs. */
   podcast: string;
-  /** The entry as the client sent it. */
   sent: Readonly<Record<string, unknown>>;
 }
 

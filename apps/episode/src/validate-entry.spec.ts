@@ -7,7 +7,6 @@ const at = '2026-02-01T12:00:00Z';
 const validate = (entry: Entry | null) => validateEntry(sentEntry(entry));
 const good = { podcastGuid: podcast, syncId: syncId(1), ...metadata(1) };
 
-/** Returns the message for a valid entry with some other fields. */
 function fault(differing: Record<string, unknown>): unknown {
   const judged = validate({ ...good, ...differing });
   return 'sent' in judged ? 'accepted' : judged.message;
@@ -41,7 +40,6 @@ describe('validateEntry', () => {
     expect(validate({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({ metadata: {}, statuses: {} });
   });
 
-  /** Returns the accepted metadata of a valid entry with some other fields. */
   const kept = (differing: Record<string, unknown>) =>
     (validate({ ...good, ...differing }) as { metadata: object }).metadata;
 

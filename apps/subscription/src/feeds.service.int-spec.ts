@@ -54,7 +54,6 @@ const patch = (guid: string, change: object) => context.service.update({ userId,
 const unsubscribe = (feedUrl: string) => patch(podcastGuid(feedUrl), { isSubscribed: false });
 const feedOf = (feedUrl: string) => ({ feedUrl, guid: podcastGuid(feedUrl) });
 
-/** Returns the user's clock. */
 async function clock(): Promise<unknown> {
   const { rows } = await context.owner.query('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId]);
   return rows[0];

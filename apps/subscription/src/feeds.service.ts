@@ -137,9 +137,7 @@ export class FeedService {
     return { subscribed: unlessRefused(counted).subscribed };
   }
 
-  /**
-   * Returns a function that maps rows to feeds in their order. @param all every row to map later.
-   */
+  /** Returns a function that maps rows to feeds in order. @param all every row to map later. */
   private async toFeeds(userId: string, all: Rows): Promise<(rows: Rows) => (Feed | null)[]> {
     const first = await store.readFirstGuids((...bound) => this.database.read(...bound), userId, all);
     return (rows) => rows.map((row) => toFeed(row, first));
@@ -195,7 +193,6 @@ async function keepsUrls(
 /** Returns the ids that stay subscribed when the request replaces the full list. */
 const added = ({ add }: MeantFeeds) => add.flatMap((row) => (row ? [row.id] : []));
 
-/** Returns whether a subscription outside the list is subscribed. */
 async function hasOthers(query: store.Query, userId: string, meant: MeantFeeds): Promise<boolean> {
   return (await query(store.hasOthers, [userId, added(meant)])).length > 0;
 }

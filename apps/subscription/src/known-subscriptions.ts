@@ -13,8 +13,8 @@ const { isLive, isStillSubscribed } = stored;
  * In-memory part of a user's subscriptions that one write reads and changes: the owners of guids
  * and URLs, and the changes so far. Invariants:
  * - A guid or URL belongs to at most one subscription.
- * - A subscription, or its survivor after a merge, keeps every guid and URL it ever had. The
- *   exception are names of a tombstone that a live subscription took.
+ * - A subscription, or its survivor after a merge, keeps every guid and URL it ever had, except
+ *   names of a tombstone that a live subscription took.
  * - The current guid of a subscription is among its guids.
  * - The guid derived from each of its URLs names it unless another live subscription has it.
  */
@@ -24,7 +24,6 @@ export class KnownSubscriptions {
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, GuidName>;
   private readonly urls: Map<string, number>;
-  /** Ids of the rows that were subscribed when they were read. */
   private readonly loadedSubscribed: ReadonlySet<number>;
   private readonly hashed = new stored.UrlKeys();
   private readonly created = new Set<number>();
@@ -100,7 +99,7 @@ export class KnownSubscriptions {
     this.setSubscribed(row, true, timestamp);
   }
 
-  /** Sets the state, unless superseded. `subscribedAt` stays the time of a pending DELETE. */
+  /** Sets the state of a change that is not superseded; a pending DELETE keeps its time. */
   setSubscribed(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): void {
     if (row.deletionId === null) row.subscribedAt = this.timeOf(row, isSubscribed, timestamp);
     row.isSubscribed = isSubscribed;
@@ -141,7 +140,7 @@ export class KnownSubscriptions {
     this.nameGuid(row, guid, true);
   }
 
-  /** Assigns a guid that no other live one has; a tombstone with it becomes a pointer. */
+  /** Assigns a guid without live owners; a tombstone whose current one it is becomes a pointer. */
   nameGuid(row: SubscriptionRow, guid: string, sent: boolean): void {
     const owner = this.byGuid(guid);
     const passes = owner !== undefined && owner !== row;
@@ -151,9 +150,7 @@ export class KnownSubscriptions {
     this.own(guid, [row.id, sent || wasSent, isDerived || guid === podcastGuid(row.feedUrl)]);
   }
 
-  /**
-   * Assigns a URL to a subscription, and the guid derived from it unless another live one has it.
-   */
+  /** Assigns a URL, and the guid derived from it unless another live subscription has it. */
   nameUrl(row: SubscriptionRow, feedUrl: string): void {
     const [key, former] = [this.hashed.keyOf(feedUrl), this.byUrl(feedUrl)];
     if (!former) this.quota.take('urls');

@@ -150,9 +150,7 @@ function find(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry):
   return [byUrl, byGuid].find(({ row }) => isLive(row)) ?? [byUrl, byGuid].find(({ row }) => row) ?? {};
 }
 
-/**
- * Matches an entry by its guid. It can move a subscription to the URL, or rename the URL's owner.
- */
+/** Matches an entry by its guid. It can move the URL, or rename the owner of the URL. */
 function follow(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry, guid: string): Meaning {
   const named = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);

@@ -127,8 +127,8 @@ const changes = ['subscriptions'] as const;
 type On = [known: KnownSubscriptions, merges: MergeBudget];
 
 /**
- * Applies rules to the loaded rows. If they merge subscriptions, which is rare, it counts the
- * states of these and applies the rules again, with the limits of a merge.
+ * Applies rules to the loaded rows. In the rare case of merges it counts their states, and applies
+ * the rules again with the limits of a merge.
  */
 async function withMerges<Verdicts>(
   transaction: Transaction<Found>,

@@ -5,10 +5,10 @@ import type { SubscriptionRow } from './subscription.row.js';
 type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 
 /**
- * Applies a PATCH to a live subscription (docs/reference/interface.md, "PATCH" and "Merging").
- * First, it merges another subscription that has the guid, or has the URL as its current one. Each
- * sent field is stamped, even with an equal value. An outdated `isSubscribed` is not applied, and
- * the answer has the current value.
+ * Applies a PATCH to a live subscription (docs/reference/interface.md, "PATCH" and "Merging"). It
+ * first merges another subscription that has the guid, or has the URL as its current one. Sent
+ * fields are stamped, even with an equal value. For an outdated `isSubscribed` it answers with the
+ * current value.
  */
 export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch): Updated {
   const { newFeedUrl, newGuid, isSubscribed, timestamp } = patch;

@@ -1,10 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { Condition, type Log } from '#runtime';
 
-/**
- * Returns the Redis channel of a user's clock stamps. Processes of the previous release use the
- * same name: never change it.
- */
+/** Returns the channel of a user's clock. Never change it: the previous release uses the same. */
 export function clockChannel(userId: string): string {
   return `clock:${userId}`;
 }
@@ -13,9 +10,8 @@ export function clockChannel(userId: string): string {
 const mostUnanswered = 1_000;
 
 /**
- * Publishes users' clock stamps to the gateways (ADR 26). Notifications are optional, as clients
- * that miss one poll. So a notification blocks no caller, is never sent twice, and never fails the
- * write that it reports.
+ * Publishes users' clock stamps to the gateways (ADR 26). Clients that miss a notification poll, so
+ * it blocks no caller, is never sent twice, and never fails the write that it reports.
  */
 export class ClockHints {
   /** Counts of notifications, for metrics. Drops are due to a disconnected or slow Redis. */

@@ -4,7 +4,6 @@ import type { Cluster, Redis } from 'ioredis';
 import { clockChannel } from './clock.hints.js';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 
-/** Callbacks of a {@link ClockListener}. */
 interface ClockEvents {
   /**
    * A user's clock advanced to this stamp. Notifications can be late, repeated and out of order.

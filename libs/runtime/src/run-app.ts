@@ -18,7 +18,6 @@ export interface Running {
   facts?: Record<string, unknown>;
   /** Returns the unavailable dependencies, as texts for an operator. By default none. */
   missing?(): Promise<readonly string[]>;
-  /** The app's own routes on the ops port. */
   opsRoutes?: OpsRoutes;
 }
 

@@ -13,7 +13,6 @@ export interface ClientLinksOptions {
   readonly services: readonly string[];
   readonly maxInFlight: number;
   readonly pollMs: number;
-  /** The channel that replies arrive on. */
   readonly channel: string;
   readonly onMessage: (message: Buffer) => void;
   /** Called after a connection was lost: replies in transit can be lost with it. */

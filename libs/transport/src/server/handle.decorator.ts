@@ -19,9 +19,8 @@ class ThrownFilter implements ExceptionFilter {
 
 /**
  * Makes a method the handler of a contract. It applies Nest's `@MessagePattern` with the contract,
- * which the server validates the payload by, and `@Payload()` and `@Ctx()` to the parameters. A
- * method of another type does not compile. Its class is a `@Controller()` in the `controllers` of a
- * module, where Nest looks for handlers.
+ * for the validation of payloads, and `@Payload()` and `@Ctx()` to the parameters. A method of
+ * another type does not compile. Its class is a `@Controller()` in the `controllers` of a module.
  */
 export function Handle<C extends Rpc>(contract: C) {
   const decorate = applyDecorators(MessagePattern(contract.pattern, { contract }), UseFilters(ThrownFilter));

@@ -50,7 +50,6 @@ export class RedisLink {
     return this.up.isSet;
   }
 
-  /** Resolves when commands can be sent. */
   ready(): Promise<void> {
     return this.up.wait();
   }
@@ -65,7 +64,6 @@ export class RedisLink {
     this.log.warn({ link: this.name, err: error }, 'Redis command failed');
   };
 
-  /** Sends QUIT if it is connected, and disconnects. */
   async close(): Promise<void> {
     this.closing = true;
     if (this.isUp) await withTimeLimit(this.redis.quit(), quitLimitMs).catch(() => {});
