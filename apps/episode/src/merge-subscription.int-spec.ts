@@ -13,9 +13,7 @@ import { type EpisodeRow, merged, newer } from './episode.rule.js';
 import { type LoadedRow, identityColumns, stateColumns, toRow } from './episode.store.js';
 import { matchKeys } from './match.rule.js';
 
-/**
- * Compares the rules in TypeScript (uploads) and SQL (merges), first singly, then in full merges.
- */
+/** Compares the rules in TypeScript (uploads) and in SQL (merges), singly and in full merges. */
 
 const [from, into] = [1, 2];
 const [earlier, stamp] = ['2026-01-01T00:00:00.000Z', '2026-02-02T00:00:00.000Z'];

@@ -63,9 +63,7 @@ interface Meant {
 const tooLarge = 'The answer has no room for this episode: send fewer entries at once';
 const tooManyAlike = 'Too many episodes are like this one: send fewer entries at once';
 
-/**
- * Returns whether an entry failed due to unread episodes; with fewer other entries it can succeed.
- */
+/** Returns whether an entry failed due to unread episodes; a smaller batch can succeed. */
 export const meetsTooMany = ({ message }: FailedEntry): boolean => message === tooManyAlike;
 
 const noIdentifier = 'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have';

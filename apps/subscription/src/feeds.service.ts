@@ -85,9 +85,7 @@ export class FeedService {
     return { timestamp: told, add: feedsOf(meant.add), remove: feedsOf(meant.remove) };
   }
 
-  /**
-   * Returns the subscriptions that match URLs. @throws Failure `unauthorized` for a refused user.
-   */
+  /** Returns the subscriptions of URLs. @throws Failure `unauthorized` for a refused user. */
   @Handle(findFeeds)
   async find({ userId, feedUrls }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
     const query: store.Query = (...bound) => this.database.read(...bound);

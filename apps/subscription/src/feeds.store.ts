@@ -112,9 +112,7 @@ export const ensureFeeds = statement(
 /** Runs a statement: {@link Database.read} or a transaction's `query`. */
 export type Query = <Row extends object>(query: Statement, values: readonly unknown[]) => Promise<Row[]>;
 
-/**
- * Returns the statement that reads the rows and names which URLs match, and the remaining quotas.
- */
+/** Returns the statement for the rows and names of URLs, and the remaining quotas. */
 export function namedByUrl(
   userId: string,
   urls: readonly string[],

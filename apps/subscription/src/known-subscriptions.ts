@@ -13,8 +13,8 @@ const { isLive, isStillSubscribed } = stored;
  * In-memory part of a user's subscriptions that one write reads and changes: the owners of guids
  * and URLs, and the changes so far. Invariants:
  * - A guid or URL belongs to at most one subscription.
- * - A subscription, or its survivor after a merge, keeps every guid and URL it ever had, except
- *   names of a tombstone that a live subscription took.
+ * - A subscription, or its survivor after a merge, keeps all guids and URLs. A live subscription
+ *   can take those of a tombstone.
  * - The current guid of a subscription is among its guids.
  * - The guid derived from each of its URLs names it unless another live subscription has it.
  */
@@ -193,9 +193,7 @@ export class KnownSubscriptions {
     };
   }
 
-  /**
-   * Returns the stamp of the last flip: the write's stamp if this write changed the state overall.
-   */
+  /** Returns the stamp of the last flip: the write's, if it changed the state overall. */
   private flippedOf(row: SubscriptionRow): string | null {
     return flippedAt(row, this.loadedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
   }
@@ -237,8 +235,8 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Assigns the guid derived from a URL. It moves with that URL, unless it is the current guid of
-   * the former owner. Beyond the quota of names it is omitted.
+   * Assigns the guid derived from a URL, within the quota of names. It moves with that URL, unless
+   * it is the current guid of the former owner.
    */
   private nameDerived(row: SubscriptionRow, guid: string, formerOfUrl: SubscriptionRow | undefined): void {
     const owner = this.byGuid(guid);

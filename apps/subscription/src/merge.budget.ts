@@ -1,8 +1,6 @@
 import type { SubscriptionRow } from './subscription.row.js';
 
-/**
- * Limits of one POST: the pairs of subscriptions it merges, and the states of all these together.
- */
+/** Limits of one POST: the pairs of subscriptions it merges, and the states of all of them. */
 const mostPairs = 8;
 export const mostStates = 20_000;
 

@@ -42,9 +42,7 @@ export interface Changes {
 /** Returns whether there is nothing to write. */
 export const isNothing = ({ rows, guids, urls }: Changes) => rows.length + guids.length + urls.length === 0;
 
-/**
- * Returns the stamp of a row's last flip. @param was whether it was subscribed when it was read.
- */
+/** Returns the stamp of a row's last flip. @param was the stored `isSubscribed`. */
 export function flippedAt(row: SubscriptionRow, was: boolean, isNew: boolean, stamp: string): string | null {
   if (row.isSubscribed !== was) return stamp;
   return isNew && row.mergedInto === null && row.subscribedAt !== never ? stamp : row.flipped;

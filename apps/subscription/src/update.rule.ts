@@ -33,9 +33,7 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   };
 }
 
-/**
- * Merges another subscription into that of the path, which is subscribed afterwards if either was.
- */
+/** Merges another subscription into the row, which is then subscribed if either was. */
 function absorb(known: KnownSubscriptions, row: SubscriptionRow, other: SubscriptionRow | undefined): void {
   if (!other || other === row) return;
   known.merge(other, row);

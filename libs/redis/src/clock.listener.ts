@@ -5,9 +5,7 @@ import { clockChannel } from './clock.hints.js';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 
 interface ClockEvents {
-  /**
-   * A user's clock advanced to this stamp. Notifications can be late, repeated and out of order.
-   */
+  /** A user's clock advanced to this stamp. Calls can be late, repeated and out of order. */
   onHint(userId: string, stamp: string): void;
   /** Redis is available again. Notifications can have been lost; all subscriptions are gone. */
   onLost(): void;
@@ -25,8 +23,7 @@ const confirmLimitMs = 2_000;
 
 /**
  * Subscribes to users' clocks, each from {@link listen} until {@link forget} (ADR 26). Invariants:
- * - Each user has a channel, subscribed while it is needed here. Redis sends nothing about other
- *   users.
+ * - Redis only sends notifications of its users: each user has a channel.
  * - It reports possible losses: a lost connection, or a missing heartbeat of its own, as behind a
  *   server that no longer receives publications. It then drops all its subscriptions.
  */

@@ -1,13 +1,9 @@
 import { collectDefaultMetrics, Counter, Gauge, register } from 'prom-client';
 
-/**
- * Buckets for durations of requests in seconds: from a cached read to the cascade of a deletion.
- */
+/** Buckets for durations of requests, in seconds: from a cached read to a deletion's cascade. */
 export const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
-/**
- * Registers metrics of the process (CPU, memory, event loop, garbage collection) and of its build.
- */
+/** Registers metrics of the process (CPU, memory, event loop, garbage collection) and build. */
 export function watchProcess(app: string, version: string): void {
   // At the default of 10 ms an idle process wakes up a hundred times a second.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });

@@ -18,9 +18,7 @@ export const opsConfig = z.object({
 });
 export type OpsConfig = z.output<typeof opsConfig>;
 
-/**
- * Answers a request for a path that the server does not have; returns false for an unknown path.
- */
+/** Answers a request for a path of the app; returns false for an unknown path. */
 export type OpsRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** Time limit for an app's readiness check, in milliseconds; beyond that it counts as unready. */

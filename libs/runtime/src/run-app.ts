@@ -40,8 +40,8 @@ export const stopLimitMs = 70_000;
 /**
  * Growth of the heap until the next full garbage collection, in percent of the bytes that survived
  * the last one. V8 chooses 300 for a heap without a small limit, and about 35 for ours, and
- * includes the memory of Buffers. With 35, a gateway that passes on pages of 30 kB collected the
- * full heap every hundred pages. The limit of the heap is unchanged.
+ * includes Buffers. With 35, a gateway that passes on pages of 30 kB collected the full heap every
+ * hundred pages.
  */
 const heapGrowth = 300;
 

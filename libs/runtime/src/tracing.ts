@@ -77,9 +77,7 @@ export function traceOf(headers: Readonly<Record<string, unknown>>): Context {
   return propagation.extract(ROOT_CONTEXT, headers);
 }
 
-/**
- * Returns the current trace as headers, W3C `traceparent` and `tracestate`; none without a trace.
- */
+/** Returns the current trace as W3C headers `traceparent` and `tracestate`, if there is one. */
 export function traceHeaders(): Record<string, string> {
   const headers: Record<string, string> = {};
   propagation.inject(context.active(), headers);

@@ -144,9 +144,7 @@ export class StreamClient extends ClientProxy {
     throw new Failure('internal', { cause });
   }
 
-  /**
-   * Implements Nest's `send()`. @throws Error always: calls need a contract to validate replies.
-   */
+  /** Implements Nest's `send()`. @throws Error always: replies are validated by contract. */
   protected override publish(): never {
     throw new Error('the transport carries calls by contract only: use call()');
   }

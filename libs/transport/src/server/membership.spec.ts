@@ -8,9 +8,7 @@ function machine(ahead: number) {
   return {
     clock,
     state,
-    /**
-     * Sends a request that Redis reads its time for after `thereMs`, and answers `backMs` later.
-     */
+    /** Samples Redis' time, read `thereMs` after the request and `backMs` before the answer. */
     ask(thereMs: number, backMs: number): void {
       const asked = state.monotonic;
       const said = Math.floor(asked + thereMs + state.ahead);

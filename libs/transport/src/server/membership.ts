@@ -14,8 +14,7 @@ const longestMs = 10_000;
  *
  * Invariants:
  * - It reads no wall clock of this machine, so setting one changes nothing here.
- * - The uncertainty of a sample is half its round trip: an answer that took 3 s replaces no better
- *   one.
+ * - The uncertainty of a sample is half its round trip: a slow answer replaces no better one.
  * - The first sample that contradicts the held one reveals a step of Redis' time and replaces it.
  */
 export class RedisClock {
@@ -55,9 +54,7 @@ export class RedisClock {
 /** Idle time in milliseconds after which a consumer that owns nothing is deleted. */
 const forgottenMs = 60_000;
 
-/**
- * Lifetime of a heartbeat that expires on write: the replica stays a member, and clients ignore it.
- */
+/** Lifetime of a heartbeat that expires on write: clients ignore it, the replica stays a member. */
 const expiredTtlMs = -1;
 
 /** A replica's membership of its consumer group, and its heartbeat, which samples Redis' time. */
@@ -101,8 +98,8 @@ export class Membership {
   }
 
   /**
-   * Starts or stops serving and resolves when Redis has the heartbeat. The last replica to stop
-   * resolves `drainGraceMs` later: no other one would read the requests of clients that have not
+   * Starts or stops serving; resolves when Redis has the heartbeat. The last replica to stop
+   * resolves `drainGraceMs` later, since it still has to read the requests of clients that have not
    * polled yet.
    */
   async setServing(isServing: boolean, drainGraceMs: number): Promise<void> {

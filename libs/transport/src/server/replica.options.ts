@@ -26,9 +26,7 @@ export const defaultTimings: ReplicaTimings = {
   drainMs: 20_000,
 };
 
-/**
- * Larger than any answer of a service, and small enough for Redis to buffer several per gateway.
- */
+/** Larger than any answer, and small enough for Redis to buffer several per gateway. */
 export const defaultMaxReplyBytes = 8 * 2 ** 20;
 
 export interface ReplicaOptions {

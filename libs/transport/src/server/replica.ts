@@ -13,9 +13,7 @@ import { Takeover } from './takeover.js';
 /** Interval between deletions of dead replicas' consumers, in milliseconds. */
 const cleanUpMs = 30_000;
 
-/**
- * Maximum requests per read next to other replicas, so that each replica gets a share of a burst.
- */
+/** Maximum requests per read next to other replicas, so that each gets a share of a burst. */
 const maxTogether = 4;
 
 /** Characters of a request above which parsing and validation block the event loop noticeably. */
@@ -28,18 +26,15 @@ const faultPauseMs = 250;
  * One replica of a service: reads its share of the requests, runs them and answers.
  *
  * Invariants:
- * - It writes its heartbeat only after the group exists, and is ready only after it started
- *   reading.
+ * - It writes its heartbeat only after the group exists, and is ready only while it reads.
  * - While it takes no requests it neither reads nor takes over, and its heartbeat tells clients to
  *   ignore it. It still answers the requests it has read. The last replica reads on until clients
  *   have polled its heartbeat.
- * - It never has more than `maxInFlight` requests; the others stay in the stream for other
- *   replicas.
+ * - It never has more than `maxInFlight` requests; the others stay in the stream.
  * - A request past its deadline is acknowledged and never run.
  * - A request is acknowledged in the step that sends its reply, so a dying replica leaves all
  *   unanswered requests to others.
- * - A request that was taken over runs alone: if it kills this replica, no other request dies with
- *   it.
+ * - A request that was taken over runs alone: if it kills this replica, no other one dies with it.
  * - It stops in order: it stops reading, answers all running requests, and leaves. A consumer with
  *   pending requests is never deleted.
  * - No fault of Redis ends it: it reconnects, creates the group again and reads on.

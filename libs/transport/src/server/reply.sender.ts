@@ -15,9 +15,8 @@ interface Answer {
  * Sends the answers of one replica.
  *
  * Invariants:
- * - A request is acknowledged, deleted and answered in one step. The step includes the answers of
- *   the same event loop iteration, or those added while Redis executed the step before, up to
- *   `maxBytes` of replies.
+ * - A request is acknowledged, deleted and answered in one step, together with the others of its
+ *   batch.
  * - After a fault of Redis it retries an answer for as long as the caller waits.
  */
 export class ReplySender {

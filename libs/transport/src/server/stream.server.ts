@@ -8,9 +8,7 @@ import { Replica } from './replica.js';
 import { defaultMaxReplyBytes, defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
 
 export interface StreamServerOptions {
-  /**
-   * The service that this process is a replica of: the part of its patterns before the first dot.
-   */
+  /** The service of this replica: the part of its patterns before the first dot. */
   readonly service: string;
   /** Opens a connection. The server keeps two: one waits for requests, one answers. */
   readonly connect: () => Redis | Cluster;
@@ -105,8 +103,8 @@ export class StreamServer extends Server implements CustomTransportStrategy {
 
   /**
    * Starts or stops taking requests, e.g. while Postgres is unavailable. While stopped it reads
-   * none and clients ignore it. If it is the last replica, their calls are `unavailable`
-   * immediately.
+   * none and clients ignore it: their calls are `unavailable` immediately if it is the last
+   * replica.
    */
   takeRequests(isTaking: boolean): void {
     this.isTaking = isTaking;

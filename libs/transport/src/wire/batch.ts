@@ -3,9 +3,9 @@ const maxItems = 1_000;
 
 /**
  * Collects items and sends them together: a command with ten items costs about as much as one with
- * a single item. A batch holds the items of one event loop iteration, or those added before Redis
- * answered the previous batch. An idle Redis gets items without delay, a busy one gets fewer
- * commands. An item beyond `maxBytes` is sent alone.
+ * one. A batch holds the items of one event loop iteration, or those added before the answer to the
+ * previous batch. So an idle Redis gets items without delay. An item beyond `maxBytes` is sent
+ * alone.
  */
 export class Batch<Item> {
   private readonly items: Item[] = [];

@@ -105,9 +105,7 @@ export function timeOf(entryId: string): number {
   return Number(entryId.slice(0, entryId.indexOf('-')));
 }
 
-/**
- * The outcome of a call: a value, or the error for the caller. `undefined` becomes an absent value.
- */
+/** The outcome of a call: a value, or the caller's error. JSON omits an `undefined` value. */
 export type Result = { readonly value?: unknown } | { readonly error: unknown };
 
 /** The JSON part of a result: `text` names the field whose value follows as a text. */

@@ -18,9 +18,7 @@ export interface Scripts {
    * them in one read.
    */
   rpcAdd(requests: string, retentionMs: number, ...countsAndFields: (string | number)[]): Promise<(string | null)[]>;
-  /**
-   * Ends `count` requests and publishes replies: the ids, then channel and message of each reply.
-   */
+  /** Ends `count` requests and publishes replies: ids, then channel and message per reply. */
   rpcFinish(requests: string, group: string, count: number, ...idsAndReplies: string[]): Promise<void>;
   /**
    * Assigns an abandoned request to this replica without counting a delivery. Returns its fields,
@@ -33,9 +31,7 @@ export interface Scripts {
     idleMs: number,
     entryId: string,
   ): Promise<string[] | null>;
-  /**
-   * Counts a delivery of this replica's request; returns 0 if the request is not this replica's.
-   */
+  /** Counts a delivery of this replica's request; returns 0 for another replica's request. */
   rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
   /** Renews those of the given requests that are still this replica's, against a takeover. */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
@@ -60,10 +56,7 @@ export interface Scripts {
   rpcRemoveDeadConsumers(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
 }
 
-/**
- * Limits of the dead letters: number, age, and bytes of each request, of which the payload is cut
- * first. The total is at most 50 MB.
- */
+/** Limits of dead letters (50 MB in total): number, age, bytes each; the payload is cut first. */
 const maxDeadLetters = 10_000;
 const deadLetterTtlMs = 7 * 24 * 60 * 60 * 1_000;
 const maxDeadLetterBytes = 4_096;
