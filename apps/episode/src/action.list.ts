@@ -7,20 +7,21 @@ import { type StatusFields, statusesOf } from './episode.store.js';
 
 type Request = RequestOf<typeof listActions>;
 
-/** The most bytes of JSON that one page has. */
+/** Maximum bytes of JSON in one page. */
 const mostBytes = 2 * 1_024 * 1_024;
-/** How many rows are sorted for a page. Where more match, rows are walked in their order. */
+/** Maximum number of rows to sort for a page. More matches are read in their order. */
 const mostSorted = 10_000;
 
-/** A status's time in full, `2026-01-01 10:00:00.5`, which the parser of times would cut; a date is a stamp. */
+/** SQL of a status's time in full (`2026-01-01 10:00:00.5`), which the time parser would cut. */
 const inFull = (column: string) => (column.endsWith('_at') ? `(${column} AT TIME ZONE 'UTC')::text` : column);
 
 /**
- * Makes the statement of a page. $1 user, $2 the second since when rows changed, $3 the row id that it starts after, $4
- * rows. The clock and whether the user is refused come with it, and how many rows there were `candidates` for the page.
+ * Returns the statement of a page. $1 user, $2 second after which rows changed, $3 row id that it
+ * starts after, $4 maximum number of rows. It also reads the clock, the refusal of the user, and
+ * the number of `candidates` for the page.
  *
- * @param rows in the order of ids, one more than $4: their ids.
- * @param before CTEs that these use, each with a comma behind it.
+ * @param rows query of row ids in their order, one more than $4.
+ * @param before CTEs for it, each with a trailing comma.
  */
 const page = (name: string, rows: string, before = '') =>
   statement(
@@ -43,16 +44,16 @@ const page = (name: string, rows: string, before = '') =>
   );
 
 const sinceSecond = 'to_timestamp($2::double precision)';
-// greatest(changed) equals `changed`, but is in no index: the key on ids is walked.
+// greatest(changed) equals `changed`, but is in no index, so Postgres scans the primary key.
 const walked = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSecond}`;
 const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
 
-/** All rows of the user. */
+/** Lists all rows of the user. */
 export const listAll = page('episode.list_acted', `SELECT s.id FROM episode.states s WHERE ${walked} ${inOrder}`);
 
 /**
- * Those that changed: by the index on `changed`, so that a few cost little, however many rows the user has; and nothing is
- * searched where the clock has not advanced beyond $2.
+ * Lists changed rows. It uses the index on `changed`, so the cost of a few changes is independent
+ * of the user's other rows. It searches nothing if the clock has not advanced beyond $2.
  */
 export const listChanged = page(
   'episode.list_acted_changed',
@@ -65,13 +66,13 @@ export const listChanged = page(
    ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
 );
 
-/** Favourites, by an index of their own. */
+/** Lists favourites, by their own index. */
 export const listFavorites = page(
   'episode.list_acted_favorites',
   `SELECT s.id FROM episode.states s WHERE ${walked} AND s.favorite_status ${inOrder}`,
 );
 
-/** $5 the URL of a feed, $6 the guid derived from it, $7 whether only favourites are wanted: the rows of one podcast. */
+/** The rows of one podcast. $5 feed URL, $6 guid derived from it, $7 favourites only. */
 const ofFeed = `${walked} AND (NOT $7::boolean OR s.favorite_status)`;
 const feed = `feed AS MATERIALIZED (SELECT n.subscription_id FROM ${subscriptionOf('$5::text', '$6::uuid')} n)`;
 
@@ -95,7 +96,6 @@ export const listOfFeed = page(
 type Row = Metadata & StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
 type Head = { refused: number | null; candidates: number; id: number | null };
 
-/** The statement for a page, and its values. */
 function selected(request: Request, since: number): Bound<Row & Head> {
   const { userId, feedUrl, favorites = false, perPage, further } = request;
   const values = [userId, since, further?.after ?? 0, perPage];

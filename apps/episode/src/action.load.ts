@@ -6,8 +6,9 @@ import { incomplete, jsonBytes, kept, keptEpisodes, lookUp, room, sameEnclosure 
 import type { Found } from './episode.store.js';
 
 /**
- * The live subscription that a URL means (docs/reference/interface.md, "Names"): the one that has it, current or former, else the
- * one that has the guid derived from it. $1 is the user.
+ * Returns the SQL of the live subscription that a URL matches (docs/reference/interface.md,
+ * "Names"). The owner of the URL, current or former, precedes the owner of the derived guid. $1 is
+ * the user.
  */
 export const subscriptionOf = (url: string, derivedGuid: string) => `(
        SELECT n.subscription_id, n.current_guid, n.feed_url FROM (
@@ -19,9 +20,11 @@ export const subscriptionOf = (url: string, derivedGuid: string) => `(
      )`;
 
 /**
- * $1 user, $2 feeds by their URLs and the URLs that name them here, $3 actions, $4 and $5 the quotas of episodes and of aliases. Reads all episodes that the
- * actions could mean: by an episode_guid, one probe each; by the enclosure_url where there is none with that guid, and those
- * without a guid where that one has no enclosure_url yet (`sought`). Nothing else describes the episode of an action.
+ * $1 user, $2 feeds by URL with the URLs that name them here, $3 actions, $4 and $5 the quotas of
+ * episodes and of aliases. Reads all episodes that the actions can match: by episode_guid, and
+ * (`sought`) by enclosure_url. If an episode has the guid, `sought` only covers those without a
+ * guid, and only if that episode has no enclosure_url. No other field of an action identifies an
+ * episode.
  */
 export const loadActed = statement(
   'episode.load_acted',
@@ -61,23 +64,24 @@ export const loadActed = statement(
 
 export type FoundByActions = Found & { renamed: { feedUrl: string; currentUrl: string }[] | null };
 
-/** A live subscription that a URL means: a URL that names it, and whether it is new. */
+/** A live subscription that a URL matches: a URL that names it, and whether it was created. */
 export interface EnsuredFeed {
   readonly url: string;
   readonly name: string;
   readonly made: boolean;
 }
 
-/** $1 user, $2 URLs, $3 the guids derived from them, $4 stamp, $5 quota of live ones, $6 quota of all else. */
+/** $1 user, $2 URLs, $3 their derived guids, $4 stamp, $5 quota of live ones, $6 other quotas. */
 export const ensureFeeds = statement(
   'episode.ensure_feeds',
   'SELECT f.url, f.name, f.made FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f',
 );
 
 /**
- * The statement that reads the episodes which actions could mean, and what their feeds are called now.
+ * Returns the statement that reads the episodes which actions can match, and the current URLs of
+ * their feeds.
  *
- * @param names the URLs by which some feeds are found, where that is not the URL of the action.
+ * @param names the URLs that some feeds are matched by, if they differ from the URL of the action.
  */
 export function acted(
   userId: string,

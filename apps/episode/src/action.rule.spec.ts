@@ -9,7 +9,7 @@ import { now, stored } from '../testing/known.world.js';
 const feedUrl = 'https://podcast.example/feed';
 const good: Action = { feedUrl, episodeGuid: 'guid', enclosureUrl: 'https://media.example/1.mp3', statuses: {} };
 
-/** What is read for actions with the one feed: episodes of subscription 10. */
+/** Returns the data read for actions on one feed: the episodes of subscription 10. */
 const known = (...episodes: Parameters<typeof stored>[]) =>
   new KnownEpisodes(
     {

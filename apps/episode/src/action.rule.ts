@@ -20,13 +20,16 @@ import {
   type Upload,
 } from './upload.rule.js';
 
-/** What a client of the gpodder API did with an episode. */
+/** The upload of an action on one episode by a client of the gpodder API. */
 export type Action = RequestOf<typeof uploadActions>['entries'][number];
 
-/** Later than all times that count: such a status counts as set at the arrival (docs/reference/interface.md, "Times"). */
+/**
+ * Later than all accepted times: such a status counts as set at the arrival
+ * (docs/reference/interface.md, "Times").
+ */
 const afterAll = '9999-12-31T23:59:59Z';
 
-/** Judges the form of one action by itself: an upload that names its podcast by the URL of the feed. */
+/** Validates one action, and converts it to an upload that names its podcast by feed URL. */
 export function judgeAction({ feedUrl, episodeGuid, enclosureUrl, duration, statuses }: Action): Upload | FailedEntry {
   if (faultInHttpUrl(feedUrl) !== undefined) return failed('invalid_url');
   const sent: Record<string, unknown> = { episode_guid: episodeGuid, enclosure_url: enclosureUrl, duration };
@@ -39,7 +42,7 @@ export function judgeAction({ feedUrl, episodeGuid, enclosureUrl, duration, stat
   return { podcast: feedUrl, metadata: read.metadata, statuses: read.statuses, sent: {} };
 }
 
-/** Applies a batch of actions in order, and returns what became of each. */
+/** Applies a batch of actions in order, and returns the outcome of each. */
 export async function applyActions(
   known: KnownEpisodes,
   actions: readonly Upload[],
@@ -50,7 +53,10 @@ export async function applyActions(
   return outcomes;
 }
 
-/** The feeds that actions name by another URL than the current one; what differs in scheme or slashes alone is no other. */
+/**
+ * Returns the feeds that actions name by a URL other than the current one, with both URLs.
+ * Differences in the scheme or in slashes alone do not count.
+ */
 export function movedFeeds(feeds: readonly { feedUrl: string; currentUrl: string }[]): [string, string][] {
   return feeds
     .filter(({ feedUrl, currentUrl }) => feedUrl !== currentUrl && podcastGuid(feedUrl) !== podcastGuid(currentUrl))

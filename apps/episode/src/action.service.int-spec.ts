@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 const media = (n: number | string) => `https://media.example/${n}.mp3`;
 const position = (value: number, at?: string): ActedStatuses => ({ playbackPosition: { value, ...(at && { at }) } });
-/** An action with an episode that is known by its media URL alone. */
+/** Returns an action on an episode that only its media URL identifies. */
 const played = (n: number | string, value: number, at: string | undefined = ten, more: Partial<Entry> = {}): Entry => ({
   feedUrl,
   enclosureUrl: media(n),
@@ -53,7 +53,6 @@ async function upload(...entries: Entry[]) {
   return uploadActions.reply.parse(await context.actions.upload({ userId, entries }, call()));
 }
 
-/** Uploads what has to be applied. */
 async function act(...entries: Entry[]) {
   const { verdicts } = await upload(...entries);
   expect(verdicts).toEqual(entries.map(() => null));
@@ -62,7 +61,6 @@ async function act(...entries: Entry[]) {
 const page = async (asked: Partial<Listing> = {}, requestId?: string) =>
   listActions.reply.parse(await context.actions.list({ userId, perPage: 1_000, ...asked }, call(requestId)));
 
-/** All pages of an answer. */
 async function walk(asked: Partial<Listing> = {}) {
   const first = await page(asked);
   const episodes = [...first.episodes];
@@ -78,14 +76,12 @@ async function walk(asked: Partial<Listing> = {}) {
 const positions = (episodes: readonly ActedEpisode[]) =>
   episodes.map(({ enclosureUrl, statuses }) => [enclosureUrl, statuses.playbackPosition?.value]);
 
-/** What the main API shows. */
 async function shown() {
   const answer = await context.service.list({ userId, perPage: 1_000, position: { from: 'page', page: 1 } });
   if (answer.unchanged) throw new Error('unchanged');
   return contentOf(answer.items, episodeSchema.array());
 }
 
-/** Makes a tombstone of a subscription. */
 const bury = (url: string) =>
   context.owner.query(
     `UPDATE subscription.subscriptions SET is_subscribed = false, deleted = now(), changed = now(), subscription_changed = now()
@@ -540,7 +536,7 @@ describe('the favourite status of an episode', () => {
 
 describe('a list of more than are sorted for a page', () => {
   const count = 10_500;
-  /** Of every hundred rows one is of the other feed; the even ones changed at this second, the others one later. */
+  /** Every hundredth row is of the other feed. Odd rows changed a second later than even ones. */
   const second = 1_700_000_000;
 
   it('has each row once, of all that changed since and of one feed', async () => {

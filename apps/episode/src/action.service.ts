@@ -23,10 +23,12 @@ import { type Applied, applyUpload, type FailedEntry, meetsTooMany, noAnswer, ty
 type Outcome = Applied | FailedEntry;
 
 /**
- * The episode states of users, as clients of the gpodder API change and read them. Invariants:
- * - states change by the rules of POST /episodes alone;
- * - an upload that changes nothing leaves nothing behind, and wakes nobody up;
- * - a page costs what it answers, not what the user has, and the rows of all pages are each in one.
+ * Controller of the gpodder API's episode actions: changes and reads users' episode states.
+ * Invariants:
+ * - States change only by the rules of POST /episodes.
+ * - An upload that changes nothing writes nothing, and notifies nobody.
+ * - The cost of a page depends on its answer, not on the user's data; each row is in exactly one
+ *   page.
  */
 @Controller()
 export class ActionService {
@@ -35,7 +37,7 @@ export class ActionService {
     @Inject(QUOTAS) private readonly quotas: EpisodeQuotas,
   ) {}
 
-  /** Uploads what was done with episodes (gpodder API, POST episodes). */
+  /** Uploads episode actions (gpodder API, POST episodes). */
   @Handle(uploadActions)
   async upload(request: RequestOf<typeof uploadActions>, context: CallContext): Promise<ReplyOf<typeof uploadActions>> {
     const { userId, sessionId } = request;
@@ -57,10 +59,10 @@ export class ActionService {
   }
 
   /**
-   * Reads the favourite status of an episode, and sets it on request. Both run as a write, since the rules of an
-   * upload decide which episode is meant.
+   * Reads the favourite status of an episode, and sets it on request. Both run as a write, since
+   * the rules of an upload decide which episode matches.
    *
-   * @throws Failure `invalid` for an episode that can't be made.
+   * @throws Failure `invalid` for an episode that cannot be created.
    */
   @Handle(setFavorite)
   async favorite(request: RequestOf<typeof setFavorite>, context: CallContext): Promise<ReplyOf<typeof setFavorite>> {
@@ -83,8 +85,9 @@ export class ActionService {
   }
 
   /**
-   * Applies actions in one write. The actions that together meet more episodes than one write reads follow in halves.
-   * An upload without any is no write: most uploads of some clients have no action in a form that can be applied.
+   * Applies actions in one write. If they match more episodes than one write reads, it applies the
+   * rest in halves. Without actions there is no write: most uploads of some clients have no action
+   * in a valid form.
    */
   private async apply(
     userId: string,
@@ -129,7 +132,7 @@ export class ActionService {
   }
 
   /**
-   * Reads what a write of actions is about.
+   * Reads the episodes and subscriptions that a write of actions matches.
    *
    * @param ensure whether feeds without a subscription get one.
    */
@@ -159,7 +162,7 @@ export class ActionService {
     return { known, moved: movedFeeds(found[0]?.renamed ?? []) };
   }
 
-  /** One page of the episodes whose state changed (gpodder API, GET episodes). */
+  /** Returns one page of the episodes whose state changed (gpodder API, GET episodes). */
   @Handle(listActions)
   async list(request: RequestOf<typeof listActions>, context: CallContext): Promise<ReplyOf<typeof listActions>> {
     const { userId, reader, feedUrl, favorites = false, readOnly = false, further } = request;

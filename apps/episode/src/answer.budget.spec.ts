@@ -6,7 +6,7 @@ import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { AnswerBudget } from './answer.budget.js';
 import { applyUploads, validateEntry } from './upload.rule.js';
 
-/** Texts that take very different numbers of bytes in JSON. */
+/** Texts whose JSON has very different numbers of bytes. */
 const text = fc
   .tuple(fc.constantFrom('x', '"', 'ä', '\u0001', '\u2028', '\ud800'), fc.integer({ min: 1, max: 300 }))
   .map(([unit, count]) => unit.repeat(count));
@@ -33,7 +33,6 @@ const entry = fc
     ...(sync && { syncId: syncId(sync) }),
   }));
 
-/** What a batch is answered, and what it would write. */
 async function answer(entries: (Entry | null)[], maxBytes: number) {
   const known = world([stored(1), stored(2), stored(3)]);
   const judged = entries.map((each) => validateEntry(sentEntry(each)));

@@ -2,7 +2,6 @@ import { quota, subscriptionQuotas, syncIdQuota } from '#database';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
-/** The configuration of the episode service. */
 export const episodeConfig = z.object({
   ...serviceConfig.shape,
   ...syncIdQuota.shape,
@@ -11,7 +10,7 @@ export const episodeConfig = z.object({
 });
 export type EpisodeConfig = z.output<typeof episodeConfig>;
 
-/** How many of what one user may have. */
+/** The quotas of one user. */
 export type EpisodeQuotas = Pick<
   EpisodeConfig,
   'QUOTA_EPISODE_STATES' | 'QUOTA_LIVE_SUBSCRIPTIONS' | 'QUOTA_SUBSCRIPTION_NAMES' | 'QUOTA_SYNC_ID_ALIASES'

@@ -2,9 +2,10 @@ import { metadataNames, statusNames, unknownMetadata, wireNames } from '#contrac
 import { statement } from '#database';
 
 /**
- * What a client is shown of an episode `e` with its state `s`, under the names that the rules use.
+ * Returns the SQL columns of an episode `e` and its state `s` that clients see, named as in the
+ * rules.
  *
- * @param time how a time is read.
+ * @param time returns the SQL that reads a time.
  */
 export const shownColumns = (time: (column: string) => string) => {
   const metadata = metadataNames.map((name) => {
@@ -18,7 +19,7 @@ export const shownColumns = (time: (column: string) => string) => {
   return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
 };
 
-/** A time in JSON is printed in the zone of the session, unless it has none. */
+/** JSON prints a time in the zone of the session, unless it has none. */
 const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 
 /** All columns of an episode `e` with its state `s`, for {@link toRow} of the store. */
@@ -26,35 +27,38 @@ export const rowColumns = `e.id, e.subscription_id AS "subscriptionId", s.minute
            ${inUtc('s.changed')} AS changed, ${shownColumns(inUtc)}`;
 
 /**
- * The tables of {@link rowColumns}, for a condition on `s`: an id finds the state, and that its episode. `OFFSET 0` leaves
- * no choice of how: as a plain join, before there are statistics, Postgres read all episodes of the user for each row.
+ * The tables of {@link rowColumns}, for a condition on `s`: an id finds the state, and the state
+ * its episode. `OFFSET 0` fixes this plan: as a plain join, before there are statistics, Postgres
+ * read all episodes of the user for each row.
  */
 export const rowTables = `episode.states s CROSS JOIN LATERAL (
            SELECT * FROM episode.episodes e WHERE e.user_id = s.user_id AND e.sync_id = s.sync_id OFFSET 0
          ) e`;
 
-/** The most episodes that one upload reads, in rows and in bytes of JSON. */
+/** Limits of the episodes that one upload reads: rows, and bytes of JSON. */
 const mostRows = 2_000;
 const mostBytes = 6 * 1_024 * 1_024;
-/** The most rows that one look-up reads; one that keeps only some of those of an enclosure_url may read more. */
+/** Limits of the rows that one lookup reads; the second is for one with a filter. */
 const mostAlike = 8;
 const mostOfAnEnclosure = 500;
 
 /**
- * A bound for the bytes of a row as JSON, made of lengths alone. A character of an episode_guid may take six bytes
- * there, of the other texts two, a status with its time a hundred, and the rest three hundred and fifty.
+ * SQL of an upper bound for the bytes of a row as JSON, from lengths alone. A character takes up to
+ * six bytes in an episode_guid and two in other texts. A status takes a hundred bytes, the rest
+ * 350.
  */
 export const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e.title) + octet_length(e.enclosure_url)
         + octet_length(e.episode_url)) + ${350 + 100 * statusNames.length}`;
 
 /**
- * One look-up of the episodes that an entry could mean at a rank: the first `most` of them by id. `last` marks the row
- * at which it stopped. Episodes without an episode_guid (`bare`) are looked up apart from the others, as the indexes
- * list them apart: an entry that has a guid may only match bare ones at ranks 2 and 3. "e.id + 0" is what these indexes
- * are ordered by; for a plain "e.id" Postgres may take another one. What an entry does not know is NULL, and finds none.
+ * Returns the SQL of one lookup of the episodes that an entry can match at a rank: the first `most`
+ * of them by id. `last` marks the row at which it stopped. The indexes separate episodes without an
+ * episode_guid (`bare`), so each side is a lookup. Entries with a guid only match bare ones at
+ * ranks 2 and 3. The indexes are ordered by "e.id + 0"; for "e.id" Postgres can choose another one.
+ * An unsent field is NULL, and matches none.
  *
- * @param entries the entries and the side of the indexes that each is looked up in.
- * @param agrees which of the rows that were read are kept.
+ * @param entries the entries, each with the side of the indexes to search.
+ * @param agrees the condition for rows to keep.
  */
 export const lookUp = (rank: number, match: string, { entries = 'sought', most = mostAlike, agrees = 'true' } = {}) => `
      UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${most}
@@ -76,7 +80,6 @@ const sameUrlAndTitle = `e.episode_url <> '' AND e.title <> ''
          AND ${samePair('e.episode_url, e.title', 'x."episodeUrl", x.title')}`;
 const meets = `(x.bare OR x."episodeGuid" IS NULL)`;
 
-/** The live subscriptions of the guids that were sent, each looked up once. */
 const namedSubscriptions = `named_subscriptions AS MATERIALIZED (
      SELECT n.guid AS "podcastGuid", n.subscription_id, n.current_guid
      FROM (SELECT DISTINCT "podcastGuid" FROM sent) s CROSS JOIN LATERAL (
@@ -91,8 +94,8 @@ export const room = (episodes: string, aliases: string) => `
       FROM episode.totals t WHERE t.user_id = $1) AS room`;
 
 /**
- * Of what look-ups `found` as many as one upload reads: the ones that are named, then the first of each look-up, then the
- * second ones and so on.
+ * The `found` episodes that one upload reads: the named ones, then the first of each lookup, then
+ * the second ones and so on.
  */
 export const kept = `kept AS MATERIALIZED (
      SELECT id FROM (
@@ -107,16 +110,17 @@ export const keptEpisodes = `(SELECT json_agg(row_to_json(r)) FROM (
          FROM ${rowTables} WHERE s.user_id = $1 AND s.id = kept.id OFFSET 0
        ) e
      ) r) AS episodes`;
-/** The entries and ranks of which some are not among the `kept`, and up to which id all are. */
+/** The entries and ranks with rows outside `kept`, and the id up to which all are in it. */
 export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
        SELECT f.entry, f.rank, least(min(f.id) FILTER (WHERE f.last), min(f.id) FILTER (WHERE k.id IS NULL) - 1) AS complete_to
        FROM found f LEFT JOIN kept k USING (id) GROUP BY f.entry, f.rank
      ) i WHERE i.complete_to IS NOT NULL) AS incomplete`;
 
 /**
- * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads what most uploads are about: the episodes
- * that the entries name by a sync_id, one probe each; where that is no episode's, by an alias; and by an episode_guid that
- * the one so named does not have. None where they are too large for one upload. What is beyond these {@link load} reads.
+ * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads the episodes that
+ * entries name, which suffices for most uploads: by a sync_id, with one probe each, or by an alias.
+ * It also reads by an episode_guid, if it differs from that of the first. Reads none if they are
+ * too large for one upload. {@link load} reads all others.
  */
 export const loadKnown = statement(
   'episode.load_known',
@@ -154,12 +158,16 @@ export const loadKnown = statement(
 );
 
 /**
- * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Reads the episodes that the
- * entries could mean, of which the rules choose in memory: `named` by its sync_id or an alias (rank 0), those with its
- * episode_guid (rank 1), and, for an entry without a known sync_id, those of the other ranks. Of one with a known sync_id
- * that brings an enclosure_url to an episode without, also those of rank 2 without an episode_guid: they are the same
- * (`brought`). Where all these are too many for one upload, `kept` takes the ones that are named, then the first of each
- * look-up, then the second ones and so on; `incomplete` lists the entries and ranks of which some were left out.
+ * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Reads the
+ * candidates of all entries; the rules choose among them in memory.
+ * - Rank 0 (`named`): the episode of its sync_id or an alias.
+ * - Rank 1: the episode with its episode_guid.
+ * - Other ranks: only for an entry without a stored sync_id.
+ * - `brought`: an entry adds an enclosure_url to a named episode. Those of rank 2 without an
+ *   episode_guid are the same episode.
+ *
+ * Beyond the limits of one upload, `kept` applies. `incomplete` lists entries and ranks with
+ * omitted rows.
  */
 export const load = statement(
   'episode.load',

@@ -3,7 +3,7 @@ import { ActionService } from './action.service.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { EpisodeService } from './episode.service.js';
 
-/** Episodes and their states. */
+/** The module of episodes and their states. */
 @Module({})
 export class EpisodeModule {
   static forRoot(quotas: EpisodeQuotas): DynamicModule {

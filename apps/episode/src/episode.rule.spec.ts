@@ -82,7 +82,7 @@ describe('settle', () => {
   });
 });
 
-/** Full-precision times around two minutes, no two the same, each with one value. */
+/** Distinct full-precision times around two minutes, each with one value. */
 const writes = fc
   .uniqueArray(fc.nat(119_999_999), { minLength: 1, maxLength: 40 })
   .chain((micros) =>

@@ -10,14 +10,14 @@ import {
   wireNames,
 } from '#contracts';
 
-/** What describes an episode; what of it is not known is as in {@link unknownMetadata}. */
+/** Metadata of an episode; missing values are as in {@link unknownMetadata}. */
 export type Metadata = typeof unknownMetadata;
-/** What identifies an episode within its subscription. */
+/** The metadata that identifies an episode within its subscription. */
 export type Identity = Omit<Metadata, 'duration'>;
-/** The metadata that a client knows of an episode. */
+/** The metadata that a client sent of an episode. */
 export type SentMetadata = { [Name in MetadataName]?: NonNullable<Metadata[Name]> };
 
-/** An episode as it is stored. A row is never changed: what changes an episode makes a new row of it. */
+/** A stored episode. Rows are immutable: a change creates a new row. */
 export interface EpisodeRow extends Readonly<Metadata> {
   readonly id: number;
   readonly subscriptionId: number;
@@ -26,7 +26,7 @@ export interface EpisodeRow extends Readonly<Metadata> {
   readonly statuses: Readonly<Partial<Record<StatusName, Status>>>;
 }
 
-/** An episode as a client is shown it, without a duration that is not known and statuses that no client has set. */
+/** Returns an episode as clients receive it, without an unknown duration and unset statuses. */
 export function shown(
   row: Readonly<Metadata> & { readonly syncId: string },
   statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>,
@@ -42,16 +42,17 @@ export function shown(
 }
 
 /**
- * The status that stands after one was sent. `seen` is a change of what clients are shown; `time` is one of the time
- * alone, within the minute that they are shown.
+ * The status after a sent one was applied. The `change` is `seen` if clients see a difference, and
+ * `time` if only the time within the minute that they see differs.
  */
 export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
 
 /**
- * Applies a status that was sent to the one that stands (docs/reference/interface.md, "States"): later or equal replaces, earlier
- * is ignored. Where either time was given to the minute, both are compared by the minute. A time more than 5
- * minutes ahead of the request's arrival counts as that arrival. The same value in the same minute is no change; a
- * later time is kept all the same, so that the order in which writes arrive does not matter.
+ * Applies a sent status to the current one (docs/reference/interface.md, "States"): a later or
+ * equal one replaces it, an earlier one is ignored. If either time was given to the minute, both
+ * are compared by the minute. A time more than 5 minutes ahead of the request's arrival counts as
+ * that arrival. An equal value in the same minute is no change, but its later time is stored: the
+ * order of arrival must not matter.
  */
 export function settle(standing: Status | undefined, sent: Status, arrivedMs: number): Settled {
   const { at, clamped } = countedTime(sent.at, arrivedMs);
@@ -63,13 +64,13 @@ export function settle(standing: Status | undefined, sent: Status, arrivedMs: nu
   return status.at > standing.at ? { status, change: 'time' } : { status: standing, change: 'none' };
 }
 
-/** The newer of two statuses; the first where they are equally new. `episode.newer` is the same rule in SQL. */
+/** Returns the newer status, the first if they are equally new. In SQL: `episode.newer`. */
 export function newer(first: Status | undefined, second: Status | undefined): Status | undefined {
   if (!first || !second) return first ?? second;
   return order(second, first) > 0 ? second : first;
 }
 
-/** The printed form of a time: to the minute, no zone. */
+/** Returns the printed form of a time: to the minute, without a zone. */
 function minute(status: Pick<Status, 'at'>): string {
   return status.at.slice(0, 16);
 }
@@ -81,13 +82,13 @@ function order(a: Status, b: Status): number {
   return left > right ? 1 : -1;
 }
 
-/** The row with the metadata that was sent; what was not sent stands. */
+/** Returns the row with the sent metadata; unsent fields keep their current value. */
 export function described(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
   const isSame = metadataNames.every((name) => sent[name] === undefined || sent[name] === row[name]);
   return isSame ? row : { ...row, ...sent };
 }
 
-/** The row with the statuses that were sent, each settled against the one that stands. */
+/** Returns the row after each sent status was applied to its current one. */
 export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], arrivedMs: number): EpisodeRow {
   const statuses = { ...row.statuses };
   let changed = false;
@@ -103,9 +104,8 @@ export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], arrivedMs
 }
 
 /**
- * Two episodes as one: of each status the newer, and the metadata of the one that stays; what of it is not known is
- * taken from the other.
- * `episode.merge_subscriptions` is the same rule in SQL.
+ * Returns two episodes merged into one: the newer of each status, and the metadata of `into`,
+ * completed by that of `from`. `episode.merge_subscriptions` is the same rule in SQL.
  */
 export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   const statuses = { ...into.statuses };
@@ -119,7 +119,7 @@ export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   return { ...into, ...(Object.fromEntries(completed) as Partial<Metadata>), statuses };
 }
 
-/** Whether clients are shown the same of both. */
+/** Returns whether clients see the same values of both rows. */
 export function looksAlike(one: EpisodeRow, other: EpisodeRow): boolean {
   return (
     metadataNames.every((field) => one[field] === other[field]) &&

@@ -30,7 +30,6 @@ beforeEach(async () => {
 const upload = async (entries: Entry[], requestId?: string) =>
   contentOf(await context.service.upload({ userId, body: sentBody(entries) }, call(requestId)), uploadedSchema);
 
-/** Uploads entries that must all be accepted, and returns what is answered. */
 async function put(...entries: Entry[]): Promise<Episode[]> {
   const { success, failure } = await upload(entries.map((entry) => ({ podcastGuid, ...entry })));
   expect(failure).toEqual([]);
@@ -48,7 +47,6 @@ async function page(options: Partial<ListRequest> = {}) {
   return { ...answer, items: contentOf(answer.items, episodeSchema.array()) };
 }
 
-/** Identity as a client is shown it. */
 const shown = ({ episodeGuid, title, publishDate, enclosureUrl, episodeUrl }: Identity) => ({
   episode_guid: episodeGuid,
   title,
@@ -60,7 +58,7 @@ const shown = ({ episodeGuid, title, publishDate, enclosureUrl, episodeUrl }: Id
 const list = async (since?: string): Promise<Episode[]> => (await page({ since })).items;
 const clock = async (): Promise<string> => (await page()).clock;
 
-/** An entry of few texts, so that many agree, and whether the next one is of the same batch. */
+/** An entry of few texts, so that many match, and whether the next one is in the same batch. */
 const part = fc.integer({ min: 0, max: 2 });
 const batchedEntry = fc
   .record({ guid: part, enclosure: part, title: part, date: part, url: part, sync: part, batch: fc.boolean() })
@@ -140,7 +138,7 @@ describe('an upload', () => {
   });
 
   it('finds among what is stored what it would find among all episodes, whatever entries come in whatever batches', async () => {
-    // Each entry is the newest, so that statuses tell which episodes became which.
+    // Each entry is the newest, so that its status identifies the episode it was merged into.
     const played = (n: number) => ({ playbackPosition: { value: n, timestamp: `2026-01-01T10:00:0${n}Z` } });
     await fc.assert(
       fc.asyncProperty(fc.array(batchedEntry, { minLength: 1, maxLength: 7 }), async (entries) => {
@@ -266,7 +264,7 @@ describe('an upload', () => {
     const known = [await statementsOf([play(first)]), await statementsOf(others.map(play))];
     expect(made[1]).toBe(made[0]);
     expect(known[1]).toBe(known[0]);
-    // One round trip less, and nothing to count.
+    // One round trip less, and no count to update.
     expect(known[0]).toBeLessThan(made[0] as number);
     expect(made[0]).toBeLessThanOrEqual(10);
     const { items } = await page({ perPage: 2_000 });

@@ -17,12 +17,12 @@ import { KnownEpisodes } from './known-episodes.js';
 import { applyUploads, validateEntry } from './upload.rule.js';
 
 /**
- * The episode states of users: answers the contracts of this service. Invariants:
- * - a status only ever moves forward in its client's time, whatever the order of arrival;
- * - a row is stamped when what clients are shown of it changed, and only then;
- * - an upload of any size is a fixed number of statements, under the user's clock, one of them less where all of it is
- *   known; and reads no more than so many episodes ({@link meant});
- * - its answer has no more bytes than asked for: what it has no room for is not applied.
+ * Controller of users' episode states: answers the contracts of this service. Invariants:
+ * - A status only moves forward in its client's time, in any order of arrival.
+ * - A row is stamped if and only if its values that clients see changed.
+ * - An upload of any size is a fixed number of statements, under the user's clock, one less if it
+ *   names all its episodes. It reads a limited number of episodes ({@link meant}).
+ * - Its answer has at most the requested number of bytes: entries beyond them are not applied.
  */
 @Controller()
 export class EpisodeService {
@@ -62,7 +62,7 @@ export class EpisodeService {
     });
   }
 
-  /** One page of what changed (GET /episodes). */
+  /** Returns one page of changed episodes (GET /episodes). */
   @Handle(listEpisodes)
   list(request: ListRequest) {
     return listChanged(this.database, request);

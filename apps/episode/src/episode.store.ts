@@ -18,8 +18,9 @@ import type { Changes, Loaded } from './known-episodes.js';
 export { load, loadKnown };
 
 /**
- * $1 user, $2 absorbed ids, $3 their survivors, $4 sync_ids of those whose episode_guid is about to change. Runs before
- * the others, so that no row takes an episode_guid that another one still has.
+ * $1 user, $2 absorbed ids, $3 their survivors, $4 sync_ids of rows whose episode_guid is about to
+ * change. Runs before the other statements, so that no row takes an episode_guid that another one
+ * still has.
  */
 const makeWay = statement(
   'episode.make_way',
@@ -44,8 +45,9 @@ const changing = [
 ];
 const state = ['id', 'sync_id', ...changing].join(', ');
 /**
- * Sets columns of rows that there are. Each row takes its values out of one object by its key: a join may go through all
- * values for each row, or through all rows of the user, as Postgres knows neither how many values come nor of whom.
+ * Returns the SQL that sets columns of existing rows. Each row reads its values from one object by
+ * key. A join can scan all values for each row, or all rows of the user: Postgres cannot estimate
+ * either number.
  */
 const update = (table: string, key: 'id' | 'sync_id', type: 'bigint' | 'uuid', columns: readonly string[]) => `
    UPDATE episode.${table} t
@@ -66,10 +68,10 @@ const add = statement(
    SELECT $1, ${state} FROM json_populate_recordset(NULL::episode.states, $2)`,
 );
 
-/** $1 user, $2 known episodes that are described in another way, by their sync_ids, $3 these sync_ids. */
+/** $1 user, $2 changed metadata of stored episodes by sync_id, $3 these sync_ids. */
 export const describe = statement('episode.describe', update('episodes', 'sync_id', 'uuid', describing));
 
-/** $1 user, $2 states that changed, by their ids, $3 these ids. */
+/** $1 user, $2 changed states by id, $3 these ids. */
 export const settle = statement('episode.settle', update('states', 'id', 'bigint', changing));
 
 /** $1 user, $2 further sync_ids and the episodes that they name. */
@@ -80,7 +82,7 @@ const addAliases = statement(
    ON CONFLICT (user_id, sync_id) DO UPDATE SET episode_id = excluded.episode_id`,
 );
 
-/** $1 user, $2 how many more episodes there are, or fewer, $3 how many more aliases. */
+/** $1 user, $2 increment of the number of episodes (can be negative), $3 increment of aliases. */
 const count = statement(
   'episode.count',
   `INSERT INTO episode.totals AS t (user_id, episodes, sync_ids) VALUES ($1, greatest($2::bigint, 0), $3::bigint)
@@ -104,7 +106,7 @@ export type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] 
   episodes: LoadedRow[] | null;
 };
 
-/** The statement that reads the episodes which entries name; {@link toLoaded} takes what it answers. */
+/** Returns the statement for episodes that entries name; see {@link toLoaded}. */
 export function named(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
   const entries = uploads.map(({ podcast, syncId, metadata: { episodeGuid } }) => ({
     podcastGuid: podcast,
@@ -114,7 +116,7 @@ export function named(userId: string, uploads: readonly Upload[], quotas: Episod
   return [loadKnown, [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES]];
 }
 
-/** The statement that reads all episodes which entries could mean; {@link toLoaded} takes what it answers. */
+/** Returns the statement for all episodes that entries can match; see {@link toLoaded}. */
 export function meant(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
   const entries = uploads.map(({ podcast, syncId, metadata }, entry) => ({
     entry,
@@ -138,7 +140,7 @@ export function toLoaded([found]: readonly Found[]): Loaded {
   };
 }
 
-/** Writes what an upload changed, with the commit; before it, where episodes are merged or change their guid. */
+/** Writes changes with the commit, but merges and changes of guids before it. */
 export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
   const { rows, made, described, settled, renamed, aliases, addedAliases, absorbed, removed } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {
@@ -174,10 +176,10 @@ export function listChanged(database: Database, request: ListRequest): Promise<R
   );
 }
 
-/** Where a row has each status. Names are put together once: a page has hundreds of them. */
+/** Field names of each status, built once: a page has hundreds of them. */
 const statusFields = statusNames.map((name, bit) => ({ name, at: `${name}At` as const, bit: 1 << bit }));
 
-/** The statuses that a row has. */
+/** Returns the set statuses of a row, each as `read` converts it. */
 export function statusesOf<Register>(
   row: StatusFields,
   read: (value: Status['value'], at: string, bit: number) => Register,
@@ -190,11 +192,11 @@ export function statusesOf<Register>(
   return statuses;
 }
 
-/** `2023-02-23T14:00:00.5`, as Postgres prints a time without a zone in JSON, in the form of {@link Status}. */
+/** Converts `2023-02-23T14:00:00.5` (Postgres' JSON, no zone) to the form of {@link Status}. */
 const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
-/** A row as {@link load} reads it. */
+/** Converts a row that {@link load} has read. */
 export function toRow(loaded: LoadedRow): EpisodeRow {
   const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl, duration, minuteForms } = loaded;
   return {
@@ -216,13 +218,13 @@ export function toRow(loaded: LoadedRow): EpisodeRow {
   };
 }
 
-/** How the columns of a new row begin in JSON. */
+/** JSON of the names of a new row's columns. */
 const describingStarts = metadataNames.map((name) => [name, `,"${wireNames[name]}":`] as const);
 const statusStarts = statusNames.map((name) => [name, `,"${wireNames[name]}":`, `,"${wireNames[name]}_at":"`] as const);
 
 /**
- * All columns of a row as JSON, put together as a text: a large upload makes hundreds, and as objects they cost three
- * times as much.
+ * Returns all columns of a row as JSON. It concatenates text: a large upload has hundreds of rows,
+ * and objects cost three times as much.
  */
 function columnsText({ id, subscriptionId, syncId, changed, statuses, ...described }: EpisodeRow): string {
   let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}","changed":"${changed}"`;
@@ -237,7 +239,7 @@ function columnsText({ id, subscriptionId, syncId, changed, statuses, ...describ
   return `${text},"minute_forms":${minuteForms}}`;
 }
 
-/** What identifies and describes a row, by the names of its columns. */
+/** Returns the identity and metadata of a row by column name. */
 export function identityColumns(row: EpisodeRow): Record<string, unknown> {
   const { id, subscriptionId, syncId } = row;
   const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId };
@@ -245,7 +247,7 @@ export function identityColumns(row: EpisodeRow): Record<string, unknown> {
   return values;
 }
 
-/** What changes of a row, and which row that is, by the names of its columns. */
+/** Returns the id and the mutable state of a row by column name. */
 export function stateColumns({ id, syncId, changed, statuses }: EpisodeRow): Record<string, unknown> {
   const values: Record<string, unknown> = { id, sync_id: syncId, changed };
   let minuteForms = 0;

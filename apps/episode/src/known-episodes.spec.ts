@@ -24,7 +24,7 @@ const entry = fc
     ...rest,
   }));
 
-/** What the tables would hold after a batch, with every constraint that they have. */
+/** The contents of the tables after a batch must satisfy every constraint. */
 it('keeps sync_ids and episode_guids unique, whatever batches come', () => {
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 15 }), (entries) => {
@@ -145,7 +145,6 @@ it('has, of the episodes that entries name, the outcome that it has of all, or i
 
 type Entry = typeof entry extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The episodes that entries name by their sync_id or their episode_guid. */
 function named(episodes: EpisodeRow[], entries: Entry[]): EpisodeRow[] {
   const subscriptions: Record<string, number> = { [podcast]: 10, [elsewhere]: 20 };
   return episodes.filter((row) =>

@@ -10,45 +10,45 @@ export interface NamedSubscription {
 }
 
 /**
- * What was read for an upload: subscriptions by every name sent, and the episodes that its entries could mean. Of too
- * many some are left out, and `incomplete` says where: of the episodes that an entry (by its index) finds at a rank (0:
- * by its sync_id), only those with ids up to `completeTo` were read for certain.
+ * The data that was read for an upload: subscriptions by every sent name, and candidates for
+ * entries. Beyond the limits of one upload, candidates are omitted, and `incomplete` lists these
+ * cases by entry and rank (0: by sync_id). All candidates with ids up to `completeTo` were read.
  */
 export interface Loaded {
-  /** Which episodes were read: none, as they are too large; those that entries name; all that they could mean. */
+  /** The episodes that were read: none (too large), those that entries name, or all candidates. */
   reach: 'none' | 'named' | 'all';
   subscriptions: [name: string, NamedSubscription][];
   episodes: EpisodeRow[];
   aliases: [syncId: string, episodeId: number][];
   incomplete: [entry: number, rank: 0 | Rank, completeTo: number][];
   newIds: number[];
-  /** How many more episodes and aliases the user may have. */
+  /** The number of further episodes and aliases that the quotas allow. */
   room: { episodes: number; aliases: number };
 }
 
-/** What an upload changes, for the statements that write it. */
+/** The changes of an upload, for the statements that write it. */
 export interface Changes {
   rows: EpisodeRow[];
-  /** Of the rows the new ones, those that are described in another way, and those whose state changed; by id. */
+  /** The ids of new rows, of rows with changed metadata, and of rows with a changed state. */
   made: ReadonlySet<number>;
   described: ReadonlySet<number>;
   settled: ReadonlySet<number>;
   /** The sync_ids of stored rows whose episode_guid changes. */
   renamed: string[];
   aliases: [syncId: string, episodeId: number][];
-  /** How many of the aliases are new. */
   addedAliases: number;
   absorbed: { from: number; into: number }[];
-  /** How many of the absorbed were stored. */
+  /** The number of absorbed rows that were stored. */
   removed: number;
 }
 
 /**
- * The episodes that one upload is about and what it has changed so far: an identity map and a unit of work. Invariants:
- * - a sync_id names one episode of the user for ever;
- * - no two episodes of a subscription have the same episode_guid;
- * - where an episode that was not read could be the answer to a look-up, the answer is `'unread'`; where others can be
- *   read, it `isShort` from then on, and nothing that it said counts.
+ * The episodes that one upload matches, and its changes so far: an identity map and a unit of work.
+ * Invariants:
+ * - A sync_id permanently names one episode of the user.
+ * - No two episodes of a subscription have the same episode_guid.
+ * - A lookup returns `'unread'` if an episode that was not read can be the match. If a further
+ *   statement can read others, `isShort` becomes true, and its results must be discarded.
  */
 export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;
@@ -62,14 +62,14 @@ export class KnownEpisodes {
   private readonly storedAliases: ReadonlySet<string>;
   private addedAliases = 0;
   private idsTaken = 0;
-  /** Of each absorbed episode the one that it became part of. */
+  /** The survivor of each absorbed episode, by id. */
   private readonly survivors = new Map<number, number>();
   private short: boolean;
 
   constructor(
     private readonly loaded: Loaded,
     private readonly stamp: string,
-    /** When the request arrived, in milliseconds since 1970, which bounds the times of statuses. */
+    /** Arrival of the request, in milliseconds since 1970; it bounds the times of statuses. */
     readonly arrivedMs: number,
   ) {
     this.short = loaded.reach === 'none';
@@ -82,30 +82,29 @@ export class KnownEpisodes {
     for (const [syncId, id] of loaded.aliases) if (this.rows.has(id)) this.bySync.set(syncId, id);
   }
 
-  /** The live subscription that an upload names so. */
   subscription(name: string): NamedSubscription | undefined {
     return this.subscriptions.get(name);
   }
 
-  /** Whether what an entry means depends on episodes that were not read and can be. */
+  /** True if a match depends on unread episodes that another statement can read. */
   get isShort(): boolean {
     return this.short;
   }
 
-  /** The episode that a sync_id names; or `'unread'`. */
+  /** Returns the episode that a sync_id names, or `'unread'`. */
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
     const id = this.bySync.get(syncId);
     if (id !== undefined) return this.standing(id);
     return this.completeTo.has(`${entry} 0`) ? 'unread' : undefined;
   }
 
-  /** The surest match of what an entry describes, of equally sure ones the lowest row id; or `'unread'`. */
+  /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
   match(subscriptionId: number, sought: Identity, entry: number): EpisodeRow | undefined | 'unread' {
     const best = this.index.find(subscriptionId, sought);
     if (!best && !this.isWhole) return this.unread();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
-      // A surer match, or one as sure with a lower id, may be among the episodes that were not read.
+      // Unread episodes can contain a match of a lower rank, or of this rank and a lower id.
       if (id > (this.completeTo.get(`${entry} ${rank}`) ?? Infinity)) return 'unread';
       if (best?.rank === rank) break;
     }
@@ -113,9 +112,10 @@ export class KnownEpisodes {
   }
 
   /**
-   * The other episodes of its subscription that turn out to be the same as a row by what an entry brings: the one that
-   * has its episode_guid, and, where the row had no enclosure_url, those with the entry's that have no episode_guid; or
-   * `'unread'`.
+   * Returns the other episodes of a subscription that an entry identifies with a row, or
+   * `'unread'`:
+   * - the episode with the entry's episode_guid;
+   * - if the row had no enclosure_url, those with the entry's and without an episode_guid.
    */
   sameAs(row: EpisodeRow, brought: SentMetadata, entry: number): EpisodeRow[] | 'unread' {
     const { episodeGuid = '', enclosureUrl } = brought;
@@ -129,23 +129,22 @@ export class KnownEpisodes {
     return ids.filter((id) => id !== row.id).map((id) => this.standing(id));
   }
 
-  /** Whether the user may have one more episode. */
   get hasRoom(): boolean {
     return this.loaded.room.episodes > 0;
   }
 
-  /** A new episode, which only {@link keep} adds. */
+  /** Creates an episode; only {@link keep} adds it. */
   draft(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
     const id = this.loaded.newIds[this.idsTaken];
     if (id === undefined) throw new Error('more episodes than entries');
     this.idsTaken += 1;
     const { episodeGuid, title, publishDate, enclosureUrl, episodeUrl, duration } = metadata;
-    // Field by field: V8 copies an object whose fields were made by their names ten times as slowly.
+    // Field by field: V8 copies an object with computed field names ten times as slowly.
     const described = { episodeGuid, title, publishDate, enclosureUrl, episodeUrl, duration };
     return { id, subscriptionId, syncId, changed: this.stamp, statuses: {}, ...described };
   }
 
-  /** Adds a row or replaces the one with its id; those that are `absorbed` are part of it from now on. */
+  /** Adds a row or replaces the one with its id, which survives the `absorbed` ones. */
   keep(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
     for (const other of absorbed) {
       this.index.remove(other);
@@ -159,7 +158,7 @@ export class KnownEpisodes {
     if (before === row) return;
     if (!before) this.loaded.room.episodes -= 1;
     this.dirty.add(row.id);
-    // Most entries change a status alone: what finds the row stays.
+    // Most entries only change a status, which no index contains.
     if (before && metadataNames.every((name) => before[name] === row[name])) {
       this.rows.set(row.id, row);
       return;
@@ -168,19 +167,19 @@ export class KnownEpisodes {
     this.add(row);
   }
 
-  /** Makes a sync_id one more name of an episode, unless the user has as many aliases as one may. */
+  /** Makes a sync_id an alias of an episode, unless the quota of aliases is reached. */
   addAlias(id: number, syncId: string): void {
     const named = this.bySync.get(syncId);
     if (named !== undefined && this.survivorOf(named) === id) return;
     if (this.storeAlias(syncId, id)) this.bySync.set(syncId, id);
   }
 
-  /** The episode with an id, or the one that it was absorbed by. */
+  /** Returns the episode with an id, or its survivor. */
   standing(id: number): EpisodeRow {
     return this.rows.get(this.survivorOf(id)) as EpisodeRow;
   }
 
-  /** What is to be written. A row is stamped where it is new, is shown differently than before, or absorbed another. */
+  /** Returns the changes. Stamps rows that are new, absorbed another, or look different. */
   changes(): Changes {
     const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.dirty].map((id) => {
@@ -207,7 +206,7 @@ export class KnownEpisodes {
     };
   }
 
-  /** Whether nothing that was not read could be meant, but for what is `incomplete`. */
+  /** True if all candidates were read, except for those of `incomplete`. */
   private get isWhole(): boolean {
     return this.loaded.reach === 'all';
   }

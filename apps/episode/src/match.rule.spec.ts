@@ -6,7 +6,7 @@ import { bestMatch, matchRank as plainRank } from '../testing/plain.match.js';
 import type { Identity } from './episode.rule.js';
 import { MatchIndex, matchKeys } from './match.rule.js';
 
-/** By the keys that two share, which must be what the plain rule says. */
+/** Returns the rank from the shared keys of two episodes; it must equal that of the plain rule. */
 function matchRank(a: Identity, b: Identity): number | undefined {
   const found = new Set(matchKeys(b, true).map((key) => JSON.stringify(key)));
   const ranks = matchKeys(a, false).filter((key) => found.has(JSON.stringify(key)));
@@ -15,7 +15,6 @@ function matchRank(a: Identity, b: Identity): number | undefined {
   return rank;
 }
 
-/** Another episode, apart from what is said. */
 const other = (same: Partial<Identity>) => metadata(2, same);
 const one = metadata(1);
 const bare = metadata(1, { episodeGuid: '' });

@@ -1,17 +1,17 @@
 import { unknownMetadata } from '#contracts';
 import type { Identity } from './episode.rule.js';
 
-/** How sure it is that two episodes of one subscription are the same: 1 is the surest. */
+/** Rank of a match of two episodes of one subscription: 1 is the most certain. */
 export type Rank = 1 | 2 | 3 | 4;
 
-/** What two episodes that are the same have in common: texts, of a kind that keeps them apart from others. */
+/** A key that equal episodes share: a rank, and texts, whose kind separates them from others. */
 export interface MatchKey {
   rank: Rank;
   kind: string;
   texts: readonly [string, string];
 }
 
-/** Whom a key is for: an episode that is sought and has an episode_guid, or has none. */
+/** The searched episode that a key is for: one with an episode_guid, or one without. */
 const [withGuid, withoutGuid] = ['with guid', 'without guid'] as const;
 const kindsFor = (kind: string) => ({ [withGuid]: `${withGuid} ${kind}`, [withoutGuid]: `${withoutGuid} ${kind}` });
 const enclosureFor = kindsFor('enclosure');
@@ -20,27 +20,28 @@ const dateAndTitleFor = kindsFor('date and title');
 const urlAndTitleFor = kindsFor('url and title');
 
 /**
- * The keys by which an episode that is sought meets the same one of its subscription: two are the same when they share
- * a key. Of several that are, the one with the lowest rank is meant, then the one with the lowest row id
+ * Returns the keys that match an episode with the same one of its subscription: two episodes are
+ * the same if they share a key. The match of the lowest rank counts, then of the lowest row id
  * (docs/reference/interface.md, "Matching episodes"). `episode.match_keys` is the same rule in SQL.
  *
- * 1. the same episode_guid; 2. where either has none, the same enclosure_url; 3. there also two of publish_date,
- * episode_url and title; 4. episode_guids that differ, the same enclosure_url and one more. Values that are unknown never
- * agree.
+ * 1. The same episode_guid.
+ * 2. The same enclosure_url, if either has no episode_guid.
+ * 3. The same two of publish_date, episode_url and title, if either has no episode_guid.
+ * 4. Different episode_guids, the same enclosure_url, and one more equal field.
  *
- * "Where either has no guid" makes the keys of the two sides differ. One that is sought has a single key, by whether it
- * has a guid itself. One that may be found is there for those without a guid, and, where it has none itself, for those
- * with one as well.
+ * Unknown values never match. "If either has no guid" makes the keys of the two sides differ. A
+ * searched episode has a single key, depending on its own guid. A candidate has the key for those
+ * without a guid and, if it has none itself, the key for those with one as well.
  *
- * @param found of the one that may be found, else of the one that is sought.
- * @param least how sure a match has to be.
+ * @param found true for a candidate, false for the searched episode.
+ * @param least the highest rank to include.
  */
 export function matchKeys(episode: Identity, found: boolean, least: Rank = 4): MatchKey[] {
   const { episodeGuid, title, enclosureUrl, episodeUrl } = episode;
   const date = episode.publishDate === unknownMetadata.publishDate ? '' : episode.publishDate;
   const hasGuid = episodeGuid !== '';
   const keys: MatchKey[] = [];
-  /** Adds a key of what is known. */
+  /** Adds a key unless one of its values is unknown. */
   const add = (rank: Rank, kind: string, text: string, other?: string) => {
     if (text !== '' && other !== '') keys.push({ rank, kind, texts: [text, other ?? ''] });
   };
@@ -61,22 +62,20 @@ export function matchKeys(episode: Identity, found: boolean, least: Rank = 4): M
   return keys;
 }
 
-/** An episode that can be found. */
+/** An episode that can be matched. */
 export interface Indexed extends Identity {
   readonly id: number;
   readonly subscriptionId: number;
 }
 
-/** Several rows under one key. */
 interface Alike {
   ids: Set<number>;
-  /** `undefined` where it has to be looked for again. */
+  /** `undefined` if it must be computed again. */
   lowest: number | undefined;
 }
-/** The rows under one key, of which there is nearly always one: its id. */
+/** The rows under one key. A single one, the usual case, is stored as its id. */
 type Bucket = number | Alike;
 
-/** The lowest row id under a key. */
 function lowest(bucket: Bucket | undefined): number | undefined {
   if (bucket === undefined || typeof bucket === 'number') return bucket;
   if (bucket.lowest === undefined && bucket.ids.size > 0) {
@@ -86,22 +85,22 @@ function lowest(bucket: Bucket | undefined): number | undefined {
   return bucket.lowest;
 }
 
-/** More texts than one upload has: two of their numbers are one number. */
+/** Above the number of texts in one upload, so that two numbers of texts combine into one. */
 const mostTexts = 2 ** 26;
 
 /**
- * Episodes by their {@link matchKeys}, so that a look-up costs the same however many there are. Each text is hashed
- * once: keys hold a number in its place.
+ * An index of episodes by their {@link matchKeys}, with lookups in constant time. Each text is
+ * hashed once: keys contain its number instead.
  */
 export class MatchIndex {
   private readonly numbers = new Map<string, number>();
   /** By subscription and kind of key. */
   private readonly buckets = new Map<number, Map<string, Map<number, Bucket>>>();
 
-  /** @param least how sure the matches have to be that it finds: 1, by the episode_guid alone, or 4, all. */
+  /** @param least the highest rank to find: 1, by the episode_guid alone, or 4, all. */
   constructor(private readonly least: 1 | 4 = 4) {}
 
-  /** The rank and the row id of the surest match; of matches as sure, of the one with the lowest id. */
+  /** Returns the match of the lowest rank, then of the lowest row id. */
   find(subscriptionId: number, sought: Identity): { rank: Rank; id: number } | undefined {
     const ofSubscription = this.buckets.get(subscriptionId);
     if (!ofSubscription) return undefined;
@@ -114,9 +113,9 @@ export class MatchIndex {
     return best;
   }
 
-  /** The row ids of all without an episode_guid that have an enclosure_url, the lowest first. */
+  /** Returns the row ids of episodes with an enclosure_url and no episode_guid, ascending. */
   bare(subscriptionId: number, enclosureUrl: string): number[] {
-    // Of those that may be found, only these are there for one with a guid.
+    // Among candidates, only these have the key for a searched episode with a guid.
     const key: MatchKey = { rank: 2, kind: enclosureFor[withGuid], texts: [enclosureUrl, ''] };
     const bucket = this.buckets.get(subscriptionId)?.get(key.kind)?.get(this.numberOf(key));
     if (bucket === undefined) return [];

@@ -13,10 +13,7 @@ import { type EpisodeRow, merged, newer } from './episode.rule.js';
 import { type LoadedRow, identityColumns, stateColumns, toRow } from './episode.store.js';
 import { matchKeys } from './match.rule.js';
 
-/**
- * Which episodes are the same, and which status is newer, is decided in TypeScript for an upload and in SQL where two
- * subscriptions are merged. Here the two are compared, rule by rule and then for whole merges.
- */
+/** Compares the rules in TypeScript (uploads) and in SQL (merges), singly and in full merges. */
 
 const [from, into] = [1, 2];
 const [earlier, stamp] = ['2026-01-01T00:00:00.000Z', '2026-02-02T00:00:00.000Z'];
@@ -39,7 +36,7 @@ const one = (id: number, subscriptionId: number, differing: Partial<EpisodeRow> 
   ...differing,
 });
 
-/** Episodes as a parameter of type json, which json_populate_recordset makes rows of. */
+/** Returns episodes as a parameter of type json, for json_populate_recordset. */
 const asJson = (episodes: readonly EpisodeRow[], userId = freshUser()) =>
   JSON.stringify(episodes.map((row) => ({ user_id: userId, ...identityColumns(row), ...stateColumns(row) })));
 
@@ -55,7 +52,6 @@ async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<v
   );
 }
 
-/** Merges pairs of subscriptions at once. */
 async function merge(userId: string, pairs: readonly (readonly [number, number])[] = [[from, into]]) {
   const sides = [pairs.map(([going]) => going), pairs.map(([, staying]) => staying)];
   await context.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [userId, ...sides, stamp]);
@@ -105,7 +101,7 @@ describe('each rule is the same in SQL and in TypeScript', () => {
     );
   });
 
-  /** A status as Postgres reads it from JSON, and the columns that it answers. */
+  /** Returns a status in the JSON form that Postgres reads. */
   const asRegister = (status?: Status) => status && { value: status.value, at: status.at, minute: status.minuteForm };
   const columnsOf = (status: string) =>
     `(${status}).value, to_char((${status}).at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at,
@@ -150,8 +146,9 @@ describe('each rule is the same in SQL and in TypeScript', () => {
 });
 
 /**
- * The merge by the rules: each episode of the subscription that goes is the same as the surest of the one that stays,
- * as that was; where that had no guid and has taken another's by now, only if the two guids may differ.
+ * Merges by the rules in TypeScript. Each episode of the merged subscription takes the best match
+ * of the survivor's episodes in their initial state. If that had no guid and has since taken one,
+ * the two must still match with it.
  */
 function mergedByRules(episodes: readonly EpisodeRow[]): { after: EpisodeRow[]; names: Map<string, number> } {
   const staying = episodes.filter(({ subscriptionId }) => subscriptionId === into);
@@ -202,7 +199,7 @@ it('merges several pairs of subscriptions at once as one after the other: an epi
   const feeds = fc.tuple(feed, feed, feed, feed, feed, feed);
   await fc.assert(
     fc.asyncProperty(feeds, async (all) => {
-      // By their row ids the episodes of all subscriptions take turns.
+      // Row ids alternate between the episodes of all subscriptions.
       const episodes = all.flatMap((of, subscription) =>
         of.map((differing, index) => one(10 * index + subscription + 1, subscription + 1, differing)),
       );
@@ -218,7 +215,6 @@ it('merges several pairs of subscriptions at once as one after the other: an epi
   );
 });
 
-/** The further sync_ids of a user, each with the episode that it names. */
 async function aliases(userId: string): Promise<[string, number][]> {
   const { rows } = await context.owner.query<{ sync_id: string; id: number }>(
     'SELECT sync_id, episode_id::int AS id FROM episode.sync_ids WHERE user_id = $1 ORDER BY 1',

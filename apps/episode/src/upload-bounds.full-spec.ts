@@ -9,7 +9,7 @@ import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 import { storedEpisodes } from '../../../libs/database/testing/stored.episodes.js';
 
-/** What 250 entries can cost against the worst feeds that a user could have stored before. */
+/** Bounds the cost of 250 entries against the worst feeds that a user can have stored before. */
 
 const full = Boolean(process.env.TEST_FULL);
 const stored = full ? 50_000 : 10_000;
@@ -25,7 +25,6 @@ afterAll(async () => {
   await context.close();
 });
 
-/** A user with a feed of which each column is an SQL expression in `n`. */
 async function feedOf(columns: Record<'guid' | 'title' | 'date' | 'enclosure' | 'url', string>) {
   const [userId, podcastGuid] = [freshUser(), randomUUID()];
   const subscription = await context.subscription(userId, podcastGuid);
@@ -44,7 +43,7 @@ async function feedOf(columns: Record<'guid' | 'title' | 'date' | 'enclosure' | 
   return { userId, podcastGuid };
 }
 
-/** Uploads entries; how long that took, and how long the event loop stood still and what it held meanwhile. */
+/** Uploads entries; measures time, longest block of the event loop and growth of the heap. */
 async function upload(name: string, userId: string, sent: Entry[]) {
   await context.service.upload({ userId, body: sentBody(sent.slice(0, 1)) }, call());
   const delay = monitorEventLoopDelay({ resolution: 1 });
@@ -68,7 +67,7 @@ async function upload(name: string, userId: string, sent: Entry[]) {
   });
   expect(success.length + failure.length).toBe(sent.length);
   expect(failure.every(({ code }) => code === 'limit_reached')).toBe(true);
-  // 100 ms is meant; ten times that is held to, as others may use this machine.
+  // The target is 100 ms. The limit is ten times that, as other processes can use this machine.
   expect(blocked).toBeLessThan(1_000);
   expect(heap).toBeLessThan(200);
   return { success, failure };
@@ -94,7 +93,7 @@ it('of one date and title without guids is bounded, and still finds each by its 
 
 it('of nothing but guids, or nothing but enclosure_urls, is bounded', async () => {
   const none = `''`;
-  // A date that many minutes before the others: 1970.
+  // A date as many minutes before the others as they are after 1970.
   const columns = { title: none, date: String(-Date.parse(date) / 60_000), url: none };
   const named = await feedOf({ ...columns, guid: `'g' || n`, enclosure: none });
   const byGuid = Array.from({ length: entries }, (_, n) => ({

@@ -13,23 +13,22 @@ import type { AnswerBudget } from './answer.budget.js';
 import { described, type EpisodeRow, merged, settled } from './episode.rule.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 
-/** An entry that can't be applied: why, and the identifiers that it was sent with. */
+/** An entry that cannot be applied: the reason, and the identifiers that it was sent with. */
 export type FailedEntry = Uploaded['failure'][number];
 
-/** An entry whose form is right, with the metadata that it knows. */
+/** A valid entry with its sent metadata. */
 export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
-  /** What names its subscription: a guid, or where clients name it so the URL of its feed. */
+  /** The name of its subscription: a guid, or the URL of its feed for clients that send URLs. */
   podcast: string;
-  /** The entry as the client sent it. */
   sent: Readonly<Record<string, unknown>>;
 }
 
-/** Judges the form of one entry by itself (docs/reference/interface.md, "Episodes" and "Texts"). */
+/** Validates the form of one entry (docs/reference/interface.md, "Episodes" and "Texts"). */
 export function validateEntry(sent: unknown): Upload | FailedEntry {
   if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'An entry must be an object' };
   const read = readEntry(sent);
   const isFault = 'code' in read;
-  // Without a subscription nothing else of an entry counts, but for the name that its failure is recognised by.
+  // A missing podcast_guid precedes all other faults except that of the temporary_id.
   if ((sent.podcast_guid ?? undefined) === undefined && !(isFault && read.field === 'temporary_id'))
     return failedEntry({ sent }, 'missing_identifier', 'podcast_guid is missing');
   if (isFault) return failedEntry({ sent }, read.code, read.message);
@@ -37,7 +36,7 @@ export function validateEntry(sent: unknown): Upload | FailedEntry {
   return { podcast: podcastGuid as string, syncId, temporaryId, metadata, statuses, sent };
 }
 
-/** The failure of an entry, with its identifiers as they were sent; longer than they may be, one is left out. */
+/** Returns the failure of an entry with its sent identifiers; it omits those above their limits. */
 export function failedEntry({ sent }: Pick<Upload, 'sent'>, code: EntryFailureCode, message: string): FailedEntry {
   const failed: Record<string, unknown> = {};
   for (const [name, limit] of Object.entries(echoLimits)) {
@@ -55,7 +54,7 @@ export interface Applied {
   temporaryId: string | number | undefined;
 }
 
-/** The episode that an entry means, and others that turn out to be the same. */
+/** The episode that an entry matches, and others that it identifies with it. */
 interface Meant {
   row: EpisodeRow;
   same: EpisodeRow[];
@@ -64,20 +63,20 @@ interface Meant {
 const tooLarge = 'The answer has no room for this episode: send fewer entries at once';
 const tooManyAlike = 'Too many episodes are like this one: send fewer entries at once';
 
-/** Whether an entry was refused for the sake of episodes that were not read: with fewer others it may be applied. */
+/** Returns whether an entry failed due to unread episodes; a smaller batch can succeed. */
 export const meetsTooMany = ({ message }: FailedEntry): boolean => message === tooManyAlike;
 
 const noIdentifier = 'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have';
 
-/** Entries that are applied in one tick of the event loop: with texts at their limits, 250 would hold it too long. */
+/** Entries per event loop iteration: 250 with texts at their limits would block it for too long. */
 export const entriesPerTick = 25;
 
-/** The room of an answer in which no episode is shown. */
+/** The budget of an answer that shows no episode. */
 export const noAnswer = { reserve: () => true };
 
 /**
- * Applies a batch in order. Each item in `success` shows the episode as the whole batch leaves it. `undefined` where that
- * takes episodes that were not read.
+ * Applies a batch in order. Each item in `success` shows the episode after the full batch. @returns
+ * `undefined` if that needs episodes that were not read.
  */
 export async function applyUploads(
   known: KnownEpisodes,
@@ -99,10 +98,10 @@ export async function applyUploads(
 }
 
 /**
- * Applies one entry to what earlier entries of its batch left (docs/reference/interface.md, "Episodes"). Of one that fails
- * nothing is applied.
+ * Applies one entry to the result of the earlier ones (docs/reference/interface.md, "Episodes"). A
+ * failed entry changes nothing.
  *
- * @param entry its index among those that the look-up was given.
+ * @param entry its index among the entries of the lookup.
  */
 export function applyUpload(
   known: KnownEpisodes,
@@ -123,7 +122,7 @@ export function applyUpload(
   return { id: next.id, subscription, temporaryId: upload.temporaryId };
 }
 
-/** Finds the episode of an entry by its sync_id, else by its metadata; else it is a new one. */
+/** Finds the episode of an entry by its sync_id, else by its metadata; else drafts a new one. */
 function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscriptionId: number): Meant | FailedEntry {
   const { syncId, metadata } = upload;
   const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);

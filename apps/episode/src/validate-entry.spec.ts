@@ -4,11 +4,9 @@ import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { validateEntry } from './upload.rule.js';
 
 const at = '2026-02-01T12:00:00Z';
-/** Validates an entry by the names of the rules. */
 const validate = (entry: Entry | null) => validateEntry(sentEntry(entry));
 const good = { podcastGuid: podcast, syncId: syncId(1), ...metadata(1) };
 
-/** The message for a good entry with something else in one place. */
 function fault(differing: Record<string, unknown>): unknown {
   const judged = validate({ ...good, ...differing });
   return 'sent' in judged ? 'accepted' : judged.message;
@@ -42,7 +40,6 @@ describe('validateEntry', () => {
     expect(validate({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({ metadata: {}, statuses: {} });
   });
 
-  /** What is kept of an entry that differs from a good one. */
   const kept = (differing: Record<string, unknown>) =>
     (validate({ ...good, ...differing }) as { metadata: object }).metadata;
 

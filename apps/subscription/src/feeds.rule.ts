@@ -4,29 +4,30 @@ import { MergeBudget } from './merge.budget.js';
 import { applyEntry, type JudgedEntry, meaningOf, type UsableEntry } from './subscribe.rule.js';
 import { isLive, type SubscriptionRow } from './subscription.row.js';
 
-/** What a client of the gpodder API asks for, by feed URLs alone. */
+/** Entries of a request of the gpodder API, by feed URLs alone. */
 export interface AskedFeeds {
   add: readonly JudgedEntry[];
   remove: readonly JudgedEntry[];
 }
 
-/** The subscription that each means. */
+/** The subscription that each entry matches. */
 export type MeantFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined)[]>;
 
 /**
- * Subscribes and unsubscribes (gpodder API). Only what changes something is one: clients send whole lists again and
- * again. One whose deletion is PENDING is subscribed until that is carried out, so it is not asked for here.
+ * Subscribes and unsubscribes feeds (gpodder API). It skips entries that change nothing, as clients
+ * send full lists repeatedly. A subscription with a PENDING deletion stays subscribed until that is
+ * carried out, so the deletion is not checked here.
  */
 export function applyFeeds(known: KnownSubscriptions, { add, remove }: AskedFeeds): MeantFeeds {
   const added = add.map((entry) => (entry.fault ? undefined : subscribe(known, entry)));
-  // What is in both, by different URLs, is subscribed.
+  // A subscription in both lists, by different URLs, stays subscribed.
   const kept = new Set(added.flatMap((row) => (row ? [row.id] : [])));
   const removed = remove.map((entry) => (entry.fault ? undefined : live(meaningOf(known, entry).row)));
   for (const row of removed) if (row?.isSubscribed && !kept.has(row.id)) known.setSubscribed(row, false);
   return { add: added, remove: removed };
 }
 
-/** The subscription that a URL means, a deleted one aside. */
+/** Returns the subscription that a URL matches, unless it is deleted. */
 export function findFeed(known: KnownSubscriptions, entry: JudgedEntry): SubscriptionRow | undefined {
   return entry.fault ? undefined : live(meaningOf(known, entry).row);
 }
@@ -37,14 +38,14 @@ function subscribe(known: KnownSubscriptions, entry: UsableEntry): SubscriptionR
     const outcome = applyEntry(known, entry, new MergeBudget());
     return 'code' in outcome ? undefined : outcome;
   }
-  // The client knows it by this URL, and is to be told by this URL when it is unsubscribed.
+  // The client uses this URL, so a later removal must list it.
   if (url !== undefined && known.quota.allows({ urls: 1 })) known.nameUrl(row, entry.feedUrl);
   return row;
 }
 
 const live = (row: SubscriptionRow | undefined) => (isLive(row) ? row : undefined);
 
-/** As clients' data are kept by it. @param first the guids that some had first, by their ids. */
+/** Returns the feed that clients store their data by. @param first the first guids, by row id. */
 export function toFeed(row: SubscriptionRow | undefined, first: ReadonlyMap<number, string>): Feed | null {
   if (!row) return null;
   const { id, feedUrl, guid } = row;

@@ -23,7 +23,7 @@ const [a, b, c] = [feed('a'), feed('b'), feed('c')] as const;
 
 type Reply = ReplyOf<typeof listFeeds>;
 
-/** A client of the gpodder API, with an app password of its own. */
+/** A client of the gpodder API with its own app password. */
 class Client {
   constructor(
     readonly credentialId = randomUUID(),
@@ -54,13 +54,12 @@ const patch = (guid: string, change: object) => context.service.update({ userId,
 const unsubscribe = (feedUrl: string) => patch(podcastGuid(feedUrl), { isSubscribed: false });
 const feedOf = (feedUrl: string) => ({ feedUrl, guid: podcastGuid(feedUrl) });
 
-/** The user's clock, and how many events wait to be announced of the user. */
 async function clock(): Promise<unknown> {
   const { rows } = await context.owner.query('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId]);
   return rows[0];
 }
 
-/** Marks a subscription like a DELETE that is pending. */
+/** Sets the columns of a subscription as a PENDING deletion does. */
 const requestDeletion = (feedUrl: string) =>
   context.owner.query(
     `UPDATE subscription.subscriptions SET deletion_id = 1, is_subscribed_at = now() WHERE user_id = $1 AND feed_url = $2`,
@@ -394,7 +393,7 @@ describe('a change of feeds', () => {
     expect(add).toEqual([a, b, other].map(() => ({ feedUrl: b, guid })));
     const { timestamp } = await client.list(0);
     await client.change({ remove: [other] });
-    // Also by the URL that only this client had.
+    // Includes the URL that only this client had.
     expect((await client.list(timestamp)).remove.toSorted()).toEqual([a, b, other].toSorted());
   });
 
@@ -421,7 +420,7 @@ describe('a change of feeds', () => {
     const guid = randomUUID();
     await post({ feedUrl: encoded(1_024) }, { feedUrl: encoded(1_025) }, { feedUrl: encoded(900), guid });
     await patch(guid, { newFeedUrl: a });
-    // Two characters less than what it is encoded as.
+    // Two characters fewer than in the encoded form.
     expect(await context.feeds.find({ userId, feedUrls: [plain(1_022), plain(1_023), plain(898)] })).toMatchObject({
       feeds: [{ feedUrl: encoded(1_024) }, null, { feedUrl: a }],
     });

@@ -24,7 +24,7 @@ import { type Found, saveChanges } from './subscription.store.js';
 type Rows = readonly (SubscriptionRow | undefined)[];
 type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;
 
-/** Subscriptions as clients of the gpodder API know them: by feed URLs, and by what was added and removed since. */
+/** Controller of the gpodder API: subscriptions by feed URL, and the changes since a timestamp. */
 @Controller()
 export class FeedService {
   constructor(
@@ -32,7 +32,7 @@ export class FeedService {
     @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
   ) {}
 
-  /** One page of what was subscribed and unsubscribed. @throws Failure `unauthorized` for a refused user. */
+  /** Returns a page of changed feed URLs. @throws Failure `unauthorized` for a refused user. */
   @Handle(listFeeds)
   async list(request: RequestOf<typeof listFeeds>, context: CallContext): Promise<ReplyOf<typeof listFeeds>> {
     const { userId, reader, readOnly = false, further } = request;
@@ -43,7 +43,7 @@ export class FeedService {
     return { timestamp, ...(await this.page(userId, { after: 0, since, first: initial })) };
   }
 
-  /** Subscribes and unsubscribes, in one write; where there is nothing to change there is none. */
+  /** Subscribes and unsubscribes URLs in one write, or in none if nothing changes. */
   @Handle(changeFeeds)
   async change(request: RequestOf<typeof changeFeeds>, context: CallContext): Promise<ReplyOf<typeof changeFeeds>> {
     const { userId, sessionId, add, remove, whole } = request;
@@ -76,7 +76,7 @@ export class FeedService {
       if (!isNothing(applied.changes))
         await saveChanges({ ...transaction, stamp }, userId, applied.changes, this.quotas);
       if (others) transaction.last(store.unsubscribeOthers, [userId, added(applied.meant), stamp, loaded.now]);
-      // By another URL of what it removed the client may have it once more, and is to be told that this is gone, too.
+      // The client can list a removed subscription by its other URLs, and must remove these, too.
       const again = await keepsUrls(query, userId, applied.meant, remove);
       return { meant: applied.meant, timestamp: await answerWrite(transaction, request, before, again) };
     });
@@ -85,7 +85,7 @@ export class FeedService {
     return { timestamp: told, add: feedsOf(meant.add), remove: feedsOf(meant.remove) };
   }
 
-  /** Finds the subscriptions that URLs mean. @throws Failure `unauthorized` for a refused user. */
+  /** Returns the subscriptions of URLs. @throws Failure `unauthorized` for a refused user. */
   @Handle(findFeeds)
   async find({ userId, feedUrls }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
     const query: store.Query = (...bound) => this.database.read(...bound);
@@ -102,7 +102,7 @@ export class FeedService {
     return { feeds: (await this.toFeeds(userId, rows))(rows) };
   }
 
-  /** Finds the subscription that a URL means, or makes one. @throws Failure `unauthorized` for a refused user. */
+  /** Finds or creates the feed of a URL. @throws Failure `unauthorized` for a refused user. */
   @Handle(ensureFeed)
   async ensure(request: RequestOf<typeof ensureFeed>, context: CallContext): Promise<ReplyOf<typeof ensureFeed>> {
     const { userId } = request;
@@ -127,7 +127,7 @@ export class FeedService {
     return { feed: await find() };
   }
 
-  /** How many are subscribed. @throws Failure `unauthorized` for a refused user. */
+  /** Returns the number of subscribed feeds. @throws Failure `unauthorized` for a refused user. */
   @Handle(countFeeds)
   async count({ userId }: RequestOf<typeof countFeeds>): Promise<ReplyOf<typeof countFeeds>> {
     type Counted = { refused: number | null; subscribed: number };
@@ -135,7 +135,7 @@ export class FeedService {
     return { subscribed: unlessRefused(counted).subscribed };
   }
 
-  /** Makes what answers some rows, in their order. @param all those of which there are answers. */
+  /** Returns a function that maps rows to feeds in order. @param all every row to map later. */
   private async toFeeds(userId: string, all: Rows): Promise<(rows: Rows) => (Feed | null)[]> {
     const first = await store.readFirstGuids((...bound) => this.database.read(...bound), userId, all);
     return (rows) => rows.map((row) => toFeed(row, first));
@@ -152,7 +152,7 @@ export class FeedService {
       url: string | null;
       key: string | null;
     };
-    // Who has nothing yet is told of nothing that is gone.
+    // A client without any data needs no removals.
     const from = since === 0 ? 'infinity' : new Date(since * 1_000).toISOString();
     const list = first || since === 0 ? store.subscribed : store.flipped;
     const rows = await this.database.read<Row>(list, [
@@ -175,7 +175,7 @@ export class FeedService {
   }
 }
 
-/** Whether what is removed has other URLs than those by which it is. */
+/** Returns whether the removed subscriptions have other URLs than the given ones. */
 async function keepsUrls(
   query: store.Query,
   userId: string,
@@ -188,10 +188,9 @@ async function keepsUrls(
   return (await query(store.hasOtherUrls, [userId, ids, keys])).length > 0;
 }
 
-/** What stays subscribed where the list is a whole one. */
+/** Returns the ids that stay subscribed when the request replaces the full list. */
 const added = ({ add }: MeantFeeds) => add.flatMap((row) => (row ? [row.id] : []));
 
-/** Whether something is subscribed that is not in the list. */
 async function hasOthers(query: store.Query, userId: string, meant: MeantFeeds): Promise<boolean> {
   return (await query(store.hasOthers, [userId, added(meant)])).length > 0;
 }

@@ -5,12 +5,12 @@ import type { SubscriptionQuotas } from './subscription.config.js';
 import { type Found, named, toLoaded } from './subscription.store.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
-/** The most URLs of one answer; each has 4,096 bytes at most. */
+/** Maximum number of URLs in one answer; each has at most 4,096 bytes. */
 export const pageUrls = 500;
 /**
- * The URLs of a page of subscriptions p: of one that is subscribed its present one, of any other all that it has, as a
- * client knows one of them. A row without URL where there is none. The present one comes first, with an empty key; then
- * the others by their SHA-256.
+ * The URLs of a page of subscriptions p: the current URL of a subscribed one, all URLs of any
+ * other, which a client can have. The current URL comes first, with an empty key, then the others
+ * by their SHA-256. A subscription without a URL yields a row without one.
  */
 const withUrls = `
    SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", u.url, encode(u.key, 'hex') AS key
@@ -28,12 +28,12 @@ const withUrls = `
    ORDER BY p.id, u.key LIMIT $3`;
 
 /**
- * $1 user, $2 the row in which the page before ended, $3 URLs at most, $4 since, $5 the key of that row's URL in which it
- * ended: what was subscribed or unsubscribed.
+ * $1 user, $2 last row of the previous page, $3 maximum number of URLs, $4 since, $5 key of the
+ * last URL of that row. Reads the subscriptions that were subscribed or unsubscribed.
  */
 export const flipped = statement(
   'subscription.flipped_feeds',
-  // Nothing flips without a change. Of all matches nothing but ids is sorted.
+  // A flip is always a change, too. Only ids are sorted among all matches.
   `WITH p AS MATERIALIZED (
      SELECT s.id, s.is_subscribed, s.feed_url FROM subscription.subscriptions s
      WHERE s.user_id = $1 AND s.changed > $4 AND s.flipped > $4 AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL
@@ -41,7 +41,7 @@ export const flipped = statement(
    )${withUrls}`,
 );
 
-/** The same, and all that are subscribed. */
+/** Like {@link flipped}, plus all subscribed ones. */
 export const subscribed = statement(
   'subscription.subscribed_feeds',
   `WITH p AS MATERIALIZED (
@@ -51,7 +51,7 @@ export const subscribed = statement(
    )${withUrls}`,
 );
 
-/** $1 user: how many are subscribed. */
+/** $1 user. Counts the subscribed feeds. */
 export const countSubscribed = statement(
   'subscription.count_feeds',
   `SELECT c.refused, (
@@ -59,7 +59,7 @@ export const countSubscribed = statement(
    )::integer AS subscribed FROM ${clockOfUser} c`,
 );
 
-/** $1 user, $2 subscriptions: the guid that each had first, where it had another one than its present one. */
+/** $1 user, $2 subscriptions. Reads the first guid of each, if it differs from the current one. */
 export const firstGuids = statement(
   'subscription.first_guids',
   `SELECT of.id, found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
@@ -68,18 +68,18 @@ export const firstGuids = statement(
    ) found`,
 );
 
-/** Those that a whole list of subscriptions leaves out. `<> ALL` could compare each with each. */
+/** Subscriptions that a full list omits. `<> ALL` could compare each with each. */
 const leftOut =
   's.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL AND s.id NOT IN (SELECT unnest($2::bigint[]))';
 
-/** $1 user, $2 subscriptions: whether any other is subscribed. */
+/** $1 user, $2 subscriptions. Returns a row if any other is subscribed. */
 export const hasOthers = statement(
   'subscription.has_others',
-  // In the order of an index, so that no other user's rows are read on the way to the first one.
+  // Index order, so that no other user's rows are read before the first match.
   `SELECT s.id FROM subscription.subscriptions s WHERE ${leftOut} ORDER BY s.id LIMIT 1`,
 );
 
-/** $1 user, $2 subscriptions, $3 the SHA-256 of URLs: whether any of them has another URL. */
+/** $1 user, $2 subscriptions, $3 the SHA-256 of URLs. Returns a row if any has another URL. */
 export const hasOtherUrls = statement(
   'subscription.has_other_urls',
   `SELECT found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
@@ -89,8 +89,9 @@ export const hasOtherUrls = statement(
 );
 
 /**
- * $1 user, $2 subscriptions, $3 stamp, $4 time: unsubscribes all others, as `KnownSubscriptions.setSubscribed` does one.
- * They may be as many as a user may have, so they are not read.
+ * $1 user, $2 subscriptions, $3 stamp, $4 time. Unsubscribes all others, by the rule of
+ * `KnownSubscriptions.setSubscribed`. It does not read them, as there can be as many as the quota
+ * allows.
  */
 export const unsubscribeOthers = statement(
   'subscription.unsubscribe_others',
@@ -99,19 +100,19 @@ export const unsubscribeOthers = statement(
    WHERE ${leftOut}`,
 );
 
-/** $1 user, $2 URLs that name no subscription: a URL of the one that has the same without percent-encoding. */
+/** $1 user, $2 unmatched URLs. Reads URLs that equal them without percent-encoding. */
 const twins = statement('subscription.twins', 'SELECT t.url, t.twin FROM subscription.twins_of($1, $2::text[]) t');
 
-/** $1 user, $2 URLs, $3 the guids derived from them, $4 stamp, $5 quota of live ones, $6 quota of all else. */
+/** $1 user, $2 URLs, $3 their derived guids, $4 stamp, $5 quota of live ones, $6 other quotas. */
 export const ensureFeeds = statement(
   'subscription.ensure_feeds',
   'SELECT f.made FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f',
 );
 
-/** Runs a statement: {@link Database.read} or a transaction's. */
+/** Runs a statement: {@link Database.read} or a transaction's `query`. */
 export type Query = <Row extends object>(query: Statement, values: readonly unknown[]) => Promise<Row[]>;
 
-/** What URLs mean needs to be read first: their rows, names and what remains of the quotas. */
+/** Returns the statement for the rows and names of URLs, and the remaining quotas. */
 export function namedByUrl(
   userId: string,
   urls: readonly string[],
@@ -127,13 +128,13 @@ export function namedByUrl(
   });
 }
 
-/** What was read, with an entry for each URL; one that was sent without its percent-encoding is as it is stored. */
+/** The loaded rows, and an entry for each URL, with the stored URL if percent-encoding differs. */
 export interface ReadFeeds {
   loaded: Loaded;
   entryOf(url: string): JudgedEntry;
 }
 
-/** Reads on, where URLs mean nothing as they are. */
+/** Reads again, without percent-encoding, for URLs that match nothing. */
 export async function readOn(
   query: Query,
   userId: string,
@@ -154,7 +155,7 @@ export async function readOn(
   return { ...read, loaded: toLoaded(await query<Found>(load, values)) };
 }
 
-/** The guids that subscriptions had first, by their ids, where the guid of one has ever changed. */
+/** Returns the first guids of subscriptions by id, for those whose guid has changed. */
 export async function readFirstGuids(
   query: Query,
   userId: string,

@@ -10,20 +10,21 @@ type SubscriptionRow = stored.SubscriptionRow;
 const { isLive, isStillSubscribed } = stored;
 
 /**
- * The part of a user's subscriptions that one write is about, in memory: which subscription owns which guid and URL,
- * and what the write has changed so far. Invariants: a guid or URL belongs to at most one subscription; a subscription,
- * or the one it was merged into, keeps every guid and URL it ever had, but for those of a tombstone that a live one
- * took; its current guid is among them; the guid derived from each of its URLs names it unless another live one has it.
+ * In-memory part of a user's subscriptions that one write reads and changes: the owners of guids
+ * and URLs, and the changes so far. Invariants:
+ * - A guid or URL belongs to at most one subscription.
+ * - A subscription, or its survivor after a merge, keeps all guids and URLs. A live subscription
+ *   can take those of a tombstone.
+ * - The current guid of a subscription is among its guids.
+ * - The guid derived from each of its URLs names it unless another live subscription has it.
  */
 export class KnownSubscriptions {
-  /** What remains of the user's quotas. Changes are only counted here; the rules refuse them. */
+  /** Remaining quotas of the user. This class only counts changes; the rules refuse them. */
   readonly quota: RemainingQuota;
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, GuidName>;
   private readonly urls: Map<string, number>;
-  /** Of rows as they were read: those that are subscribed. */
   private readonly loadedSubscribed: ReadonlySet<number>;
-  /** The keys of the URLs that were looked up. */
   private readonly hashed = new stored.UrlKeys();
   private readonly created = new Set<number>();
   private readonly changedRows = new Set<number>();
@@ -37,7 +38,7 @@ export class KnownSubscriptions {
   constructor(
     private readonly loaded: Loaded,
     readonly stamp: string,
-    /** When the request arrived, in milliseconds since 1970. */
+    /** Arrival of the request, in milliseconds since 1970. */
     readonly arrivedMs: number,
   ) {
     this.rows = new Map(loaded.rows.map((row) => [row.id, { ...row }]));
@@ -57,7 +58,7 @@ export class KnownSubscriptions {
     return id === undefined ? undefined : this.standing(id);
   }
 
-  /** The subscription with an id, or the one that it was merged into. */
+  /** Returns the subscription with an id, or its survivor after merges. */
   standing(id: number): SubscriptionRow {
     let row = this.rows.get(id) as SubscriptionRow;
     while (row.mergedInto !== null) row = this.rows.get(row.mergedInto) as SubscriptionRow;
@@ -78,19 +79,19 @@ export class KnownSubscriptions {
     return row;
   }
 
-  /** Whether a POST with this timestamp would leave a subscribed row as it is. */
+  /** Returns whether a POST with this timestamp leaves a subscribed row unchanged. */
   isSettled(row: SubscriptionRow, timestamp?: string): boolean {
     if (timestamp === undefined || !isLive(row) || !isStillSubscribed(row)) return false;
     return this.timeOf(row, true, timestamp) === row.subscribedAt;
   }
 
-  /** Whether what stands is newer than a change of `isSubscribed`. */
+  /** Returns whether the current state is newer than a change of `isSubscribed`. */
   isSuperseded(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): boolean {
     const at = timestamp && countedTime(timestamp, this.arrivedMs).at;
     return isSuperseded({ ...row, isSubscribed: isStillSubscribed(row) }, isSubscribed, at);
   }
 
-  /** Subscribes by POST. Revives a tombstone, and wins over a deletion that is still pending. */
+  /** Subscribes by POST. Revives a tombstone, and overrides a pending deletion. */
   add(row: SubscriptionRow, timestamp?: string): void {
     if (row.deleted !== null) this.quota.take('live');
     row.deleted = null;
@@ -98,7 +99,7 @@ export class KnownSubscriptions {
     this.setSubscribed(row, true, timestamp);
   }
 
-  /** Not for what is superseded. While a deletion is pending the time that stands is that of its DELETE. */
+  /** Sets the state of a change that is not superseded; a pending DELETE keeps its time. */
   setSubscribed(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): void {
     if (row.deletionId === null) row.subscribedAt = this.timeOf(row, isSubscribed, timestamp);
     row.isSubscribed = isSubscribed;
@@ -120,14 +121,14 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Whether a change to this guid has to be recorded as a former guid. A request has one stamp, so of several changes
-   * in it only the first replaces a guid that clients have seen.
+   * Returns whether a change to this guid must be recorded as a former guid. A request has one
+   * stamp, so only the first of its changes replaces a guid that clients have seen.
    */
   wouldReplace(row: SubscriptionRow, guid: string): boolean {
     return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
   }
 
-  /** Makes a guid that a client sent the current one; the former one still names it, and is recorded with its time. */
+  /** Makes a client's guid the current one; the former one is recorded and stays a name. */
   changeGuid(row: SubscriptionRow, guid: string): void {
     if (this.wouldReplace(row, guid)) {
       this.quota.take('guidChanges');
@@ -139,10 +140,7 @@ export class KnownSubscriptions {
     this.nameGuid(row, guid, true);
   }
 
-  /**
-   * Makes a guid name a subscription that no other live one has. A tombstone that has it as its current one becomes a
-   * pointer.
-   */
+  /** Assigns a guid without live owners; a tombstone whose current one it is becomes a pointer. */
   nameGuid(row: SubscriptionRow, guid: string, sent: boolean): void {
     const owner = this.byGuid(guid);
     const passes = owner !== undefined && owner !== row;
@@ -152,7 +150,7 @@ export class KnownSubscriptions {
     this.own(guid, [row.id, sent || wasSent, isDerived || guid === podcastGuid(row.feedUrl)]);
   }
 
-  /** Makes a URL name a subscription, and the guid derived from it unless that is another live one's. */
+  /** Assigns a URL, and the guid derived from it unless another live subscription has it. */
   nameUrl(row: SubscriptionRow, feedUrl: string): void {
     const [key, former] = [this.hashed.keyOf(feedUrl), this.byUrl(feedUrl)];
     if (!former) this.quota.take('urls');
@@ -163,8 +161,8 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Merges a subscription into another, which owns all its guids and URLs from now on; it stays as a pointer. The later
-   * time of the two stands, and deletions that are pending for either have lost.
+   * Merges a subscription into another, which then owns all its guids and URLs; `from` becomes a
+   * pointer. The later time of the two applies, and pending deletions of either are overridden.
    */
   merge(from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.subscribedAt > into.subscribedAt) into.subscribedAt = from.subscribedAt;
@@ -195,16 +193,15 @@ export class KnownSubscriptions {
     };
   }
 
-  /**
-   * When it was last subscribed or unsubscribed: now, where this write did, whatever it did on the way there.
-   */
+  /** Returns the stamp of the last flip: the write's, if it changed the state overall. */
   private flippedOf(row: SubscriptionRow): string | null {
     return flippedAt(row, this.loadedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
   }
 
   /**
-   * A URL of one becomes another's. A client that knows a feed by it knows the other one from now on: where that is not
-   * subscribed it is told so, and it is told anew of the one that it does not know any more.
+   * Moves a URL to another subscription, which a client that lists the feed by it then sees. An
+   * unsubscribed new owner is flipped. A subscribed former owner is flipped, too, so that the
+   * client receives it again.
    */
   private passUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.feedUrl === feedUrl) from.hasLostUrl = true;
@@ -215,7 +212,7 @@ export class KnownSubscriptions {
     }
   }
 
-  /** The time of a change that is not superseded. A clamped one that changes nothing leaves what stands. */
+  /** Returns the time of a change; a clamped time without a change of state keeps the current. */
   private timeOf(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
     const unclamped = { at: this.loaded.now, clamped: false };
     const { at, clamped } = timestamp === undefined ? unclamped : countedTime(timestamp, this.arrivedMs);
@@ -227,7 +224,7 @@ export class KnownSubscriptions {
     if (from.deleted === null) this.quota.take('live', -1);
     this.quota.take('pointers');
     this.merges.push({ from: from.id, into: into.id, hasStates: from.deleted === null });
-    // Who has not heard of the one has not heard of both.
+    // A client that missed either change must see the merged row.
     into.flipped = laterOf(this.flippedOf(from), this.flippedOf(into));
     this.formerUrls.add(from.feedUrl);
     from.mergedInto = into.id;
@@ -238,8 +235,8 @@ export class KnownSubscriptions {
   }
 
   /**
-   * A guid that is derived from a URL of the subscription. It passes on with that URL, unless it is the current guid of
-   * the one that had both; where the user has as many names as one may, it is left out.
+   * Assigns the guid derived from a URL, within the quota of names. It moves with that URL, unless
+   * it is the current guid of the former owner.
    */
   private nameDerived(row: SubscriptionRow, guid: string, formerOfUrl: SubscriptionRow | undefined): void {
     const owner = this.byGuid(guid);
@@ -258,7 +255,7 @@ export class KnownSubscriptions {
     this.own(guid, [row.id, wasSent, true]);
   }
 
-  /** Sets what a guid names, and keeps the number of declared ones. */
+  /** Sets the owner of a guid, and updates the number of declared ones. */
   private own(guid: string, name: GuidName): void {
     const before = this.guids.get(guid);
     if (before?.every((part, index) => part === name[index])) return;

@@ -1,12 +1,13 @@
 import type { SubscriptionRow } from './subscription.row.js';
 
-/** The most pairs of subscriptions that one POST merges, and the most states that they may have together. */
+/** Limits of one POST: the pairs of subscriptions it merges, and the states of all of them. */
 const mostPairs = 8;
 export const mostStates = 20_000;
 
 /**
- * What one POST may merge (docs/reference/interface.md, "Names"). The states are not known when the rules run first: that run
- * allows any, and collects in `asked` which subscriptions are to be counted; a second run knows them.
+ * Limits the merges of one POST (docs/reference/interface.md, "Names"). The first run of the rules
+ * has no counts of states: it allows all and collects the subscriptions to count in `asked`. A
+ * second run has the counts.
  */
 export class MergeBudget {
   readonly asked = new Set<number>();
@@ -14,10 +15,10 @@ export class MergeBudget {
   private pairs = 0;
   private states = 0;
 
-  /** @param statesOf of each subscription, counted no further than {@link mostStates} and one more. */
+  /** @param statesOf states by subscription, counted up to {@link mostStates} and one more. */
   constructor(private readonly statesOf?: ReadonlyMap<number, number>) {}
 
-  /** Whether a pair may be merged; it counts as merged then. */
+  /** Returns whether the limits allow to merge a pair, and if so counts it as merged. */
   take(...pair: [from: SubscriptionRow, into: SubscriptionRow]): boolean {
     if (this.pairs === mostPairs) return false;
     const uncounted = pair.map(({ id }) => id).filter((id) => !this.counted.has(id));

@@ -1,31 +1,30 @@
-/** What quotas bound; `pointers` are subscriptions that were merged into others. */
+/** Kinds of entries under quotas; `pointers` are subscriptions that were merged into others. */
 export const bounded = ['live', 'pointers', 'guidChanges', 'guids', 'urls'] as const;
 type Bounded = (typeof bounded)[number];
 
-/** How many more a user may have of each. */
+/** The number of further entries that a quota allows, by kind. */
 export type Remaining = Record<Bounded, number>;
 
 /**
- * What remains of a user's quotas (docs/reference/interface.md, "Quotas") in the course of one write. A user who has more than a
- * quota allows keeps it, and gets no more.
+ * Tracks the remaining quotas of a user during one write (docs/reference/interface.md, "Quotas"). A
+ * user above a quota keeps the existing entries, and gets no further ones.
  */
 export class RemainingQuota {
-  /** How much was added of each so far; a negative number is what was removed. */
+  /** Entries added so far, by kind; a negative number are removed ones. */
   readonly taken: Remaining = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
 
   constructor(private readonly remaining: Remaining) {}
 
-  /** Counts what was added; a negative number is what was removed. */
   take(what: Bounded, count = 1): void {
     this.taken[what] += count;
   }
 
-  /** Whether this much may be added. */
+  /** Returns whether the quotas allow to add this many. */
   allows(more: Partial<Remaining>): boolean {
     return bounded.every((what) => this.fits(what, more[what] ?? 0));
   }
 
-  /** Whether more was added than may be. */
+  /** True if more was added than the quotas allow. */
   get isExceeded(): boolean {
     return bounded.some((what) => this.taken[what] > 0 && this.taken[what] > this.remaining[what]);
   }

@@ -12,7 +12,7 @@ const [u, v, w] = ['https://u.example/feed', 'https://v.example/feed', 'https://
 
 const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
 const nothing = { rows: [], guids: [], urls: [], formerUrls: [], formerGuids: [], merges: [], added: none };
-/** The same URL with another scheme, which has the same derived guid. */
+/** Returns the URL with another scheme, which has the same derived guid. */
 const plain = (url: string) => url.replace('https', 'http');
 
 function post(known: KnownSubscriptions, ...entries: { feedUrl: string; guid?: string; timestamp?: string }[]) {
@@ -110,7 +110,7 @@ describe('an entry with a guid that is known', () => {
     post(known, { feedUrl: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
     expect(known.byUrl(v)?.id).toBe(1);
-    // Clients that know the other one by that URL alone are told of it anew.
+    // Clients that list the other one by that URL alone receive it again.
     expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, isSubscribed: true, flipped: now });
   });
 
@@ -666,7 +666,7 @@ it('keeps every name at exactly one subscription and loses none, whatever batche
       expect(failure.every(({ code }) => code === 'feed_url_taken')).toBe(true);
       for (const row of known.changes().rows) {
         const [byGuid, byUrl] = [known.byGuid(row.guid), known.byUrl(row.feedUrl)];
-        // The names of a pointer are its survivor's, and may pass on from there.
+        // The names of a pointer are its survivor's, and can move on from there.
         const isPointer = row.mergedInto !== null;
         expect([byGuid, byUrl].every((named) => (isPointer ? named?.deleted === null : named?.id === row.id))).toBe(
           true,

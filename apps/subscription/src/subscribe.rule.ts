@@ -5,23 +5,23 @@ import type { MergeBudget } from './merge.budget.js';
 
 export type Fault = { code: EntryFailureCode; message: string; guid?: string };
 
-/** A valid entry; `guid` is what the client sent, `derivedGuid` what is derived from the URL. */
+/** A valid entry; `guid` is the client's, `derivedGuid` is derived from the URL. */
 export interface UsableEntry {
   feedUrl: string;
   guid?: string;
   derivedGuid: string;
-  /** When the listener subscribed, by the client's clock; UTC with microseconds. */
+  /** Time at which the listener subscribed, by the client's clock; UTC with microseconds. */
   timestamp?: string;
   fault?: undefined;
 }
 
-/** A valid entry, or what is wrong with it. */
+/** A valid entry, or an entry with its fault. */
 export type JudgedEntry = UsableEntry | { feedUrl: string; fault: Fault };
 
 /**
- * What an entry means (docs/reference/interface.md, "Names"): the subscription that it names, none where it makes a new one, and
- * whether its URL or guid is added to it, as the current one or as a further name. `same` is another subscription that
- * turns out to be the same podcast; `taken` is one that has the URL and is not.
+ * The match of an entry (docs/reference/interface.md, "Names"): the matched subscription, if any,
+ * and whether its URL or guid becomes the current one or an alias. `same` is another subscription
+ * of the same podcast. `taken` has the URL and is another podcast.
  */
 export interface Meaning {
   row?: SubscriptionRow;
@@ -51,7 +51,7 @@ export interface SentEntry {
   timestamp?: unknown;
 }
 
-/** Validates an entry by itself (docs/reference/interface.md, "Subscriptions"). */
+/** Validates one entry (docs/reference/interface.md, "Subscriptions"). */
 export function judgeEntry({ feedUrl: sent, guid, timestamp }: SentEntry): JudgedEntry {
   const feedUrl = sent.trim();
   const fault = faultInHttpUrl(feedUrl);
@@ -65,8 +65,8 @@ export function judgeEntry({ feedUrl: sent, guid, timestamp }: SentEntry): Judge
 }
 
 /**
- * Applies a batch in the order of the request, each entry seeing the effects of earlier ones. Several entries may name
- * the same subscription, and each item in `success` shows it as the whole batch leaves it.
+ * Applies a batch in the order of the request; each entry sees the effects of earlier ones. Several
+ * entries can name the same subscription, and each item in `success` shows it after the full batch.
  */
 export function applyBatch(
   known: KnownSubscriptions,
@@ -87,7 +87,7 @@ export function applyBatch(
   return { success, failure };
 }
 
-/** Applies one entry to what earlier ones left. */
+/** Applies one entry to the result of the earlier ones. */
 export function applyEntry(
   known: KnownSubscriptions,
   entry: UsableEntry,
@@ -96,7 +96,7 @@ export function applyEntry(
   const { feedUrl, guid, derivedGuid, timestamp } = entry;
   const { row, same, taken, ...names } = meaningOf(known, entry);
   if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
-  // Merging brings the later time of the two: what was unsubscribed or deleted since stays so.
+  // A merge keeps the later time of the two, so a later unsubscription or deletion stays in force.
   if (row && same && !isStillSubscribed(same) && known.isSuperseded(same, true, timestamp))
     return applySuperseded(known, entry, row);
   if (taken) return { code: 'feed_url_taken', message: 'Another subscription has this feed_url', guid: taken.guid };
@@ -115,21 +115,21 @@ export function applyEntry(
   if (same) known.merge(same, row);
   if (guid !== undefined && names.guid === 'current') known.changeGuid(row, guid);
   else if (guid !== undefined) known.nameGuid(row, guid, true);
-  // What was deleted does not come back at a URL that is another's by now.
+  // A revived tombstone does not return to a URL that another subscription took.
   if (names.url === 'current' || row.hasLostUrl) known.moveTo(row, feedUrl);
   else if (names.url === 'alias') known.nameUrl(row, feedUrl);
   if (same || !known.isSettled(row, timestamp)) known.add(row, timestamp);
   return row;
 }
 
-/** An entry older than what stands moves nothing, and names a live subscription all the same. */
+/** Ignores the state of an outdated entry, but still adds its names to a live subscription. */
 function applySuperseded(known: KnownSubscriptions, entry: UsableEntry, row: SubscriptionRow): SubscriptionRow | Fault {
   if (!isLive(row)) return superseded;
   nameFreely(known, entry, row);
   return isStillSubscribed(row) ? row : superseded;
 }
 
-/** Names of an entry become names of a live subscription, where they are nobody's or a tombstone's. */
+/** Adds the names of an entry to a live subscription, if they are free or a tombstone's. */
 function nameFreely(known: KnownSubscriptions, { feedUrl, guid }: UsableEntry, row: SubscriptionRow): void {
   const isFree = (owner: SubscriptionRow | undefined) => !isLive(owner);
   if (guid !== undefined && isFree(known.byGuid(guid)) && known.quota.allows({ guids: 1, pointers: 1 }))
@@ -137,25 +137,25 @@ function nameFreely(known: KnownSubscriptions, { feedUrl, guid }: UsableEntry, r
   if (isFree(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 })) known.nameUrl(row, feedUrl);
 }
 
-/** What an entry means by what is known. */
+/** Returns the subscription that an entry matches among the loaded ones. */
 export function meaningOf(known: KnownSubscriptions, entry: UsableEntry): Meaning {
   return entry.guid === undefined ? find(known, entry) : follow(known, entry, entry.guid);
 }
 
-/** An entry without a guid names a subscription by its URL, or else by the guid derived from it, and never moves it. */
+/** Matches an entry without a guid by URL, else by the derived guid; never moves a URL. */
 function find(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry): Meaning {
   const byUrl: Meaning = { row: known.byUrl(feedUrl) };
   const byGuid: Meaning = { row: known.byGuid(derivedGuid), url: 'alias' };
-  // A tombstone does not stand in the way of a live one.
+  // A live subscription takes precedence over a tombstone.
   return [byUrl, byGuid].find(({ row }) => isLive(row)) ?? [byUrl, byGuid].find(({ row }) => row) ?? {};
 }
 
-/** Of an entry with a guid the guid decides: it can move a subscription to the URL, or rename the one that is there. */
+/** Matches an entry by its guid. It can move the URL, or rename the owner of the URL. */
 function follow(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry, guid: string): Meaning {
   const named = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);
   const isCurrent = isLive(owner) && owner.feedUrl === feedUrl;
-  // Of a URL that is nobody's, the subscription that would be found without the guid.
+  // For a URL without an owner: the subscription that an entry without a guid would match.
   const alike = owner ? undefined : known.byGuid(derivedGuid);
   if (!named) {
     if (owner) return { row: owner, guid: owner.feedUrl === feedUrl ? 'current' : 'alias' };

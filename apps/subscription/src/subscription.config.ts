@@ -2,7 +2,6 @@ import { subscriptionQuotas, syncIdQuota } from '#database';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
-/** The configuration of the subscription service. */
 export const subscriptionConfig = z.object({
   ...serviceConfig.shape,
   ...syncIdQuota.shape,

@@ -17,12 +17,11 @@ afterAll(() => context.close());
 const feed = (n: number | string) => `https://podcast.example/${n}`;
 
 describe('a batch of 1,000 entries in 2 MB', () => {
-  /** A unique URL of this many bytes. */
   const long = (n: number | string, bytes: number) => feed(`${n}/`).padEnd(bytes, 'x');
   const batch = (entry: (n: number) => Entry) => Array.from({ length: 1_000 }, (_, n) => entry(n));
   const guids = batch(() => ({ feedUrl: '', guid: randomUUID() })).map(({ guid }) => guid);
 
-  /** The longest block of the event loop while a request is parsed, run and answered, in milliseconds. */
+  /** Returns the longest block of the event loop during a request, in milliseconds. */
   async function longestBlock(entries: Entry[]): Promise<number> {
     const text = JSON.stringify({ userId, body: sentBody(entries) });
     const delay = monitorEventLoopDelay({ resolution: 1 });

@@ -85,7 +85,7 @@ describe('the list of subscriptions', () => {
     const b = randomUUID();
     await update(a, { newGuid: b });
     await context.bury(userId, b);
-    // A guid of a tombstone with a URL of a live one passes to that.
+    // A tombstone's guid, sent with the URL of a live subscription, moves to that one.
     await add(1, a);
     await update(alive, { newGuid: a });
     expect((await list()).map((item) => [item.guid, item.new_guid])).toEqual([

@@ -1,12 +1,12 @@
 import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
 import { type Database, listing, listPage } from '#database';
 
-/** Whether a guid is the current one of another subscription than row r, or than the one that r was merged into. */
+/** SQL condition: a guid is the current one of another subscription than r and its survivor. */
 const isAnothers = (guid: string) => `EXISTS (
   SELECT FROM subscription.guids g JOIN subscription.subscriptions x ON x.user_id = g.user_id AND x.id = g.subscription_id
   WHERE g.user_id = r.user_id AND g.guid = ${guid} AND g.subscription_id <> coalesce(r.merged_into, r.id) AND x.guid = g.guid)`;
 
-/** Each row r, the survivor s that it was merged into, and the guid under which the client has seen it. */
+/** Each row r, its survivor s, and the guid by which the client has seen it. */
 const shownRows = `subscription.subscriptions r
   LEFT JOIN subscription.subscriptions s ON s.user_id = r.user_id AND s.id = r.merged_into
   CROSS JOIN LATERAL (
@@ -17,9 +17,10 @@ const shownRows = `subscription.subscriptions r
   ) seen`;
 
 /**
- * One row for each subscription that changed. "guid" is the guid it had at "since", or its first one without "since"; the
- * first of those that are no other's by now, as what is shown of that one would be undone. A merged subscription shows its
- * survivor, and is left out where that has the same guid, or another one has.
+ * Lists one row per changed subscription. "guid" is its guid at "since", or the first one without
+ * "since". It skips guids that became another subscription's, because showing them would undo that
+ * one's entry. A merged subscription shows its survivor, unless that or another one has the same
+ * guid.
  */
 export const list = listing('subscription.list', {
   row: 'r',
@@ -42,7 +43,7 @@ interface ListRow {
   deleted: string | null;
 }
 
-/** One page of what changed (GET /subscriptions). */
+/** Returns one page of changed subscriptions (GET /subscriptions). */
 export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listSubscriptions>> {
   return listPage(database, list, request, (row: ListRow) => ({
     feed_url: row.feedUrl,

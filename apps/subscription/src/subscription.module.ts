@@ -3,7 +3,7 @@ import { FeedService } from './feeds.service.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { SubscriptionService } from './subscription.service.js';
 
-/** Subscriptions, their guids and URLs. */
+/** The module of subscriptions, their guids and URLs. */
 @Module({})
 export class SubscriptionModule {
   static forRoot(quotas: SubscriptionQuotas): DynamicModule {

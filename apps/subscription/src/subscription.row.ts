@@ -1,32 +1,32 @@
 import { hash } from 'node:crypto';
 
-/** A subscription as it is stored; one with `deleted` is a tombstone. Times are stamps, but for `subscribedAt`. */
+/** A subscription, or with `deleted` a tombstone. Times are stamps, except `subscribedAt`. */
 export interface SubscriptionRow {
   id: number;
   feedUrl: string;
   guid: string;
   isSubscribed: boolean;
-  /** When the listener subscribed or unsubscribed (UTC with microseconds); from a DELETE on, its time. */
+  /** Time of the last change of `isSubscribed` (UTC with microseconds), or of a later DELETE. */
   subscribedAt: string;
   subscriptionChanged: string;
-  /** The stamp at which it was last subscribed or unsubscribed for clients that know feeds by their URLs; none: never. */
+  /** Stamp of the last flip of `isSubscribed`, for clients that list feeds by URL; null: never. */
   flipped: string | null;
   guidChanged: string | null;
-  /** How many of its guids a client sent that are not derived from one of its URLs. */
+  /** Number of its guids that a client sent and that are not derived from one of its URLs. */
   declaredGuids: number;
-  /** The deletion that is PENDING for it. */
+  /** The PENDING deletion of it. */
   deletionId: number | null;
   deleted: string | null;
   mergedInto: number | null;
   mergedAt: string | null;
-  /** Of a tombstone: whether a live subscription took its feedUrl. */
+  /** Of a tombstone: a live subscription took its feedUrl. */
   hasLostUrl?: boolean;
 }
 
-/** The time of a state that nobody chose: older than any other. */
+/** The time of a state without a user's choice: earlier than any other. */
 export const never = '1970-01-01T00:00:00.000000Z';
 
-/** One that is not subscribed, and never was. */
+/** Returns the row of a subscription that was never subscribed. */
 export function blankRow(id: number, feedUrl: string, guid: string, stamp: string): SubscriptionRow {
   return {
     id,
@@ -45,17 +45,17 @@ export function blankRow(id: number, feedUrl: string, guid: string, stamp: strin
   };
 }
 
-/** The key under which a feed URL is stored. */
+/** Returns the key of a stored feed URL, its SHA-256 in hexadecimal. */
 export function urlKey(feedUrl: string): string {
   return hash('sha256', feedUrl, 'hex');
 }
 
-/** Whether a subscription is there, also while its deletion is PENDING. */
+/** Returns whether a subscription exists and is not deleted; a PENDING deletion does not count. */
 export function isLive(row: SubscriptionRow | undefined): row is SubscriptionRow {
   return row?.deleted === null;
 }
 
-/** Whether it is subscribed, and no DELETE says otherwise. */
+/** Returns whether it is subscribed without a PENDING deletion. */
 export function isStillSubscribed(row: SubscriptionRow): boolean {
   return row.isSubscribed && row.deletionId === null;
 }
@@ -70,7 +70,7 @@ export function withChanged(row: SubscriptionRow): SubscriptionRow & { changed: 
   return { ...row, changed };
 }
 
-/** Keys of URLs. Each URL is hashed once: a rule asks for it again and again. */
+/** Cache of the keys of URLs: rules look up the same URL repeatedly, and each is hashed once. */
 export class UrlKeys {
   private readonly keys = new Map<string, string>();
   private readonly urls = new Map<string, string>();
@@ -82,7 +82,7 @@ export class UrlKeys {
     return key;
   }
 
-  /** The URL with a key, where it was asked for. */
+  /** Returns the URL of a key, if that URL was looked up before. */
   urlOf(key: string): string | null {
     return this.urls.get(key) ?? null;
   }

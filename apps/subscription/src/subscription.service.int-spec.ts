@@ -23,7 +23,6 @@ async function subscribe(...entries: Entry[]) {
   return contentOf(await context.service.subscribe({ userId, body: sentBody(entries) }, call()), subscribedSchema);
 }
 
-/** Subscribes to a feed and returns its guid. */
 async function add(n: number | string, guid: string = randomUUID()): Promise<string> {
   await subscribe({ feedUrl: feed(n), guid });
   return guid;

@@ -26,12 +26,14 @@ import { listChanged } from './subscription.list.js';
 import { applyPatch } from './update.rule.js';
 
 /**
- * The subscriptions of users: answers the contracts of this service. Invariants:
- * - one guid and one URL belong to at most one subscription of a user (primary keys of `guids` and `feed_urls`);
- * - a write of any size is a fixed number of statements, under the user's clock, and one for each merge;
- * - nobody gets more than their quotas allow;
- * - rules are pure functions over what one statement read; one statement writes what they changed, beside those that
+ * Controller of users' subscriptions: answers the contracts of this service. Invariants:
+ * - One guid and one URL belong to at most one subscription of a user (primary keys of `guids` and
+ *   `feed_urls`).
+ * - A write of any size is a fixed number of statements, under the user's clock, plus one per
  *   merge.
+ * - No user exceeds a quota.
+ * - Rules are pure functions over the result of one statement. One statement writes their changes,
+ *   in addition to those that merge.
  */
 @Controller()
 export class SubscriptionService {
@@ -65,7 +67,8 @@ export class SubscriptionService {
   /**
    * Changes one subscription (PATCH /subscriptions/{guid}).
    *
-   * @throws Failure `invalid` for a bad URL, nothing to change or beyond a quota; `not_found` for no live subscription.
+   * @throws Failure `invalid` for a bad URL, an empty change or an exceeded quota; `not_found`
+   * without a live subscription.
    */
   @Handle(updateSubscription)
   async update(request: RequestOf<typeof updateSubscription>, context: CallContext): Promise<JsonText<Updated>> {
@@ -111,21 +114,21 @@ export class SubscriptionService {
     });
   }
 
-  /** One page of what changed (GET /subscriptions). */
+  /** Returns one page of changed subscriptions (GET /subscriptions). */
   @Handle(listSubscriptions)
   list(request: ListRequest) {
     return listChanged(this.database, request);
   }
 }
 
-/** What a write changes, as events tell it; one that merges episodes says so itself. */
+/** The kind of event of every write; a write that merges episodes adds theirs. */
 const changes = ['subscriptions'] as const;
-/** What rules that may merge work on. */
+/** Parameters of rules that can merge. */
 type On = [known: KnownSubscriptions, merges: MergeBudget];
 
 /**
- * Applies rules to what a write has read; a second time where, rarely, subscriptions turned out to be one, as merging
- * them has bounds.
+ * Applies rules to the loaded rows. In the rare case of merges it counts their states, and applies
+ * the rules again with the limits of a merge.
  */
 async function withMerges<Verdicts>(
   transaction: Transaction<Found>,

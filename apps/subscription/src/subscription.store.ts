@@ -10,10 +10,9 @@ const columns = `
   s.subscription_changed AS "subscriptionChanged", s.flipped, s.guid_changed AS "guidChanged", s.declared_guids AS "declaredGuids",
   s.deletion_id AS "deletionId", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
 
-/** What a user's rows leave of a quota. */
 const left = (limit: string, total: string) => `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
-/** $1 user, $2 guids, $3 keys of URLs, $4 how many ids for new rows, $5 quota of live ones, $6 quota of all else. */
+/** $1 user, $2 guids, $3 URL keys, $4 count of new ids, $5 quota of live ones, $6 other quotas. */
 export const load = statement(
   'subscription.load',
   `WITH g AS (
@@ -44,13 +43,13 @@ export const load = statement(
      ${instant('clock_timestamp()')} AS now`,
 );
 
-/** $1 user, $2 subscriptions, $3 how far to count. */
+/** $1 user, $2 subscriptions, $3 upper bound of the count. */
 const states = statement(
   'subscription.count_states',
   'SELECT subscription_id AS id, states FROM episode.count_states($1, $2::bigint[], $3)',
 );
 
-/** $1 user, $2 merged subscriptions, $3 what each is part of in the end, $4 stamp. */
+/** $1 user, $2 merged subscriptions, $3 the final survivor of each, $4 stamp. */
 export const absorbNames = statement(
   'subscription.absorb_names',
   `WITH guids AS (
@@ -64,13 +63,13 @@ export const absorbNames = statement(
    FROM unnest($2::bigint[], $3::bigint[]) m (merged, survivor) WHERE s.user_id = $1 AND s.merged_into = m.merged`,
 );
 
-/** $1 user, $2 merged subscriptions, $3 the survivor of each, $4 stamp, $5 quota of aliases of sync_ids. */
+/** $1 user, $2 merged subscriptions, $3 the survivor of each, $4 stamp, $5 quota of aliases. */
 const absorbStates = statement(
   'subscription.absorb_states',
   'SELECT episode.merge_subscriptions($1, $2::bigint[], $3::bigint[], $4, $5)',
 );
 
-/** What {@link saveRows} does alone, and {@link save} with the names. */
+/** The SQL of {@link saveRows}, which {@link save} combines with the names. */
 const savedRows = `
      INSERT INTO subscription.subscriptions AS s (
        user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, flipped, guid_changed,
@@ -92,7 +91,7 @@ const savedRows = `
        deleted = excluded.deleted, merged_into = excluded.merged_into, merged_at = excluded.merged_at,
        changed = excluded.changed`;
 
-/** $1 user, $2 rows: all that most writes to a known subscription change. */
+/** $1 user, $2 rows. Suffices for most writes to an existing subscription. */
 const saveRows = statement('subscription.save_rows', savedRows);
 
 /** $1 user, $2 rows, $3 guids, $4 URLs, $5 former guids, $6 stamp. */
@@ -117,7 +116,7 @@ export const save = statement(
    SELECT $1, (f ->> 0)::bigint, $6, (f ->> 1)::uuid FROM json_array_elements($5) f`,
 );
 
-/** $1 user, $2 URLs by the hex of their SHA-256: keeps what they are, as no row says so any more. One look-up for each. */
+/** $1 user, $2 URLs by hex SHA-256. Stores URLs that left their row, with one lookup each. */
 export const keepUrls = statement(
   'subscription.keep_urls',
   `UPDATE subscription.feed_urls u SET url = $2::jsonb ->> encode(u.url_sha256, 'hex')
@@ -126,8 +125,9 @@ export const keepUrls = statement(
 );
 
 /**
- * $1 user, $2 to $6: how many more there are of what quotas bound. Only of live ones there may be fewer, which have a row
- * already; the one that is offered has to pass the table's checks all the same.
+ * $1 user, $2 to $6 increments of the counts under quotas. Only the one of live subscriptions can
+ * be negative, and then a row exists; the row offered for insertion must still pass the table's
+ * checks.
  */
 const count = statement(
   'subscription.count',
@@ -147,12 +147,12 @@ export const byGuid = statement(
    ) found ON true`,
 );
 
-/** A row, and when the guid by which it was asked for became its name. */
+/** A row, and the stamp at which the requested guid became its name. */
 type NamedRow = SubscriptionRow & { attached: string };
 
 export type Found = { [Part in keyof Loaded]: Loaded[Part] | null };
 
-/** What a write is about, and the user's quotas. */
+/** The guids and URLs that a write looks up, the number of its new rows, and the user's quotas. */
 interface Names {
   guids: string[];
   urls: string[];
@@ -160,7 +160,7 @@ interface Names {
   quotas: SubscriptionQuotas;
 }
 
-/** The statement that reads everything that the guids and URLs of a write name; {@link toLoaded} reads its answer. */
+/** Returns the statement for everything that guids and URLs name; see {@link toLoaded}. */
 export function named(userId: string, { guids, urls, newRows, quotas }: Names): Bound<Found> {
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
   const limits = [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES];
@@ -178,7 +178,7 @@ export function toLoaded([found]: readonly Found[]): Loaded {
   };
 }
 
-/** How many states subscriptions have, counted no further than a POST may merge. */
+/** Counts the states of subscriptions, up to one more than a POST is allowed to merge. */
 export async function countStates(
   transaction: Pick<Transaction, 'query'>,
   userId: string,
@@ -188,7 +188,7 @@ export async function countStates(
   return new Map(counted.map((row) => [row.id, row.states]));
 }
 
-/** Writes what a write changed: merges of states, then everything else with the commit. */
+/** Writes the changes: merges of states first, everything else with the commit. */
 export async function saveChanges(
   transaction: Transaction,
   userId: string,
@@ -213,18 +213,18 @@ export async function saveChanges(
   const more = bounded.map((what) => added[what]);
   if (more.some((number) => number !== 0)) transaction.last(count, [userId, ...more]);
   if (merges.length === 0) return;
-  // Afterwards, as a survivor may be new.
+  // Last, as a survivor can be a new row.
   const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
   transaction.last(absorbNames, [userId, ...ids, transaction.stamp]);
 }
 
-/** @throws Failure `unauthorized` for a refused user. */
+/** Returns the row that a guid names. @throws Failure `unauthorized` for a refused user. */
 export async function findByGuid(database: Database, userId: string, guid: string): Promise<NamedRow | undefined> {
   const [row] = await database.read<NamedRow & { refused: number | null }>(byGuid, [userId, guid]);
   return unlessRefused(row).id === null ? undefined : row;
 }
 
-/** In JSON Postgres writes times with an offset: makes them stamps. */
+/** Converts times to stamps: in JSON, Postgres prints them with an offset. */
 function withStamps(row: SubscriptionRow): SubscriptionRow {
   const stamp = (time: string) => new Date(time).toISOString();
   const optional = (time: string | null) => time && stamp(time);
@@ -238,7 +238,7 @@ function withStamps(row: SubscriptionRow): SubscriptionRow {
   };
 }
 
-/** Merges in their order, those at a time that have no subscription in common. */
+/** Groups merges in their order into rounds; no two merges of a round share a subscription. */
 function roundsOf(merges: readonly Merge[]): Merge[][] {
   const rounds: Merge[][] = [];
   const roundOf = new Map<number, number>();

@@ -10,7 +10,6 @@ const [u, v, w] = ['https://u.example/feed', 'https://v.example/feed', 'https://
 const X: Described = { id: 1, urls: [u], guids: [A] };
 const Y: Described = { id: 2, urls: [v, w], guids: [B, C] };
 
-/** PATCHes X in a world. */
 function patch(
   fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean; timestamp?: string },
   ...described: Described[]

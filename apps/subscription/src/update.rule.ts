@@ -5,9 +5,10 @@ import type { SubscriptionRow } from './subscription.row.js';
 type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 
 /**
- * Applies a PATCH to a live subscription (docs/reference/interface.md, "PATCH" and "Merging"). A guid of another subscription, or
- * another's current URL, merges that one into it first. Whatever was sent is stamped, also when its value is the same;
- * an `isSubscribed` older than what stands is not applied, and answered with what stands.
+ * Applies a PATCH to a live subscription (docs/reference/interface.md, "PATCH" and "Merging"). It
+ * first merges another subscription that has the guid, or has the URL as its current one. Sent
+ * fields are stamped, even with an equal value. For an outdated `isSubscribed` it answers with the
+ * current value.
  */
 export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch): Updated {
   const { newFeedUrl, newGuid, isSubscribed, timestamp } = patch;
@@ -32,7 +33,7 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   };
 }
 
-/** Merges another subscription into the one in the path, which is subscribed afterwards if either was. */
+/** Merges another subscription into the row, which is then subscribed if either was. */
 function absorb(known: KnownSubscriptions, row: SubscriptionRow, other: SubscriptionRow | undefined): void {
   if (!other || other === row) return;
   known.merge(other, row);

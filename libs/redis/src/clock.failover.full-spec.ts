@@ -8,7 +8,7 @@ import { createLog } from '#runtime';
 import { connectRedis, redisConfig } from './redis.connection.js';
 
 const log = createLog('test', 'silent');
-/** How long another server needs to be elected and found. */
+/** Time limit for the election and discovery of another server. */
 const failoverMs = 60_000;
 
 describe.each(['cluster', 'sentinels'] as const)('Redis with %s', (kind) => {
@@ -33,7 +33,7 @@ describe.each(['cluster', 'sentinels'] as const)('Redis with %s', (kind) => {
         await eventually(hearsAll, { timeout: failoverMs });
         expect(losses).toBe(0);
         await group.killMasterOf(clockChannel(users[0]!));
-        // One server of a Cluster may be none that this process is at; behind Sentinels there is only the one.
+        // In a Cluster, this process can be without a connection to the lost server.
         const least = kind === 'sentinels' ? 1 : 0;
         await eventually(() => expect(losses).toBeGreaterThanOrEqual(least), { timeout: failoverMs });
         await eventually(hearsAll, { timeout: failoverMs });

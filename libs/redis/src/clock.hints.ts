@@ -1,34 +1,34 @@
 import type { Cluster, Redis } from 'ioredis';
 import { Condition, type Log } from '#runtime';
 
-/** The channel in Redis that carries where one user's clock is. Processes of yesterday use the same: never change it. */
+/** Returns the channel of a user's clock. Never change it: the previous release uses the same. */
 export function clockChannel(userId: string): string {
   return `clock:${userId}`;
 }
 
-/** Hints that Redis has not answered yet at most: a moment of a busy replica, and little memory. */
+/** Limit of unanswered notifications: a short burst of a busy replica, and little memory. */
 const mostUnanswered = 1_000;
 
 /**
- * Tells whoever follows a user just now that the user's clock was moved (ADR 26). A hint is worth nothing by itself: who
- * misses it polls. So it waits for nobody, is never sent twice, and never fails what it tells of.
+ * Publishes users' clock stamps to the gateways (ADR 26). Clients that miss a notification poll, so
+ * it blocks no caller, is never sent twice, and never fails the write that it reports.
  */
 export class ClockHints {
-  /** Hints that were sent, and dropped as Redis was away or too slow, for metrics. */
+  /** Counts of notifications, for metrics. Drops are due to a disconnected or slow Redis. */
   readonly counts = { sent: 0, dropped: 0 };
   private unanswered = 0;
   private readonly condition = new Condition<'there' | 'away'>('there');
 
-  /** @param redis a connection without a queue for the time that it is away; closed by {@link close}. */
+  /** @param redis a connection without an offline queue; {@link close} closes it. */
   constructor(
     private readonly redis: Redis | Cluster,
     private readonly log: Log,
   ) {
-    // Failures are handled where it publishes.
+    // `tell` handles failures.
     redis.on('error', () => {});
   }
 
-  /** Tells where a user's clock is. To be called once that is committed. Never throws. */
+  /** Publishes the stamp of a user's clock. Call it after the commit. Never throws. */
   tell(userId: string, stamp: string): void {
     if (this.redis.status !== 'ready' || this.unanswered >= mostUnanswered) return this.drop();
     this.unanswered += 1;

@@ -93,7 +93,7 @@ describe('a listener', () => {
     const { ear, losses } = await listener(server.url, pace);
     await ear.listen('ann');
     const redis = await connected();
-    // As behind a server that nobody publishes to any more.
+    // Imitates a server that no longer receives publications.
     const [own] = (await redis.pubsub('CHANNELS', 'clock:listener:*')) as string[];
     await (ear as unknown as { redis: Redis }).redis.unsubscribe(own as string);
     await eventually(() => expect(losses()).toBe(1));

@@ -4,47 +4,45 @@ import type { Cluster, Redis } from 'ioredis';
 import { clockChannel } from './clock.hints.js';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 
-/** What a listener is told. */
 interface ClockEvents {
-  /** A user's clock was moved to this stamp. Hints may come late, twice and in any order. */
+  /** A user's clock advanced to this stamp. Calls can be late, repeated and out of order. */
   onHint(userId: string, stamp: string): void;
-  /** Hints may have been lost: of everybody who was listened to, and nobody is any more. Called when Redis is there again. */
+  /** Redis is available again. Notifications can have been lost; all subscriptions are gone. */
   onLost(): void;
 }
 
-/** How often it makes sure that it hears, and how long it believes so, in milliseconds. */
+/** Interval of the listener's own heartbeat, and the timeout for it, in milliseconds. */
 export interface ListenerPace {
   readonly beatMs: number;
   readonly deafMs: number;
 }
 const usual: ListenerPace = { beatMs: 1_000, deafMs: 10_000 };
 
-/** How long Redis may take to confirm that a user is listened to, in milliseconds. */
+/** Time limit for Redis to confirm a subscription, in milliseconds. */
 const confirmLimitMs = 2_000;
 
 /**
- * Hears of users' clocks, each from when it is asked to until it is told to forget (ADR 26). Invariants:
- * - Redis sends it what concerns its users, and nothing of others: each user has a channel, which is followed while somebody
- *   here wants to know.
- * - It tells when it may have missed something: its connection was lost, or it misses one of the words that it sends to
- *   itself, as behind a server that nobody publishes to any more. It forgets all its users then.
+ * Subscribes to users' clocks, each from {@link listen} until {@link forget} (ADR 26). Invariants:
+ * - Redis only sends notifications of its users: each user has a channel.
+ * - It reports possible losses: a lost connection, or a missing heartbeat of its own, as behind a
+ *   server that no longer receives publications. It then drops all its subscriptions.
  */
 export class ClockListener {
   private readonly self = `clock:listener:${randomUUID()}`;
-  /** Users who are listened to, with when Redis has confirmed it. */
+  /** Subscribed users, with the confirmation by Redis. */
   private readonly users = new Map<string, Promise<unknown>>();
   private readonly prefix = clockChannel('');
   private readonly condition = new Condition<'hears' | 'deaf'>('deaf');
   private readonly beat: NodeJS.Timeout;
   private heardAt = performance.now();
   private hasHeard = false;
-  /** Words that it sent to itself, and the last one that it heard since it listens. */
+  /** Number of heartbeats sent, and the last one received since the subscription. */
   private sent = 0;
   private last: number | undefined;
 
   /**
-   * @param redis the connection that receives, by which nothing else is sent.
-   * @param writer one that sends.
+   * @param redis the connection that receives; it sends nothing else.
+   * @param writer the connection that sends.
    */
   constructor(
     private readonly redis: Redis | Cluster,
@@ -58,7 +56,7 @@ export class ClockListener {
       if (channel === this.self) return this.heard(Number(message));
       const userId = channel.slice(this.prefix.length);
       if (this.users.has(userId)) this.events.onHint(userId, message);
-      // A Cluster follows again by itself what was followed before a loss.
+      // A Cluster restores the subscriptions it had before a loss.
       else this.redis.unsubscribe(channel).catch(() => {});
     });
     redis.on('close', () => this.lose());
@@ -66,20 +64,19 @@ export class ClockListener {
     this.beat = setInterval(() => this.check(), pace.beatMs).unref();
   }
 
-  /** Whether it is sure to hear. */
+  /** True while its own heartbeats arrive. */
   get isUp(): boolean {
     return this.condition.state === 'hears';
   }
 
-  /** Users who are listened to. */
   get size(): number {
     return this.users.size;
   }
 
   /**
-   * Listens to a user, until {@link forget}. Resolves when no later hint is missed.
+   * Subscribes to a user, until {@link forget}. Resolves when no later notification is missed.
    *
-   * @throws Failure `unavailable` where Redis can't confirm it soon.
+   * @throws Failure `unavailable` if Redis does not confirm it within the time limit.
    */
   async listen(userId: string): Promise<void> {
     const known = this.users.get(userId);
@@ -95,7 +92,6 @@ export class ClockListener {
     });
   }
 
-  /** Stops listening to a user. */
   forget(userId: string): void {
     if (!this.users.delete(userId)) return;
     this.redis.unsubscribe(clockChannel(userId)).catch(() => {});
@@ -113,22 +109,22 @@ export class ClockListener {
     if (channel === this.self) this.check();
   }
 
-  /** Sends itself a word, and gives up the connection where it has heard none for long. */
+  /** Sends a heartbeat, and reconnects if none has arrived for `deafMs`. */
   private check(): void {
     if (performance.now() - this.heardAt > this.pace.deafMs && this.isUp) {
       this.lose();
       this.redis.disconnect(true);
     }
     if (this.redis.status !== 'ready') return;
-    // A Cluster subscribes by a connection that it replaces without a word.
+    // A Cluster silently replaces its connection for subscriptions.
     if (!this.isUp) this.redis.subscribe(this.self).catch(() => {});
     this.writer.publish(this.self, String((this.sent += 1))).catch(() => {});
-    // Else a connection on which nothing comes would never be known to be dead.
+    // Without the ping, a dead connection that only receives would stay undetected.
     this.redis.ping().catch(() => {});
   }
 
   private heard(word: number): void {
-    // What went missing between two words may have been more than a word.
+    // A gap between two heartbeats can also have lost notifications.
     if (this.last !== undefined && word !== this.last + 1) this.lose();
     this.last = word;
     this.heardAt = performance.now();

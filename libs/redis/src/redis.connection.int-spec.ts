@@ -21,7 +21,7 @@ it('a subscriber that is lost again in the moment in which it came back ends not
   await eventually(() => expect(redis.status).toBe('ready'));
   await redis.subscribe('a channel');
   let losses = 0;
-  // As a Redis that restarts, or a proxy without a server behind it: it takes the connection and drops it.
+  // Imitates a restarting Redis: it accepts the connection and drops it.
   redis.on('ready', () => {
     if (losses < 3) redis.stream.destroy();
     losses += 1;

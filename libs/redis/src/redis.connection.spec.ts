@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '#runtime';
 import { connectRedis, reconnectDelay, redisConfig } from './redis.connection.js';
 
-/** Connections that are never opened. */
 function connect(environment: Record<string, string>) {
   return connectRedis(redisConfig.parse(environment), { lazyConnect: true });
 }

@@ -2,14 +2,14 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { z } from 'zod';
 import { ConfigurationError } from '#runtime';
 
-/** `host:port` pairs, separated by commas; an IPv6 host stands in brackets. */
+/** `host:port` pairs, separated by commas; an IPv6 host is in brackets. */
 const nodes = z
   .string()
   .transform((list) => list.split(',').map((node) => node.trim()))
   .pipe(z.array(z.string().regex(/^(\[[\da-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'is a list of host:port')).min(1))
   .transform((list) => list.map(address));
 
-/** How an app reaches Redis: one server, one behind Sentinel, or a Cluster. Part of an app's configuration. */
+/** Configuration of Redis for every app: one server, one behind Sentinel, or a Cluster. */
 export const redisConfig = z.object({
   REDIS_URL: z
     .url({ protocol: /^rediss?$/ })
@@ -34,12 +34,11 @@ export const redisConfig = z.object({
 export type RedisConfig = z.output<typeof redisConfig>;
 
 /**
- * Opens a connection that never gives up and never pretends: it reconnects for ever, and a command that can't be
- * carried out now fails now. Nothing waits in an offline queue, nothing is sent a second time.
+ * Opens a connection that reconnects permanently and fails commands immediately while disconnected.
+ * It has no offline queue and sends nothing twice.
  *
- * `overrides` are for connections with another duty, e.g. one that blocks for longer than `socketTimeout`.
- *
- * @throws ConfigurationError when both Sentinels and a Cluster are configured.
+ * @param overrides for other duties, e.g. a connection that blocks longer than `socketTimeout`.
+ * @throws ConfigurationError if both Sentinels and a Cluster are configured.
  */
 export function connectRedis(config: RedisConfig, overrides: Partial<RedisOptions> = {}): Redis | Cluster {
   const options = { ...connectionOptions(config), ...overrides };
@@ -50,14 +49,14 @@ export function connectRedis(config: RedisConfig, overrides: Partial<RedisOption
   return guarded(new Redis(config.REDIS_URL, options));
 }
 
-/** How long to wait before the next attempt to connect: soon at first, at most about a second, no two apps in step. */
+/** Returns the delay before the next attempt, in ms: exponential to about 1 s, with jitter. */
 export function reconnectDelay(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), 1_000) * (0.75 + Math.random() / 2);
 }
 
 /**
- * Whether an error of a connection says that Redis lets nobody in, or that its certificate is not trusted: trying again
- * does not help before somebody has changed a password or a certificate.
+ * Returns whether Redis denied access or its certificate is not trusted. Retries do not help before
+ * somebody changes a password or a certificate.
  */
 export function isAccessDenied({ message, code }: Error & { code?: string }): boolean {
   return /\b(WRONGPASS|NOAUTH|NOPERM|invalid password)\b/.test(message) || /CERT|^UNABLE_TO_/.test(code ?? '');
@@ -71,17 +70,17 @@ function connectionOptions(config: RedisConfig): RedisOptions {
     ...(encrypted && { tls: config.REDIS_TLS_CA ? { ca: config.REDIS_TLS_CA } : {} }),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // Whoever subscribes has to subscribe again after a loss: ioredis does not catch the rejection of its own attempt,
-    // and a connection that is lost once more at that moment would end the process.
+    // Subscribers subscribe again after a loss. ioredis does not catch the rejection of its own
+    // attempt, so a second loss at that moment would end the process.
     autoResubscribe: false,
-    // What was not answered when a connection was lost is rejected at once. With resending off and any other number,
-    // ioredis forgets such commands and their promises stay open for ever.
+    // Rejects unanswered commands of a lost connection immediately. With resending off and any
+    // other number, ioredis drops such commands and their promises stay pending permanently.
     maxRetriesPerRequest: 0,
     retryStrategy: reconnectDelay,
     connectTimeout: 2_000,
-    // A peer that vanished without closing is noticed by the answer that does not come.
+    // A missing answer reveals a peer that vanished without closing.
     socketTimeout: 5_000,
-    // A master that became a replica refuses writes: connect anew, and reach the new master.
+    // A master that became a replica refuses writes: reconnect to reach the new master.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
 }
@@ -107,11 +106,11 @@ function cluster(startupNodes: Address[], options: RedisOptions): Cluster {
     lazyConnect,
     redisOptions,
     clusterRetryStrategy: reconnectDelay,
-    // Else a Cluster sends again what a lost connection has not answered, whatever its nodes are told.
+    // By default, a Cluster sends unanswered commands again, regardless of its nodes' options.
     ...(!options.autoResendUnfulfilledCommands && { retryDelayOnFailover: 0 }),
     slotsRefreshTimeout: 2_000,
     slotsRefreshInterval: 2_000,
-    // A certificate names hosts: with TLS a name is not turned into an address before it is compared.
+    // Certificates name hosts: with TLS, compare the name and not the resolved address.
     ...(options.tls && { dnsLookup: (name, done) => done(null, name) }),
   });
   servers.on('+node', guarded);
@@ -119,9 +118,10 @@ function cluster(startupNodes: Address[], options: RedisOptions): Cluster {
 }
 
 /**
- * Makes a connection's errors harmless. ioredis attaches the command that failed, and with it the password, to what is
- * logged. And a TLS socket may emit a second error after the one that ended it, e.g. the alert of a server whose
- * certificate was not trusted: ioredis listens to the first only, and the second would end the process.
+ * Makes a connection's errors safe to log and to survive. ioredis attaches the failed command, and
+ * with it the password, to the logged error. A TLS socket can emit a second error after the one
+ * that ended it, e.g. the alert of a server whose certificate is not trusted. ioredis handles the
+ * first only, and the second would end the process.
  */
 function guarded(redis: Redis): Redis {
   return redis.on('error', (error: Error & { command?: unknown }) => {

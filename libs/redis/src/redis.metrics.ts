@@ -1,6 +1,6 @@
 import { countBy } from '#runtime';
 
-/** What a replica told gateways of users' clocks. */
+/** Registers the counter of a replica's change notifications to gateways. */
 export function watchHints(read: () => Readonly<Record<string, number>>): void {
   countBy(
     'podcast_sync_change_hints_total',

@@ -4,10 +4,10 @@ import { Condition } from '#runtime';
 import { isAccessDenied } from './redis.connection.js';
 
 /**
- * Warns about servers that drop keys when memory is short: requests or jobs would be lost without a trace. Says nothing
- * of a server that does not tell its policy.
+ * Warns about servers that evict keys when memory is short, which would silently lose requests or
+ * jobs. Ignores servers that do not report their policy.
  *
- * @param duty what the server is for, as the log names it.
+ * @param duty the purpose of the server, for the log.
  */
 export async function warnOfEviction(redis: Redis | Cluster, log: Logger, duty: string): Promise<void> {
   const policies = await Promise.all(
@@ -21,12 +21,12 @@ export async function warnOfEviction(redis: Redis | Cluster, log: Logger, duty: 
     );
 }
 
-/** Logs once per outage that Redis denies access, which only an operator can end. @param duty what the server is for. */
+/** Logs once per outage that Redis denies access. @param duty the purpose of the server. */
 export function warnOfDenial(redis: Redis | Cluster, log: Logger, duty: string): void {
   const access = new Condition<'granted' | 'denied'>('granted');
   const failed = (error: Error) => {
     if (!isAccessDenied(error) || !access.becomes('denied')) return;
-    // Not the error itself: it carries the command, and with it the password.
+    // The error itself carries the command, and with it the password.
     const reason = error.message;
     log.error(
       { reason },
@@ -34,7 +34,7 @@ export function warnOfDenial(redis: Redis | Cluster, log: Logger, duty: string):
     );
   };
   redis.on('error', failed);
-  // A Cluster's own error does not say what its nodes said.
+  // A Cluster's own error does not contain its nodes' errors.
   redis.on('node error', failed);
   redis.on('ready', () => access.becomes('granted'));
 }
@@ -44,16 +44,16 @@ function policyIn(info: string): string | undefined {
 }
 
 /**
- * How many of the largest replies Redis has to hold for a gateway that is busy for a moment. If it may not hold as
- * many, it cuts the gateway's connection, and every call that waits there fails.
+ * Number of largest replies that Redis must buffer for a gateway that is briefly busy. Below that
+ * limit it cuts the gateway's connection, and every call that waits there fails.
  */
 const largestRepliesAtOnce = 8;
 
-/** Warns about servers that cut a subscriber's connection over fewer bytes than replies may need. */
+/** Warns about servers that cut a subscriber's connection below the bytes that replies can need. */
 export async function warnOfCutReplies(redis: Redis | Cluster, log: Logger, maxReplyBytes: number): Promise<void> {
   const needed = largestRepliesAtOnce * maxReplyBytes;
   const ask = (server: Redis) => server.config('GET', 'client-output-buffer-limit') as Promise<string[]>;
-  // Many hosted servers do not let anybody read their configuration: of those nothing is said.
+  // Many hosted servers do not let clients read their configuration: these get no warning.
   const limits = await Promise.all(masters(redis).map((server) => ask(server).then(pubsubLimitIn, () => undefined)));
   const lowest = Math.min(...limits.map((limit) => limit || Number.POSITIVE_INFINITY));
   if (lowest < needed)
@@ -63,7 +63,7 @@ export async function warnOfCutReplies(redis: Redis | Cluster, log: Logger, maxR
     );
 }
 
-/** The hard limit in bytes; 0 for none. */
+/** Returns the hard limit in bytes; 0 for none. */
 function pubsubLimitIn([, limits]: readonly string[]): number | undefined {
   const limit = /\bpubsub (\d+)/.exec(limits ?? '')?.[1];
   return limit === undefined ? undefined : Number(limit);

@@ -1,4 +1,4 @@
-/** Rows as aligned columns, one a line, the headings first. */
+/** Returns rows as aligned columns, one line each; the first row holds the headings. */
 export function alignedTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** Values separated by commas. */
 export const commaList = z.string().transform((text) => text.split(',').map((value) => value.trim()));
 
-/** The environment can't be used; the message names every variable at fault. */
+/** Thrown for an unusable environment; the message names every variable at fault. */
 export class ConfigurationError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`The configuration can't be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
@@ -13,10 +12,11 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Reads an app's configuration: one zod object whose keys are the names of environment variables. `NAME_FILE` names
- * a file that holds the value of `NAME`, for secrets. An empty variable counts as not set.
+ * Reads an app's configuration: a zod object whose keys are names of environment variables.
+ * `NAME_FILE` names a file with the value of `NAME`, for secrets. An empty variable counts as
+ * unset.
  *
- * @throws ConfigurationError with all problems at once.
+ * @throws ConfigurationError that lists all problems.
  */
 export function loadConfig<Schema extends z.ZodObject>(
   schema: Schema,

@@ -8,20 +8,21 @@ export type Log = Logger;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
 /**
- * What is never logged: users and passwords in URLs, and anything that looks like a token. Takes linear time in lines
- * that strangers wrote: no match can begin within what an earlier attempt has scanned.
+ * Matches secrets: users and passwords in URLs, and anything that looks like a token. It takes
+ * linear time in lines that clients wrote: no match can start in text that an earlier attempt
+ * scanned.
  */
 const secrets = /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])(?:eyJ[\w-]+\.[\w-]+\.[\w-]*|pst_[\w-]+)/gi;
 
-/** A line without its secrets. */
+/** Returns a line without its secrets. */
 export function withoutSecrets(line: string): string {
   return line.replace(secrets, (_, url?: string, bearer?: string) => (url ? `${url}***@` : `${bearer ?? ''}***`));
 }
 
-/** What errors of statements carry: what was asked, with values that may be anybody's. */
+/** Fields of failed statements: SQL and values, which can be any user's. */
 const ofStatements: ReadonlySet<string> = new Set(['query', 'parameters', 'driverError', 'detail']);
 
-/** An error as it is logged: without the statement that failed, wherever it is among its causes. */
+/** Serializes an error for the log, without the failed statement in it or in any of its causes. */
 function shownError(error: Error): unknown {
   return withoutStatements(pino.stdSerializers.err(error));
 }
@@ -34,8 +35,9 @@ function withoutStatements(shown: unknown): unknown {
 }
 
 /**
- * The log of the process: JSON lines on standard output, readable text on a terminal. `error` is for what an operator
- * must act on. Lines of a traced request carry its `trace_id`.
+ * Creates the log of the process: JSON lines on standard output, readable text on a terminal.
+ * `error` is for events that an operator must act on. Lines of a traced request carry its
+ * `trace_id`.
  */
 export function createLog(
   app: string,
@@ -59,7 +61,7 @@ export function createLog(
   return pino(options, destination);
 }
 
-/** Writes Nest's own messages into the same log; those of a start are `debug`, as they concern developers only. */
+/** Returns a Nest logger on the same log. Nest's start messages are `debug`. */
 export function nestLogger(log: Log): LoggerService {
   const write =
     (level: 'debug' | 'warn' | 'error') =>

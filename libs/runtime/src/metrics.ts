@@ -1,9 +1,9 @@
 import { collectDefaultMetrics, Counter, Gauge, register } from 'prom-client';
 
-/** Buckets for durations of requests: from a cached read to the cascade of a deletion. */
+/** Buckets for durations of requests, in seconds: from a cached read to a deletion's cascade. */
 export const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
-/** The process' own metrics (CPU, memory, event loop, garbage collection) and which build it is. */
+/** Registers metrics of the process (CPU, memory, event loop, garbage collection) and build. */
 export function watchProcess(app: string, version: string): void {
   // At the default of 10 ms an idle process wakes up a hundred times a second.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
@@ -15,12 +15,12 @@ export function watchProcess(app: string, version: string): void {
   info.set({ app, version }, 1);
 }
 
-/** A counter that all parts of a process with the same name share. */
+/** Returns the counter with this name, which all parts of a process share. */
 export function oneCounter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
   return (register.getSingleMetric(name) as Counter<Label> | undefined) ?? new Counter({ name, help, labelNames });
 }
 
-/** A counter by a label, whose values are kept elsewhere and read when metrics are collected. */
+/** Registers a counter by one label; `read` provides its values when metrics are collected. */
 export function countBy(name: string, help: string, label: string, read: () => Readonly<Record<string, number>>): void {
   register.registerMetric(
     new Counter({
@@ -36,10 +36,10 @@ export function countBy(name: string, help: string, label: string, read: () => R
   );
 }
 
-/** Where metrics are read that several places of a process keep, by name. */
+/** Functions that read a metric with several sources in a process, by name. */
 const readers = new Map<string, (() => number | undefined)[]>();
 
-/** A gauge whose value is kept elsewhere and read when metrics are collected; of several places the sum. */
+/** Registers a gauge; `read` provides its value at collection. Several sources are summed. */
 export function gauge(name: string, help: string, read: () => number | undefined): void {
   const sum = sumOf(name, read);
   if (!sum) return;
@@ -55,7 +55,7 @@ export function gauge(name: string, help: string, read: () => number | undefined
   );
 }
 
-/** A counter whose value is kept elsewhere and read when metrics are collected; of several places the sum. */
+/** Registers a counter; `read` provides its value at collection. Several sources are summed. */
 export function counter(name: string, help: string, read: () => number | undefined): void {
   const sum = sumOf(name, read);
   if (!sum) return;
@@ -72,7 +72,7 @@ export function counter(name: string, help: string, read: () => number | undefin
   );
 }
 
-/** Adds a place where a metric is read. @returns the sum of all places, for the first one. */
+/** Adds a source of a metric. @returns a function for the sum of all, for the first one only. */
 function sumOf(name: string, read: () => number | undefined): (() => number) | undefined {
   const others = register.getSingleMetric(name) && readers.get(name);
   if (others) return void others.push(read);

@@ -4,7 +4,7 @@ import { register } from 'prom-client';
 import { z } from 'zod';
 import { withTimeLimit } from './time.limit.js';
 
-/** Where an app is watched. Part of every app's configuration. */
+/** Configuration of the ops port, part of every app's configuration. */
 export const opsConfig = z.object({
   OPS_HOST: z.string().default('127.0.0.1').describe('Address that `OPS_PORT` is opened on.'),
   OPS_PORT: z.coerce
@@ -18,16 +18,17 @@ export const opsConfig = z.object({
 });
 export type OpsConfig = z.output<typeof opsConfig>;
 
-/** Answers a request for a path that is none of the server's own; returns false for a path that it does not know. */
+/** Answers a request for a path of the app; returns false for an unknown path. */
 export type OpsRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** How long an app may take to say what it is missing, in milliseconds; beyond that it counts as unready. */
+/** Time limit for an app's readiness check, in milliseconds; beyond that it counts as unready. */
 const checkLimitMs = 2_000;
 
 /**
  * The ops port, the same for every app, for its operators only:
- * - `GET /livez`: 200 as long as the event loop runs, whatever is away;
- * - `GET /readyz`: 200 when requests should be sent here, else 503 with what is missing, a line each;
+ * - `GET /livez`: 200 as long as the event loop runs, even if a dependency is unavailable;
+ * - `GET /readyz`: 200 if requests should be sent here, else 503 with a line per missing
+ *   dependency;
  * - `GET /metrics`: the process' metrics in Prometheus' text format.
  */
 export class OpsServer {
@@ -38,10 +39,10 @@ export class OpsServer {
     this.answer(request, response).catch((error: unknown) => reply(response, 500, String(error)));
   });
 
-  /** @param missing what keeps the app from serving, as texts for an operator; none when it is ready. */
+  /** @param missing returns the reasons why the app cannot serve; none if it is ready. */
   constructor(private readonly missing: () => Promise<readonly string[]>) {}
 
-  /** Listens. @returns the port. @throws Error when the port can't be had. */
+  /** Listens. @returns the port. @throws Error if the port is unavailable. */
   async open(config: OpsConfig): Promise<number> {
     await new Promise<void>((resolve, reject) => {
       this.server.once('error', reject).listen(config.OPS_PORT, config.OPS_HOST, resolve);
@@ -59,7 +60,7 @@ export class OpsServer {
     }
     if (path === '/livez') return reply(response, 200, 'ok');
     if (path === '/metrics') return reply(response, 200, await register.metrics(), register.contentType);
-    // A check that fails, or takes too long, counts as something missing.
+    // A check that fails or times out counts as something missing.
     const missing = await withTimeLimit(this.missing(), checkLimitMs).catch((error: Error) => [error.message]);
     reply(response, missing.length === 0 ? 200 : 503, missing.length === 0 ? 'ok' : missing.join('\n'));
   }

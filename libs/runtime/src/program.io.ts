@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What a command-line program reads and writes: `process`, or streams of a caller in the same process. */
+/** Input and output of a program: `process`, or streams of a caller in the same process. */
 export interface ProgramIo {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: Readable;

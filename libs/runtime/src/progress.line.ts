@@ -1,14 +1,14 @@
 import type { ProgramIo } from './program.io.js';
 
-/** How often progress is written to a terminal, and to anything else, in milliseconds. */
+/** Intervals of progress output to a terminal and to any other stream, in milliseconds. */
 const [terminalMs, logMs] = [500, 10_000];
 
-/** Shows the progress of a command: on a terminal in one line, which changes, elsewhere in a line every ten seconds. */
+/** Shows progress: on a terminal in one changing line, elsewhere in a line every ten seconds. */
 export class ProgressLine {
   private readonly started = performance.now();
   private readonly timer: NodeJS.Timeout;
 
-  /** @param name the prefix of lines where there is no terminal. */
+  /** @param name the prefix of lines outside a terminal. */
   constructor(
     private readonly stream: ProgramIo['stderr'],
     name: string,
@@ -21,7 +21,6 @@ export class ProgressLine {
     this.timer = setInterval(say, stream.isTTY ? terminalMs : logMs).unref();
   }
 
-  /** Seconds since its start. */
   get seconds(): number {
     return (performance.now() - this.started) / 1_000;
   }
@@ -33,12 +32,12 @@ export class ProgressLine {
   }
 }
 
-/** A number for people: 12,345. */
+/** Formats a number for people: 12,345. */
 export function count(value: number): string {
   return value.toLocaleString('en-GB');
 }
 
-/** A time for people: 12.3 s, 17 min, 2.5 h. */
+/** Formats a duration for people: 12.3 s, 17 min, 2.5 h. */
 export function duration(seconds: number): string {
   if (seconds < 100) return `${seconds.toFixed(1)} s`;
   const minutes = Math.round(seconds / 60);

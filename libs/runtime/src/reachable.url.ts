@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os';
 
 /**
- * The URL of a server that listens on a host and port: where the host means all addresses, that of this machine in the
- * local network, so that phones find it, or this machine itself where it is in none.
+ * Returns a URL of a server on a host and port. For a wildcard host it uses this machine's address
+ * in the local network, so that phones reach it, or the loopback address without a network.
  */
 export function reachableUrl(host: string, port: number): string {
   const address = host === '0.0.0.0' || host === '::' ? localAddress() : host;

@@ -6,24 +6,22 @@ import { watchProcess } from './metrics.js';
 import { startTracing, type TracingConfig } from './tracing.js';
 import { type OpsConfig, type OpsRoutes, OpsServer } from './ops.server.js';
 
-/** What every app's configuration has. */
+/** Configuration that every app has. */
 export const commonConfig = z.object({
   LOG_LEVEL: z.enum(logLevels).default('info').describe('Least important level that is logged.'),
 });
 
-/** A started app. */
 export interface Running {
-  /** Finishes the work that has begun and closes every connection. Called once. */
+  /** Finishes the started work and closes every connection. Called once. */
   stop(): Promise<void>;
   /** Sent to the parent process together with `ready`, e.g. the port. */
   facts?: Record<string, unknown>;
-  /** What it needs and does not have at the moment, as texts for an operator. By default nothing. */
+  /** Returns the unavailable dependencies, as texts for an operator. By default none. */
   missing?(): Promise<readonly string[]>;
-  /** Routes of its own on the ops port. */
   opsRoutes?: OpsRoutes;
 }
 
-/** Sets the function that `/readyz` asks while an app starts: what it waits for, as texts for an operator. */
+/** Sets the check for `/readyz` while an app starts; it returns the missing dependencies. */
 export type WaitFor = (missing: () => Promise<readonly string[]>) => void;
 
 /** Sent to a parent process over IPC once the app serves. */
@@ -33,22 +31,24 @@ export interface ReadyMessage {
 }
 
 /**
- * How long a stop may take before the process gives up, in milliseconds: longer than a large cascade, which it finishes
- * first. The supervisor, `stop_grace_period` and `terminationGracePeriodSeconds` wait longer still.
+ * Time limit of a stop in milliseconds, then the process exits: longer than a large cascade, which
+ * it finishes first. The supervisor, `stop_grace_period` and `terminationGracePeriodSeconds` wait
+ * longer.
  */
 export const stopLimitMs = 70_000;
 
 /**
- * How much a heap may grow over what lived through the last collection of all of it, in percent, before the next one.
- * V8 chooses 300 for a heap without a small limit, and about 35 for ours, and counts what Buffers hold as well: a
- * gateway that passes on pages of 30 kB collected everything every hundred pages. The limit stays.
+ * Growth of the heap until the next full garbage collection, in percent of the bytes that survived
+ * the last one. V8 chooses 300 for a heap without a small limit, and about 35 for ours, and
+ * includes Buffers. With 35, a gateway that passes on pages of 30 kB collected the full heap every
+ * hundred pages.
  */
 const heapGrowth = 300;
 
 /**
- * Runs an app as a process: reads its configuration, starts it, says that it is ready, and stops it in order on
- * SIGTERM, SIGINT or when the parent process that started it is gone. Exit codes: 0 stopped in order, 78 (EX_CONFIG)
- * unusable configuration, 1 anything else.
+ * Runs an app as a process: reads its configuration, starts it and reports that it is ready. Stops
+ * it in order on SIGTERM, SIGINT or after its parent process ended. Exit codes: 0 stopped in order,
+ * 78 (EX_CONFIG) unusable configuration, 1 any other error.
  */
 export async function runApp<Schema extends z.ZodObject>(
   app: string,
@@ -79,7 +79,7 @@ export async function runApp<Schema extends z.ZodObject>(
     if (stopping) return;
     stopping = true;
     log.info({ cause }, 'stopping');
-    // An app that is still starting has no work to finish, and may wait for ever for a server that is away.
+    // An app that is still starting has no work to finish, and can wait for a server permanently.
     if (!running) process.exit(0);
     setTimeout(() => die(new Error(`the stop took longer than ${stopLimitMs} ms`)), stopLimitMs).unref();
     running
@@ -98,7 +98,7 @@ export async function runApp<Schema extends z.ZodObject>(
   process.send?.({ ready: true, facts } satisfies ReadyMessage);
 }
 
-/** Opens the ops port where one is configured, before the app starts, so that a start can be observed. */
+/** Opens the ops port, if configured, before the app starts, so that its start can be observed. */
 async function openOps(app: string, config: Partial<OpsConfig>, missing: () => Promise<readonly string[]>) {
   if (config.OPS_PORT === undefined) return undefined;
   watchProcess(app, config.VERSION ?? '');

@@ -1,7 +1,7 @@
 /**
- * Waits for a promise, but no longer than `limitMs`. What becomes of it afterwards is ignored.
+ * Waits for a promise for at most `limitMs` milliseconds. The later outcome is ignored.
  *
- * @throws what the promise rejects with; what `late` makes once the time is up, by default an `Error` that says so.
+ * @throws the promise's rejection; after the limit the error of `late`, by default an `Error`.
  */
 export function withTimeLimit<Result>(
   work: Promise<Result>,

@@ -12,7 +12,10 @@ import {
 import { z } from 'zod';
 import { withTimeLimit } from './time.limit.js';
 
-/** Tracing by OpenTelemetry. The exporter itself reads further standard variables, e.g. OTEL_EXPORTER_OTLP_HEADERS. */
+/**
+ * Configuration of OpenTelemetry tracing. The exporter reads further standard variables, e.g.
+ * OTEL_EXPORTER_OTLP_HEADERS.
+ */
 export const tracingConfig = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/ })
@@ -30,13 +33,15 @@ export type TracingConfig = z.output<typeof tracingConfig>;
 
 const tracer = trace.getTracer('podcast-sync');
 
-/** How long a stopping process waits for its last spans to be sent, in milliseconds. */
+/** Time limit for sending the last spans of a stopping process, in milliseconds. */
 const flushLimitMs = 2_000;
 
 /**
- * Starts sending traces where configured. Otherwise the SDK is not even loaded, and spans cost next to nothing.
+ * Starts sending traces, if configured. Otherwise the SDK is not loaded, and spans cost almost
+ * nothing.
  *
- * @returns a function that sends the remaining spans and ends; never rejects, as a missing collector is no fault here.
+ * @returns a function that sends the remaining spans and ends tracing. It never rejects, as a
+ * missing collector is no fault of the app.
  */
 export async function startTracing(
   app: string,
@@ -67,28 +72,25 @@ export async function startTracing(
   return () => withTimeLimit(provider.shutdown(), flushLimitMs).catch(() => undefined);
 }
 
-/** The trace that these headers carry, as a parent of spans. */
+/** Returns the trace in these headers, as a parent of spans. */
 export function traceOf(headers: Readonly<Record<string, unknown>>): Context {
   return propagation.extract(ROOT_CONTEXT, headers);
 }
 
-/** The current trace as headers, W3C `traceparent` and `tracestate`; none where there is no trace. */
+/** Returns the current trace as W3C headers `traceparent` and `tracestate`, if there is one. */
 export function traceHeaders(): Record<string, string> {
   const headers: Record<string, string> = {};
   propagation.inject(context.active(), headers);
   return headers;
 }
 
-/** Begins a span that the caller ends, for work that begins and ends in different places. */
+/** Starts a span that the caller ends, for work that starts and ends in different places. */
 export function beginSpan(name: string, kind: SpanKind, parent: Context): { span: Span; context: Context } {
   const span = tracer.startSpan(name, { kind }, parent);
   return { span, context: trace.setSpan(parent, span) };
 }
 
-/**
- * Runs a function as a span, which counts as failed where the function throws. Costs next to nothing where tracing is
- * off.
- */
+/** Runs a function as a span, which fails with it. Costs almost nothing without tracing. */
 export function inSpan<Result>(
   name: string,
   { parent = context.active(), ...options }: SpanOptions & { parent?: Context },

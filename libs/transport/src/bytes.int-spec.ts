@@ -60,7 +60,7 @@ describe('a Redis that cuts gateways over few large replies', () => {
 it('a dead letter keeps what names a request and the beginning of its payload, 4 KiB at the most', async () => {
   await replica();
   const data = 'x'.repeat(mebibyte);
-  // No request, as it has no budget; given up at once, with all that it has.
+  // Not a request, as it has no budget; it becomes a dead letter immediately.
   await admin().xadd(requests, '*', 'pattern', 'episode.probe', 'data', data, 'channel', 'nobody', 'id', '7');
   await eventually(async () => expect(await admin().xlen(dead)).toBe(1));
   const [[, fields] = []] = (await admin().xrange(dead, '-', '+')) as [id: string, fields: string[]][];
@@ -82,13 +82,13 @@ it('requests that are larger together than one step takes are all answered, in a
   );
 });
 
-// Only in the full suite, where files run one by one: it keeps this thread busy for longer than a heartbeat counts.
+// Blocks this thread beyond a heartbeat's validity: only in the sequential full suite.
 it.each(process.env.TEST_FULL ? [6] : [])(
   '%i of the largest replies to one gateway that is busy all arrive, and no neighbour fails',
   async (count) => {
     await replica();
     const gateway = await client();
-    // As gateway and replica share this thread, all of them wait in Redis for a moment.
+    // Gateway and replica share this thread, so all replies wait in Redis for a moment.
     const large = Array.from({ length: count }, () => asked(gateway, 7 * mebibyte));
     const neighbours = Array.from({ length: 50 }, (_, n) => small(gateway, `neighbour ${n}`));
     for (const reply of await Promise.all(large)) expect((reply as JsonText).toString()).toHaveLength(7 * mebibyte);

@@ -6,10 +6,10 @@ import { RedisGroup } from '../testing/redis.group.js';
 import { Stage } from '../testing/stage.js';
 import { serviceKeys } from './wire/format.js';
 
-/** How long another server needs to be elected, and all to find it. */
+/** Time limit for the election of another server, and for all clients to find it. */
 const failoverMs = 15_000;
 
-/** The server that carries the requests is killed under load; another one of its group takes its place. */
+/** Kills the server of the requests under load; another one of its group takes over. */
 async function failover(group: RedisGroup): Promise<void> {
   await Stage.playOn(group, async (stage) => {
     const replicas = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
@@ -17,7 +17,7 @@ async function failover(group: RedisGroup): Promise<void> {
     await eventually(() => expect(load.answered).toBeGreaterThan(100));
     expect(load.failed).toEqual([]);
     await group.killMasterOf(serviceKeys('episode').requests);
-    // Nothing that is asked from here on is answered before another server has taken over.
+    // Requests from here on are only answered after another server has taken over.
     const killed = performance.now();
     const answeredSince = () => load.outcomes.filter(({ started, end }) => started > killed && end === 'answered');
     await eventually(() => expect(answeredSince().length).toBeGreaterThan(100), { timeout: failoverMs });
@@ -33,7 +33,7 @@ async function failover(group: RedisGroup): Promise<void> {
       );
     await eventually(() => expect(latest()).toEqual(new Set(['a', 'b'])), { timeout: failoverMs });
     await load.stop();
-    // A request that only the dead server had ends by its deadline, which may be later than that.
+    // A request that only the dead server had ends by its deadline, which can be later than that.
     const failedSince = load.failed.filter(({ started }) => started > healed);
     expect(failedSince, 'calls that began after it had healed, and failed').toEqual([]);
     expect(load.failed.filter(({ end }) => end !== 'unavailable')).toEqual([]);

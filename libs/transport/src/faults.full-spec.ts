@@ -5,16 +5,15 @@ import { ask, Load } from '../testing/load.js';
 import { connectTo } from '../testing/probe.replica.js';
 import { Stage } from '../testing/stage.js';
 
-/** How soon a call fails that fails at once, and how soon all is well after Redis is back: far above what it takes. */
+/** Time limits for immediate failures and for recovery, far above the expected times. */
 const atOnceMs = 1_500;
 const healMs = 20_000;
 
-// Most of the time is what the processes of a case take to start, on a machine that may have other work.
+// Most of the time is the start of a case's processes, on a machine that can have other work.
 vi.setConfig({ testTimeout: 120_000 });
 
 afterEach(() => void vi.useRealTimers());
 
-/** Real processes and a real Redis. */
 describe('under load', () => {
   it('SIGKILL of a replica costs no answer, and only what was in flight runs again', () => killOneOfThree());
 
@@ -99,7 +98,7 @@ describe('Redis', () => {
       await eventually(() => expect(load.answered).toBeGreaterThan(50));
       stage.redis.pause();
       await load.goOn(3_000);
-      // Ended by their deadline, and not by what Redis says in the end.
+      // They ended by their deadline, before Redis answered.
       expect(load.failed.length).toBeGreaterThan(0);
       stage.redis.resume();
       const answered = load.answered;
@@ -174,7 +173,7 @@ describe('a wall clock that is wrong', () => {
     it(`at a gateway, by ${minutes} min, changes nothing and trims nobody's backlog`, () =>
       Stage.play(async (stage) => {
         await stage.replica('a', { maxInFlight: 1 });
-        // 400 requests one after another take a second, or many on a busy machine.
+        // 400 sequential requests take a second, or many on a busy machine.
         const budgetMs = 30_000;
         const [right, wrong] = await Promise.all([stage.gateway(), stage.gateway()]);
         const backlog = Array.from({ length: 200 }, (_, n) => ask(right, `r${n}`, { takesMs: 2, budgetMs }));
@@ -197,8 +196,8 @@ describe('this suite notices', () => {
   });
 
   it('a transport that does not claim what it takes over', async () => {
-    // Handlers take longer than two polls for abandoned requests lie apart, so that both survivors find the same
-    // request; callers are few enough to end in time.
+    // Handlers take longer than the interval of polls for abandoned requests, so that both
+    // survivors find the same request. The few callers let the case end in time.
     await expect(killOneOfThree({ broken: 'no claim', takesMs: 520, callers: 9 })).rejects.toThrow(
       'requests that ran three times',
     );

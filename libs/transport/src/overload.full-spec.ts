@@ -8,16 +8,16 @@ import { Stage } from '../testing/stage.js';
 import type { StreamClient } from './index.js';
 import { group, serviceKeys } from './wire/format.js';
 
-/** What the one replica can do: 4 requests at once, 20 ms each. */
+/** Capacity of the only replica: 4 concurrent requests of 20 ms each. */
 const maxInFlight = 4;
 const takesMs = 20;
 const perSecond = (maxInFlight * 1_000) / takesMs;
 
-/** How long calls are made before the heaps are measured first, and from then until they are measured again. */
+/** Duration of the load before the first measurement of the heaps, and until the second one. */
 const settleMs = 6_000;
 const watchMs = 12_000;
 
-/** More callers than calls may be in flight, each of whom asks again at once, or soon after a refusal. */
+/** More callers than the limit of calls in flight; each repeats its call after every outcome. */
 class Flood {
   answered = 0;
   refused = 0;
@@ -65,7 +65,7 @@ describe('far more calls than a service can take', { timeout: 90_000 }, () => {
       );
       expect(grown.gateway).toBeLessThan(5);
       expect(grown.replica).toBeLessThan(5);
-      // Not the whole of it on a busy machine, but not the nothing of one that answers only too late.
+      // Lower than the capacity on a busy machine; 0 for a replica that only answers too late.
       expect(share).toBeGreaterThan(0.1);
       await expectNothingLeft(stage, gateway);
       expect(await replica.inspect()).toMatchObject({ inFlight: 0 });

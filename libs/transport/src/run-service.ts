@@ -20,7 +20,7 @@ import { StreamServer } from './server/stream.server.js';
 import { handlerMetrics, watchReplica } from './transport.metrics.js';
 import { traceHandlers } from './transport.tracing.js';
 
-/** The configuration of a service: Postgres, Redis, and how much it takes on. */
+/** Configuration of a service: Postgres, Redis, and its limit of concurrent requests. */
 export const serviceConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,
@@ -40,8 +40,8 @@ export type ServiceConfig = z.output<typeof serviceConfig>;
 /**
  * Runs a replica of a service as a process.
  * - It reads no request and sends no heartbeat before Postgres answers and has every migration.
- * - While it can't reach Postgres it leaves requests to other replicas, and resumes automatically.
- * - When it stops, requests that have begun are answered before the connections to Postgres are closed.
+ * - While Postgres is unavailable it leaves requests to other replicas, and resumes automatically.
+ * - When it stops, it answers the started requests before it closes the connections to Postgres.
  *
  * @param module makes the service's module.
  * @param opsRoutes makes the service's own routes on the ops port, from the started app.
@@ -73,7 +73,7 @@ export function runService<Schema extends z.ZodObject>(
     return {
       missing: async () => [
         ...(strategy.isUp ? [] : ['Redis: reconnecting']),
-        // Without a free connection a check would have to wait: the pool is busy, not Postgres unavailable.
+        // Without a free connection a check would wait: the pool is busy, Postgres available.
         ...(database.connections.waiting > 0 ? database.availability.missing : await database.availability.check()),
       ],
       opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),
@@ -87,7 +87,7 @@ export function runService<Schema extends z.ZodObject>(
   });
 }
 
-/** Leaves requests to other replicas while this one can't reach Postgres. */
+/** Leaves requests to other replicas while Postgres is unavailable. */
 export function takeRequestsWhileAvailable(strategy: StreamServer, availability: Availability, log: Log): void {
   availability.onChange((isAvailable) => {
     if (isAvailable) log.info('Postgres available again, taking requests');
@@ -97,14 +97,12 @@ export function takeRequestsWhileAvailable(strategy: StreamServer, availability:
   strategy.takeRequests(availability.isAvailable);
 }
 
-/** The pause between two attempts to connect to Postgres, in milliseconds. */
 const retryMs = 1_000;
 
-/** What {@link openDatabase} has to know. */
 type DatabaseConfig = Pick<ServiceConfig, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'DATABASE_PREPARED'> &
   Partial<Pick<ServiceConfig, 'QUOTA_STORED_ANSWER_BYTES' | 'EVENTS'>>;
 
-/** Connects to Postgres and waits until it has every migration, for as long as both take. */
+/** Connects to Postgres and waits, without a time limit, until it has every migration. */
 export async function openDatabase(app: string, config: DatabaseConfig, log: Log, waitFor: WaitFor): Promise<Database> {
   const dataSource = createDataSource({
     url: config.DATABASE_URL,
@@ -120,7 +118,7 @@ export async function openDatabase(app: string, config: DatabaseConfig, log: Log
     } catch (error) {
       const { message, code = '' } = error as Error & { code?: string };
       const reason = message || code;
-      // Logged once for each reason, as the operator may correct one after the other.
+      // Logs each reason once: the operator can correct them one after the other.
       if (trouble.becomes(reason)) log.error({ err: error }, 'Postgres unavailable, retrying');
       await delay(retryMs);
     }

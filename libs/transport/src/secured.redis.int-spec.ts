@@ -27,7 +27,7 @@ async function answersOn(environment: RedisEnvironment): Promise<void> {
   expect(logged.filter(({ level }) => Number(level) >= error)).toEqual([]);
 }
 
-/** A client that never gets in: its calls fail at once, and its log tells why, once per connection. */
+/** Expects denied access: calls fail immediately, and each connection logs it once. */
 async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promise<void> {
   const { log, logged } = memoryLog();
   let attempts = 0;

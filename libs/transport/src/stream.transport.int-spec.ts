@@ -24,7 +24,7 @@ describe('a call', () => {
     const correlationId = 'c1';
     const reply = await (await client()).call(probe, { text: 'hello' }, { requestId: 'r1', correlationId });
     expect(reply).toMatchObject({ text: 'hello', replica: 'a', requestId: 'r1', correlationId });
-    // At most what the caller waits, 5 s, and the half of a round trip by which a process may misjudge Redis' time.
+    // At most the caller's 5 s, plus half a round trip as the error of the estimate of Redis' time.
     expect(reply.remainingMs).toBeGreaterThan(0);
     expect(reply.remainingMs).toBeLessThanOrEqual(6_000);
   });
@@ -176,7 +176,7 @@ describe('a stream of requests', () => {
     const { requests } = serviceKeys('episode');
     const [seconds] = await admin().time();
     const tooOld = (Number(seconds) - 130) * 1_000;
-    // As many as Redis keeps in a few nodes: it deletes whole ones.
+    // Enough for Redis to fill a few nodes of the stream: it only deletes complete nodes.
     for (let n = 0; n < 500; n += 1) await admin().xadd(requests, `${tooOld}-${n + 1}`, 'too', 'old');
     await admin().xgroup('CREATE', requests, group, '$');
     await replica();
@@ -217,7 +217,7 @@ describe('overload', () => {
     await eventually(() => expect(runs).toHaveLength(1));
     const waiting = gateway.call(probe, { text: 'waiting' }, { requestId: 'r' });
     await eventually(() => expect(gateway.counters.backlogMs.episode).toBeGreaterThan(300));
-    // Half of its 500 ms at most may go by in the stream.
+    // The limit of the wait in the stream is half of the 500 ms.
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 }))).toBe('unavailable');
     expect(gateway.counters).toMatchObject({ sent: 2, refused: 1, timedOut: 0 });
     const patient = gateway.call(probe, { text: 'patient' }, { requestId: 'r' });

@@ -3,7 +3,7 @@ import { Gauge, Histogram, register } from 'prom-client';
 import type { ClientCounters } from './client/stream.client.js';
 import type { ReplicaCounters } from './server/replica.options.js';
 
-/** Handled requests of a service by contract and outcome: `ok` or the failure's code. */
+/** Registers the histogram of handled requests. @returns a function that observes one of them. */
 export function handlerMetrics(): (contract: string, outcome: string, ms: number) => void {
   const durations = new Histogram({
     name: 'podcast_sync_rpc_handler_duration_seconds',
@@ -14,7 +14,7 @@ export function handlerMetrics(): (contract: string, outcome: string, ms: number
   return (contract, outcome, ms) => durations.observe({ contract, outcome }, ms / 1_000);
 }
 
-/** What a service's replica counts. */
+/** Registers the metrics of a service's replica. */
 export function watchReplica(read: () => ReplicaCounters | undefined): void {
   gauge('podcast_sync_transport_handlers_in_flight', 'Requests that this replica works on.', () => read()?.inFlight);
   counter('podcast_sync_transport_handled_total', 'Requests that this replica answered.', () => read()?.handled);
@@ -32,7 +32,7 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
   counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read()?.reconnects);
 }
 
-/** What a gateway's client of the services counts. */
+/** Registers the metrics of a gateway's client of the services. */
 export function watchClient(read: () => ClientCounters): void {
   gauge('podcast_sync_transport_calls_in_flight', 'Calls that wait for an answer.', () => read().inFlight);
   counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);

@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
 import type { StreamClient } from './stream.client.js';
 
-/** The pause after the first answer `unavailable`, doubled up to the last, in milliseconds. */
+/** Pause after the first `unavailable` answer and the upper bound that doubling reaches, in ms. */
 const [firstPauseMs, lastPauseMs] = [100, 5_000];
 
 /**
- * Calls a service until it answers something other than `unavailable`. All attempts have one request id, so a write takes
- * effect once.
+ * Calls a service until it answers something other than `unavailable`. All attempts have one
+ * request id, so a write takes effect once.
  *
  * @throws Failure any other one; AbortError once `stopped`.
  */

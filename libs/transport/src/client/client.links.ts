@@ -13,22 +13,22 @@ export interface ClientLinksOptions {
   readonly services: readonly string[];
   readonly maxInFlight: number;
   readonly pollMs: number;
-  /** The channel that replies come on. */
   readonly channel: string;
   readonly onMessage: (message: Buffer) => void;
-  /** Called when a connection was lost: replies on their way may be lost with it. */
+  /** Called after a connection was lost: replies in transit can be lost with it. */
   readonly onLost: () => void;
 }
 
-/** How long to wait after a fault that is not the connection's. */
+/** Pause after a fault other than a lost connection, in milliseconds. */
 const faultPauseMs = 250;
 
 /**
- * A client's connections to Redis, one that writes and one that receives its replies, and its view of each service.
+ * A client's two connections to Redis (one writes, one receives replies) and its view of each
+ * service.
  *
  * Invariants:
  * - It is up only while Redis has confirmed its subscription; after each loss it subscribes again.
- * - When a connection is lost, no service counts as alive until the next poll.
+ * - After a connection was lost, no service counts as alive until the next poll.
  */
 export class ClientLinks {
   readonly writer: RedisLink;
@@ -44,7 +44,7 @@ export class ClientLinks {
     this.subscriber = new RedisLink('subscriber', connect(), log);
     for (const { redis } of this.all) redis.on('close', () => this.lost());
     this.subscriber.redis.on('ready', () => void this.subscribe());
-    // As bytes and not as a string: most of a reply is handed on unparsed.
+    // The payload stays bytes: most of a reply is passed on unparsed.
     this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
       if (from.toString() === channel) onMessage(message);
     });
@@ -60,7 +60,7 @@ export class ClientLinks {
     return this.subscribed && this.writer.isUp;
   }
 
-  /** Resolves when it is subscribed to replies and every service was polled; waits for Redis as long as that takes. */
+  /** Subscribes to replies and polls every service. Waits for Redis without a time limit. */
   async open(): Promise<void> {
     this.polling.start();
     while (!this.closed.isSet) {
@@ -79,7 +79,7 @@ export class ClientLinks {
     await Promise.all([...this.all.map((link) => link.close()), this.polling.stop()]);
   }
 
-  /** Returns the view of a service; from the first call on the service is polled. */
+  /** Returns the view of a service. The first call adds the service to the polled ones. */
   view(service: string): ServiceView {
     const known = this.views.get(service);
     if (known) return known;
@@ -88,20 +88,19 @@ export class ClientLinks {
     return view;
   }
 
-  /** Polls one service now, e.g. because it was never polled. */
   async refresh(view: ServiceView): Promise<void> {
     if (this.isUp) await view.poll().catch(this.writer.logFault);
   }
 
   private async subscribe(): Promise<void> {
-    // Not left to ioredis, which does not say when a renewed subscription is in force.
+    // ioredis does not report when a renewed subscription is in force.
     await this.subscriber.redis
       .subscribe(this.options.channel)
       .then(() => (this.subscribed = !this.closed.isSet && this.subscriber.isUp), this.subscriber.logFault);
   }
 
   private async poll(): Promise<void> {
-    // A connection that only waits for messages learns from the ping that the other end is gone.
+    // The ping detects a lost peer: a subscribed connection sends nothing else.
     await Promise.all([this.subscriber.redis.ping(), ...[...this.views.values()].map((view) => view.poll())]);
   }
 

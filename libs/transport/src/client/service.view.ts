@@ -5,12 +5,12 @@ import { retentionMs, group, serviceKeys, type ServiceKeys } from '../wire/forma
 import type { RedisLink } from '../wire/redis.link.js';
 
 /**
- * The share of its budget that a request may spend waiting in the stream; the rest is for its run. If it could wait
- * until its deadline, replicas with a backlog would only give answers that come too late.
+ * The share of its budget that a request can spend waiting in the stream; the rest is for its run.
+ * With a larger share, replicas with a backlog would only send answers after the deadline.
  */
 const waitingShare = 0.5;
 
-/** Most bytes of requests that are added in one step: Redis serves no other command during that step. */
+/** Maximum bytes of requests in one step: Redis serves no other command during that step. */
 const maxBytes = 4 * 2 ** 20;
 
 interface Addition {
@@ -18,14 +18,11 @@ interface Addition {
   readonly done: (error?: Error) => void;
 }
 
-/**
- * One service as a client sees it: whether a replica is alive, how long its backlog is, and its stream, which requests
- * are added to in batches.
- */
+/** A client's view of one service: liveness, backlog, and the stream, filled in batches. */
 export class ServiceView {
   /** Calls of this client that the service has not answered. */
   inFlight = 0;
-  /** How long the oldest request that no replica has read yet had been waiting at the last poll. */
+  /** Wait of the oldest unread request at the last poll, in milliseconds. */
   backlogMs = 0;
   private readonly keys: ServiceKeys;
   private readonly batch = new Batch<Addition>((additions) => this.add(additions), bytesOf, maxBytes);
@@ -40,17 +37,16 @@ export class ServiceView {
     this.keys = serviceKeys(service);
   }
 
-  /** Whether it was polled at all. */
+  /** True once the service was polled. */
   get isKnown(): boolean {
     return this.aliveUntil !== undefined;
   }
 
-  /** Whether a poll is under way. */
   get isPolling(): boolean {
     return this.polling !== undefined;
   }
 
-  /** Reads the heartbeat and the backlog; a poll that is under way already is shared. */
+  /** Reads the heartbeat and the backlog. Concurrent callers share one poll. */
   poll(): Promise<void> {
     this.polling ??= this.read().finally(() => (this.polling = undefined));
     return this.polling;
@@ -61,24 +57,23 @@ export class ServiceView {
     this.aliveUntil = 0;
   }
 
-  /** Whether this client has as many calls waiting as it may have. */
   get isFull(): boolean {
     return this.inFlight >= this.maxInFlight;
   }
 
-  /** Whether a replica was alive at the last poll and its heartbeat is still valid. */
+  /** True while the heartbeat that the last poll found is valid. */
   get isAlive(): boolean {
     return performance.now() < (this.aliveUntil ?? 0);
   }
 
-  /** Why a call that waits for `budgetMs` can't be answered in time; `undefined` when it can. */
+  /** Returns the reason why no answer is possible within `budgetMs`; `undefined` if one is. */
   refusal(budgetMs: number): string | undefined {
     if (!this.isAlive) return 'no replica is alive';
     if (this.backlogMs > budgetMs * waitingShare) return 'the backlog is too long for the deadline';
     return undefined;
   }
 
-  /** Resolves when Redis has the request, and rejects with the `unavailable` to throw otherwise. */
+  /** Resolves when Redis has the request. @throws Failure `unavailable` otherwise. */
   send(fields: readonly string[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.batch.add({ fields, done: (error) => (error ? reject(error) : resolve()) });
@@ -100,7 +95,7 @@ export class ServiceView {
     const { requests, alive } = this.keys;
     const asked = performance.now();
     const [aliveMs, waitedMs] = await this.link.redis.rpcPoll(requests, alive, group);
-    // Counted from before the question: a slow answer must not make the heartbeat look valid for longer than it is.
+    // Measured from before the poll: a slow answer must not extend the heartbeat's validity.
     this.aliveUntil = asked + aliveMs;
     this.backlogMs = waitedMs;
   }

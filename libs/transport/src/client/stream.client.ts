@@ -25,38 +25,37 @@ import { ClientLinks } from './client.links.js';
 import type { ServiceView } from './service.view.js';
 
 export interface StreamClientOptions {
-  /** Opens a connection; two are kept, one that writes and one that is subscribed to the replies. */
+  /** Opens a connection. The client keeps two: one writes, one is subscribed to replies. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Services to watch from the start; others are from their first call on. */
+  /** Services to poll from the start; others are polled from their first call on. */
   readonly services?: readonly string[];
-  /** Most calls of this process to one service that wait at the same time; more fail immediately. Default 1,000. */
+  /** Maximum number of waiting calls to one service; others fail immediately. Default 1,000. */
   readonly maxInFlight?: number;
-  /** How often services are polled. Default 500 ms. */
+  /** Interval between polls of the services. Default 500 ms. */
   readonly pollMs?: number;
 }
 
-/** Counts what a client did since it was made. */
+/** Counts of a client's calls since its creation. */
 export interface ClientCounters {
   readonly inFlight: number;
   readonly sent: number;
   /** Failed immediately: the service was missing or overloaded, or Redis disconnected. */
   readonly refused: number;
   readonly timedOut: number;
-  /** Replies that nobody waited for any more. */
+  /** Replies that arrived after their call had ended. */
   readonly late: number;
   readonly reconnects: number;
-  /** Per service: how long its oldest unread request had been waiting. */
+  /** Wait of the oldest unread request of each service, in milliseconds. */
   readonly backlogMs: Readonly<Record<string, number>>;
 }
 
-/** The facts about one call, and a wait other than the contract's. */
+/** Metadata of one call, and a time limit that replaces the contract's. */
 export interface CallOptions extends CallMetadata {
-  /** How long to wait, in milliseconds and at most a minute. Default: the contract's `deadlineMs`. */
+  /** Time limit in milliseconds, at most a minute. Default: the contract's `deadlineMs`. */
   readonly budgetMs?: number;
 }
 
-/** A call that waits for its reply, and the timer that ends the wait. */
 interface PendingCall {
   readonly settle: (result: Result) => void;
   readonly timer: NodeJS.Timeout;
@@ -67,13 +66,14 @@ const notConnected = 'the client is not connected';
 const timedOut: Result = { error: unavailable('no reply within the deadline') };
 
 /**
- * Nest's client side of the transport; one per process, for all services.
+ * Client side of Nest's transport; one per process, for all services.
  *
  * Invariants:
  * - Every call is settled once: by its reply, its deadline or a fault, whichever comes first.
- * - A call that can't be answered is refused immediately: no replica alive, too many in flight, a backlog that
- *   leaves too little of the deadline, Redis disconnected.
- * - It receives only its own replies, on a channel of its own; each is matched by the id of a call that still waits.
+ * - A call is refused immediately without a live replica or Redis, or above the limit of calls in
+ *   flight.
+ * - A call is refused immediately if the backlog leaves too little of its deadline.
+ * - It receives only its own replies, on its own channel, and matches each to a waiting call by id.
  * - Nothing is sent twice.
  */
 export class StreamClient extends ClientProxy {
@@ -88,7 +88,6 @@ export class StreamClient extends ClientProxy {
     super();
   }
 
-  /** Returns the counts of what this client did since it was made. */
   get counters(): ClientCounters {
     const views = [...(this.links?.views ?? [])];
     return {
@@ -99,18 +98,18 @@ export class StreamClient extends ClientProxy {
     };
   }
 
-  /** Whether calls can be sent: both connections are up and the subscription to replies is confirmed. */
+  /** True while calls can be sent: both connections are up and the subscription is confirmed. */
   get isUp(): boolean {
     return this.links?.isUp ?? false;
   }
 
-  /** Resolves when it is subscribed to replies and has polled every service; waits for Redis as long as that takes. */
+  /** Subscribes to replies and polls every service. Waits for Redis without a time limit. */
   override connect(): Promise<void> {
     this.opening ??= this.open();
     return this.opening;
   }
 
-  /** Closes the connections; calls that wait fail as `unavailable`. */
+  /** Closes the connections; waiting calls fail as `unavailable`. */
   override async close(): Promise<void> {
     const links = this.links;
     this.links = undefined;
@@ -120,7 +119,7 @@ export class StreamClient extends ClientProxy {
   }
 
   /**
-   * Calls the handler of a contract and resolves to its reply, which is validated here.
+   * Calls the handler of a contract and resolves to its reply, which it validates.
    *
    * @throws Failure only: the handler's, `unavailable`, or `internal` for anything else.
    */
@@ -145,12 +144,12 @@ export class StreamClient extends ClientProxy {
     throw new Failure('internal', { cause });
   }
 
-  /** Of Nest's `send()`. @throws Error always: a call has a contract, by which its reply is validated. */
+  /** Implements Nest's `send()`. @throws Error always: replies are validated by contract. */
   protected override publish(): never {
     throw new Error('the transport carries calls by contract only: use call()');
   }
 
-  /** Of Nest's `emit()`. @throws Error always: there are no events. */
+  /** Implements Nest's `emit()`. @throws Error always: there are no events. */
   protected override dispatchEvent(): never {
     return this.publish();
   }
@@ -182,7 +181,7 @@ export class StreamClient extends ClientProxy {
     });
   }
 
-  /** Sends a request and resolves to how its call ends; never rejects. */
+  /** Sends a request and resolves to the result of its call; never rejects. */
   private answer(view: ServiceView, request: Omit<Request, 'data' | 'reply'>, data: object): Promise<Result> {
     const id = (this.lastId += 1).toString(36);
     view.inFlight += 1;
@@ -199,7 +198,7 @@ export class StreamClient extends ClientProxy {
     });
   }
 
-  /** Ends a call. @returns whether anybody still waited. */
+  /** Ends a call. @returns whether the call was still waiting. */
   private settle(id: string, result: () => Result): boolean {
     const call = this.pending.get(id);
     if (!call) return false;
@@ -213,10 +212,10 @@ export class StreamClient extends ClientProxy {
     for (const id of this.pending.keys()) this.settle(id, () => ({ error }));
   }
 
-  /** Adds a request to its service's stream, or throws why it can't be. */
+  /** Adds a request to its service's stream. @throws Failure `unavailable`. */
   private async transmit(view: ServiceView, request: Omit<Request, 'data'>, data: object): Promise<void> {
-    // If this process itself was held up, the last poll is too old to say that no replica is alive: it polls once more.
-    // A poll that is under way already is not waited for, as it may hang during a failover.
+    // A stalled event loop makes the last poll too old to prove that no replica is alive, so it
+    // polls again. It does not wait for a running poll, which can hang during a failover.
     if (!view.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
     const reason = this.isUp ? view.refusal(request.budgetMs) : 'Redis is disconnected';
     if (reason) throw this.refusal(reason);
@@ -230,7 +229,6 @@ export class StreamClient extends ClientProxy {
   }
 }
 
-/** The failure to throw for a result's error. */
 function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   const sent = failureSchema.safeParse(error);

@@ -3,12 +3,12 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import type { ReplyOf, RequestOf, Rpc } from '#contracts';
 import type { CallContext } from './stream.server.js';
 
-/** A method that answers a contract: the payload first, then the context where it is wanted. */
+/** A method that answers a contract: it takes the payload and optionally the context. */
 type Handler<C extends Rpc> = (request: RequestOf<C>, context: CallContext) => ReplyOf<C> | Promise<ReplyOf<C>>;
 
 /**
- * Passes on what a handler threw as it is, so that the transport can tell a failure from a fault: Nest's own filter
- * makes `Internal server error` of both.
+ * Rethrows a handler's error unchanged, so that the transport can distinguish a failure from a
+ * fault. Nest's own filter turns both into `Internal server error`.
  */
 @Catch()
 class ThrownFilter implements ExceptionFilter {
@@ -18,9 +18,9 @@ class ThrownFilter implements ExceptionFilter {
 }
 
 /**
- * Makes a method the handler of a contract: Nest's `@MessagePattern` with the contract attached, by which the server
- * validates the payload, and `@Payload()` and `@Ctx()` at its parameters. A method of another type does not compile.
- * Its class is a `@Controller()` under `controllers` of a module, where Nest looks for handlers.
+ * Makes a method the handler of a contract. It applies Nest's `@MessagePattern` with the contract,
+ * for the validation of payloads, and `@Payload()` and `@Ctx()` to the parameters. A method of
+ * another type does not compile. Its class is a `@Controller()` in the `controllers` of a module.
  */
 export function Handle<C extends Rpc>(contract: C) {
   const decorate = applyDecorators(MessagePattern(contract.pattern, { contract }), UseFilters(ThrownFilter));

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { RedisClock } from './membership.js';
 
-/** A machine whose monotonic clock is set by the test; Redis' time runs `ahead` of it. */
+/** A machine whose monotonic clock the test sets; Redis' time is `ahead` of it. */
 function machine(ahead: number) {
   const state = { monotonic: 0, ahead };
   const clock = new RedisClock(() => state.monotonic);
   return {
     clock,
     state,
-    /** Redis is asked, reads its time after `thereMs`, and answers after `backMs` more. */
+    /** Samples Redis' time, read `thereMs` after the request and `backMs` before the answer. */
     ask(thereMs: number, backMs: number): void {
       const asked = state.monotonic;
       const said = Math.floor(asked + thereMs + state.ahead);

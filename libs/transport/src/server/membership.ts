@@ -3,31 +3,31 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { group, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
-/** How much less certain a sample gets with age: by more than two clocks drift apart, so that it gets replaced. */
+/** Growth of a sample's uncertainty with its age; more than two clocks drift apart. */
 const driftPerMs = 0.001;
 
-/** A sample is not held on to for longer than this, however exact it was. */
+/** Maximum age of the held sample in milliseconds, regardless of its accuracy. */
 const longestMs = 10_000;
 
 /**
  * Estimates Redis' own time between two answers of Redis.
  *
  * Invariants:
- * - No wall clock of this machine is read; setting one changes nothing here.
- * - A sample is as uncertain as half its round trip is long: an answer that took 3 s replaces no better one.
- * - A step of Redis' time is detected by the first sample that contradicts the held one, and followed immediately.
+ * - It reads no wall clock of this machine, so setting one changes nothing here.
+ * - The uncertainty of a sample is half its round trip: a slow answer replaces no better one.
+ * - The first sample that contradicts the held one reveals a step of Redis' time and replaces it.
  */
 export class RedisClock {
   private held?: { offset: number; uncertainty: number; at: number };
 
   constructor(private readonly monotonic: () => number = () => performance.now()) {}
 
-  /** Redis' time in milliseconds; NaN before the first answer. */
+  /** Returns Redis' time in milliseconds; NaN before the first answer. */
   now(): number {
     return this.monotonic() + (this.held?.offset ?? Number.NaN);
   }
 
-  /** Asks Redis by `ask`, which resolves to its time in milliseconds, and learns from the answer. */
+  /** Calls `ask`, samples Redis' time in milliseconds from its answer and returns the answer. */
   async learn<Answer>(ask: () => Promise<Answer>, timeIn: (answer: Answer) => number): Promise<Answer> {
     const asked = this.monotonic();
     const answer = await ask();
@@ -35,10 +35,10 @@ export class RedisClock {
     return answer;
   }
 
-  /** Redis said `redisMs` at some time between `asked` and `answered`. */
+  /** Adds a sample: Redis reported `redisMs` at some time between `asked` and `answered`. */
   sample(redisMs: number, asked: number, answered: number): void {
     const offset = redisMs - (asked + answered) / 2;
-    // And 1, as Redis' time is cut to whole milliseconds.
+    // 1 is added because Redis' time is cut to whole milliseconds.
     const uncertainty = (answered - asked) / 2 + 1;
     const held = this.held;
     if (held) {
@@ -51,13 +51,13 @@ export class RedisClock {
   }
 }
 
-/** A consumer that has been silent for this long and owns nothing is deleted. */
+/** Idle time in milliseconds after which a consumer that owns nothing is deleted. */
 const forgottenMs = 60_000;
 
-/** Of a heartbeat that is over as soon as it is written: the replica stays a member, and clients do not count on it. */
+/** Lifetime of a heartbeat that expires on write: clients ignore it, the replica stays a member. */
 const expiredTtlMs = -1;
 
-/** One replica's membership of its service's consumer group, and its heartbeat, by which it also learns Redis' time. */
+/** A replica's membership of its consumer group, and its heartbeat, which samples Redis' time. */
 export class Membership {
   private serving = true;
   private alive = 0;
@@ -70,26 +70,26 @@ export class Membership {
     private readonly clock: RedisClock,
   ) {}
 
-  /** Makes stream and group where they are missing and says for the first time that this replica is alive. */
+  /** Creates missing stream and group and writes the first heartbeat. */
   async join(): Promise<void> {
-    // The heartbeat makes both where the stream is missing. Here the group is also made where only it was destroyed.
+    // Also covers a destroyed group; the heartbeat only covers a missing stream.
     await this.link.redis.xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM').catch((error: Error) => {
       if (!error.message.startsWith('BUSYGROUP')) throw error;
     });
     await this.heartbeat();
   }
 
-  /** Whether clients may count on this replica, as the next heartbeat says. */
+  /** True if the next heartbeat lets clients count on this replica. */
   get isServing(): boolean {
     return this.serving;
   }
 
-  /** Whether no other replica was alive at the last heartbeat. */
+  /** True if no other replica was alive at the last heartbeat. */
   get isAlone(): boolean {
     return this.alive === 1;
   }
 
-  /** Says that this replica is alive; while it does not serve, by a heartbeat that no client counts on. */
+  /** Writes the heartbeat; while the replica does not serve, one that clients ignore. */
   async heartbeat(): Promise<void> {
     const { requests, alive } = this.keys;
     const ttlMs = this.serving ? this.heartbeatTtlMs : expiredTtlMs;
@@ -98,8 +98,9 @@ export class Membership {
   }
 
   /**
-   * Has clients count on this replica from now on, or not. Resolves when Redis knows. Where no other replica is alive,
-   * nobody would read what clients send until they know, too: then it resolves `drainGraceMs` later.
+   * Starts or stops serving; resolves when Redis has the heartbeat. The last replica to stop
+   * resolves `drainGraceMs` later, since it still has to read the requests of clients that have not
+   * polled yet.
    */
   async setServing(isServing: boolean, drainGraceMs: number): Promise<void> {
     this.serving = isServing;
@@ -107,7 +108,7 @@ export class Membership {
     if (!this.serving && this.alive === 0) await delay(drainGraceMs, undefined, { ref: false });
   }
 
-  /** Removes the heartbeat, so that clients count on this replica no more. @returns whether Redis carried it out. */
+  /** Removes the heartbeat, so that clients ignore the replica. @returns whether Redis did it. */
   async withdraw(): Promise<boolean> {
     return this.link.redis.zrem(this.keys.alive, this.replica).then(
       () => true,
@@ -115,12 +116,11 @@ export class Membership {
     );
   }
 
-  /** Deletes the consumer unless requests are pending with it, which would be lost. @returns how many are pending. */
+  /** Deletes the consumer unless it has pending requests. @returns their number. */
   async leave(): Promise<number> {
     return this.link.redis.rpcLeave(this.keys.requests, this.keys.alive, group, this.replica);
   }
 
-  /** Deletes the consumers of replicas that are long gone. */
   async removeDeadConsumers(): Promise<void> {
     await this.link.redis.rpcRemoveDeadConsumers(this.keys.requests, this.keys.alive, group, forgottenMs);
   }

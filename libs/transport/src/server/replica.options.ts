@@ -1,19 +1,19 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
-/** The timing of a replica. The defaults belong together: takeover is within about 2 s. */
+/** Timing of a replica, in milliseconds. Together the defaults take over in about 2 s. */
 export interface ReplicaTimings {
-  /** How often the heartbeat is written, running requests are renewed and abandoned ones polled for. */
+  /** Interval of heartbeats, renewals of running requests and polls for abandoned ones. */
   readonly heartbeatMs: number;
-  /** For how long a heartbeat counts. */
+  /** Validity of a heartbeat. */
   readonly heartbeatTtlMs: number;
-  /** A request not renewed for this long is abandoned by its replica. */
+  /** Age of the last renewal after which a request counts as abandoned. */
   readonly abandonedMs: number;
-  /** How long one read waits for requests. */
+  /** Time that one read waits for requests. */
   readonly blockMs: number;
-  /** For how long a stopping replica still reads: until every client knows that it is not to be counted on. */
+  /** Time that a stopping replica keeps reading, until every client has polled its heartbeat. */
   readonly drainGraceMs: number;
-  /** How long a stopping replica waits for handlers that run. */
+  /** Time that a stopping replica waits for running handlers. */
   readonly drainMs: number;
 }
 
@@ -26,24 +26,24 @@ export const defaultTimings: ReplicaTimings = {
   drainMs: 20_000,
 };
 
-/** More than the largest answer of a service, and so little that Redis can hold several for a gateway. */
+/** Larger than any answer, and small enough for Redis to buffer several per gateway. */
 export const defaultMaxReplyBytes = 8 * 2 ** 20;
 
 export interface ReplicaOptions {
   readonly service: string;
   readonly connect: () => Redis | Cluster;
   readonly maxInFlight: number;
-  /** Most bytes of one reply, and of replies that are sent together. */
+  /** Maximum bytes of one reply, and of replies that are sent together. */
   readonly maxReplyBytes: number;
   readonly timings: ReplicaTimings;
   readonly log: Logger;
 }
 
-/** Counts what a replica did since it started. */
+/** Counts of a replica since its start. */
 export interface ReplicaCounters {
   readonly inFlight: number;
   readonly handled: number;
-  /** Dropped unrun, because nobody waited for the answer any more. */
+  /** Dropped without a run, because the caller had stopped waiting. */
   readonly expired: number;
   readonly takeovers: number;
   readonly deadLetters: number;

@@ -10,33 +10,34 @@ import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
 import { ReplySender } from './reply.sender.js';
 import { Takeover } from './takeover.js';
 
-/** How often the consumers of replicas that are long gone are deleted. */
+/** Interval between deletions of dead replicas' consumers, in milliseconds. */
 const cleanUpMs = 30_000;
 
-/** How many requests one read takes where there are other replicas, so that each of them gets a share of a burst. */
+/** Maximum requests per read next to other replicas, so that each gets a share of a burst. */
 const maxTogether = 4;
 
-/** Parsing and validating a request of more characters holds up the event loop for long. */
+/** Characters of a request above which parsing and validation block the event loop noticeably. */
 const largeRequest = 65_536;
 
-/** How long to wait after a fault that is not the connection's. */
+/** Pause after a fault other than a lost connection, in milliseconds. */
 const faultPauseMs = 250;
 
 /**
  * One replica of a service: reads its share of the requests, runs them and answers.
  *
  * Invariants:
- * - It says that it is alive only once the group exists, and is ready only once it reads.
- * - While it is to take no requests it neither reads nor takes over, and its heartbeat tells clients not to count on
- *   it. It still answers what it has read. The last replica goes on reading until clients know.
- * - It never has more than `maxInFlight` requests; what it has no capacity for stays in the stream for others.
+ * - It writes its heartbeat only after the group exists, and is ready only while it reads.
+ * - While it takes no requests it neither reads nor takes over, and its heartbeat tells clients to
+ *   ignore it. It still answers the requests it has read. The last replica reads on until clients
+ *   have polled its heartbeat.
+ * - It never has more than `maxInFlight` requests; the others stay in the stream.
  * - A request past its deadline is acknowledged and never run.
- * - A request is acknowledged in the same step in which its reply is sent, so a replica that dies leaves all that it
- *   has not answered to others.
- * - A request that was taken over runs alone: if it kills this replica, no other request dies with it.
- * - It stops in order: it reads no more, answers all that runs, and leaves. A consumer with pending requests is never
- *   deleted.
- * - No fault of Redis ends it: it connects again, makes the group again and reads on.
+ * - A request is acknowledged in the step that sends its reply, so a dying replica leaves all
+ *   unanswered requests to others.
+ * - A request that was taken over runs alone: if it kills this replica, no other one dies with it.
+ * - It stops in order: it stops reading, answers all running requests, and leaves. A consumer with
+ *   pending requests is never deleted.
+ * - No fault of Redis ends it: it reconnects, creates the group again and reads on.
  */
 export class Replica {
   readonly id = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
@@ -48,13 +49,13 @@ export class Replica {
   private readonly takeover: Takeover;
   private readonly logFault: RedisLink['logFault'];
   private readonly tasks: readonly [heartbeat: RepeatingTask, renewal: RepeatingTask, cleanUp: RepeatingTask];
-  /** What runs while its caller waits. */
+  /** Running requests whose callers wait. */
   private readonly running = new Map<string, Entry>();
-  /** What still runs although its caller has stopped waiting. */
+  /** Running requests whose callers have stopped waiting. */
   private readonly overdue = new Set<string>();
-  /** Set while another request may be read. */
+  /** Set while another request can be read. */
   private readonly capacity = new ManualResetEvent(true);
-  /** Set while nothing runs that is waited for; once it drains, while nothing runs at all. */
+  /** Set while no request runs that a caller waits for; while draining, while none runs at all. */
   private readonly idle = new ManualResetEvent(true);
   private readonly draining = new ManualResetEvent();
   private stopping?: Promise<void>;
@@ -86,7 +87,7 @@ export class Replica {
     this.logFault = writer.logFault;
     const heartbeat = () => Promise.all([this.membership.heartbeat(), this.pollAbandoned()]);
     this.tasks = [
-      // Both in one task, so that an idle process wakes up once for both.
+      // One task for both, so that an idle process wakes up once.
       new RepeatingTask(timings.heartbeatMs, heartbeat, this.logFault),
       new RepeatingTask(timings.heartbeatMs, () => this.renew(), this.logFault),
       new RepeatingTask(cleanUpMs, () => this.membership.removeDeadConsumers(), this.logFault),
@@ -108,21 +109,20 @@ export class Replica {
     return this.running.size + this.overdue.size;
   }
 
-  /** Whether it takes requests on, new ones and those of replicas that are gone. */
   private get isTaking(): boolean {
     return this.taking && !this.draining.isSet;
   }
 
-  /** From now on takes requests, or leaves them to others. */
+  /** Starts or stops taking requests; other replicas take the rest. */
   async takeRequests(isTaking: boolean): Promise<void> {
     if (this.membership.isServing === isTaking) return;
     await this.membership.setServing(isTaking, this.options.timings.drainGraceMs).catch(this.logFault);
-    // Not `isTaking`: a later call may have changed it meanwhile.
+    // Not `isTaking`: a later call can have changed it meanwhile.
     this.taking = this.membership.isServing;
     this.updateSignals();
   }
 
-  /** Resolves when the group exists, the heartbeat is written and it reads; waits for Redis as long as that takes. */
+  /** Joins the group and starts reading. Waits for Redis without a time limit. */
   async start(): Promise<void> {
     await this.join();
     if (this.draining.isSet) return;
@@ -130,7 +130,7 @@ export class Replica {
     this.reading = this.read();
   }
 
-  /** Stops in order; what does not end within `drainMs` is left to other replicas. */
+  /** Stops in order. Requests still running after `drainMs` are left to other replicas. */
   stop(): Promise<void> {
     this.stopping ??= this.drain();
     return this.stopping;
@@ -161,7 +161,6 @@ export class Replica {
     if (pending !== 0) this.options.log.warn({ pending, running: this.inFlight }, 'left requests to other replicas');
   }
 
-  /** Waits for Redis and joins the group. */
   private async join(): Promise<void> {
     for (;;) {
       await Promise.race([Promise.all(this.links.map((link) => link.ready())), this.draining.wait()]);
@@ -189,7 +188,7 @@ export class Replica {
     }
   }
 
-  /** Runs requests concurrently. After a large one it yields to the event loop once, so that nothing else starves. */
+  /** Runs requests concurrently. After a large one it yields to the event loop once. */
   private async begin(entries: readonly Entry[]): Promise<void> {
     for (const entry of entries) {
       void this.run(entry);
@@ -197,7 +196,7 @@ export class Replica {
     }
   }
 
-  /** The next requests, no more than there is capacity for. */
+  /** Reads the next requests, at most as many as there is capacity for. */
   private async next(): Promise<Entry[]> {
     const { id, keys, options } = this;
     const { requests } = keys;
@@ -227,7 +226,7 @@ export class Replica {
       }
       if (!(await this.takeover.begin(entry))) continue;
       void this.run(entry);
-      // Until it has ended or is overdue: one that hangs must not keep this replica from reading permanently.
+      // Waits until it ends or is overdue: a hanging request must not stop reading.
       await this.idle.wait();
     }
     this.takeoverIsDue = false;
@@ -257,8 +256,8 @@ export class Replica {
   }
 
   /**
-   * Keeps what runs from being taken over. A request whose caller has stopped waiting leaves the stream, however long
-   * its handler may still run.
+   * Renews running requests, so that no replica takes them over. A request whose caller has stopped
+   * waiting leaves the stream, even while its handler still runs.
    */
   private async renew(): Promise<void> {
     const now = this.clock.now();

@@ -3,7 +3,6 @@ import { Batch } from '../wire/batch.js';
 import { encodeReply, joinReplies, type Entry, group } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
-/** How long to wait before a retry, in milliseconds. */
 const retryMs = 250;
 
 interface Answer {
@@ -16,9 +15,9 @@ interface Answer {
  * Sends the answers of one replica.
  *
  * Invariants:
- * - A request is acknowledged, deleted and replied to in one step, together with those that were answered in the same
- *   event loop iteration or while Redis worked on the step before, up to `maxBytes` of replies.
- * - After a fault of Redis sending an answer is retried, for as long as its caller waits.
+ * - A request is acknowledged, deleted and answered in one step, together with the others of its
+ *   batch.
+ * - After a fault of Redis it retries an answer for as long as the caller waits.
  */
 export class ReplySender {
   private readonly batch: Batch<Answer>;
@@ -34,8 +33,8 @@ export class ReplySender {
   }
 
   /**
-   * Ends a request with its encoded result; without one nothing is sent. Resolves when that is done or its caller has
-   * stopped waiting; never rejects.
+   * Ends a request and sends its encoded result, if it has one. Resolves when Redis has executed it
+   * or the caller has stopped waiting; never rejects.
    */
   finish(entry: Entry, result?: string): Promise<void> {
     return new Promise((done) => this.batch.add({ entry, result, done }));
@@ -46,7 +45,7 @@ export class ReplySender {
     const replies = byChannel(answers).flatMap(([channel, texts]) => [channel, joinReplies(texts)]);
     const end = () => answers.forEach(({ done }) => done());
     if (await this.isSent(ids, replies)) return end();
-    // Not awaited: later answers do not wait for those that Redis did not take.
+    // Not awaited: later answers do not wait for those that Redis rejected.
     const until = Math.max(...answers.map(({ entry }) => entry.deadline));
     void this.retry(ids, replies, until).then(end);
   }

@@ -8,28 +8,28 @@ import { Replica } from './replica.js';
 import { defaultMaxReplyBytes, defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
 
 export interface StreamServerOptions {
-  /** The service that this process is a replica of: the part of its patterns before the first dot. */
+  /** The service of this replica: the part of its patterns before the first dot. */
   readonly service: string;
-  /** Opens a connection; two are kept, one that waits for requests and one that answers. */
+  /** Opens a connection. The server keeps two: one waits for requests, one answers. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Most requests that run at the same time; the rest is left to other replicas. Default 64. */
+  /** Maximum number of concurrent requests; the rest is left to other replicas. Default 64. */
   readonly maxInFlight?: number;
-  /** Most bytes of one reply; a larger one becomes an error, `internal`, to its caller. Default 8 MiB. */
+  /** Maximum bytes of one reply; the caller of a larger one gets `internal`. Default 8 MiB. */
   readonly maxReplyBytes?: number;
   readonly timings?: Partial<ReplicaTimings>;
-  /** Called after each request that a handler ran for, e.g. for metrics: `ok` or a failure's code. */
+  /** Called after each handled request, e.g. for metrics, with `ok` or a failure's code. */
   readonly onHandled?: (pattern: string, outcome: string, tookMs: number) => void;
 }
 
-/** What a handler can know about a call besides its payload; the second parameter of a method with `@Handle`. */
+/** Out-of-band data of a call, the second parameter of a method with `@Handle`. */
 export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number]> implements CallMetadata {
-  /** Identifies the caller's request, however often it is delivered. */
+  /** Identifies the caller's request in all its deliveries. */
   get requestId(): string {
     return this.entry.request.metadata.requestId ?? this.entry.id;
   }
 
-  /** What a key of the client's stands for; none where the client sent none. */
+  /** Hash (hex) of a write sent with an `Idempotency-Key`; undefined without a key. */
   get fingerprint(): string | undefined {
     return this.entry.request.metadata.fingerprint;
   }
@@ -39,27 +39,26 @@ export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number
     return this.entry.request.metadata.correlationId;
   }
 
-  /** The pattern that was called. */
   get pattern(): string {
     return this.entry.request.pattern;
   }
 
-  /** All out-of-band facts that the caller attached. */
+  /** Returns all metadata that the caller attached. */
   getMetadata(): Readonly<Record<string, string>> {
     return this.entry.request.metadata;
   }
 
-  /** When the request was sent, by Redis' time and in milliseconds: the same however often it is delivered. */
+  /** Redis' time in milliseconds at which the request was sent; the same in all its deliveries. */
   get arrivedMs(): number {
     return timeOf(this.entry.id);
   }
 
-  /** How long ago the request was sent, by Redis' time. */
+  /** Returns the time since the request was sent, in milliseconds of Redis' clock. */
   ageMs(): number {
     return this.args[1]() - this.arrivedMs;
   }
 
-  /** How long the caller still waits, by Redis' time; negative once it has given up. */
+  /** Returns the time that the caller still waits, in milliseconds; negative after its deadline. */
   remainingMs(): number {
     const [entry, now] = this.args;
     return entry.deadline - now();
@@ -71,15 +70,16 @@ export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number
 }
 
 /**
- * Nest's server side of the transport: makes a process a replica of its service. {@link Replica} says what is
- * guaranteed; here a request meets its handler.
+ * Server side of Nest's transport: makes a process a replica of its service and dispatches requests
+ * to handlers. {@link Replica} lists the guarantees of delivery.
  *
  * Invariants:
- * - Every handler has a contract, and sees only payloads that it accepts. Its replies are validated where they are
- *   received, by the caller.
- * - A thrown `Failure` crosses as data. Anything else is logged here, once, with its cause, and crosses as `internal`.
- * - A reply that is too large crosses as `internal`, too: Redis would cut the caller's connection, and with it every
- *   call that waits there.
+ * - Every handler has a contract, and sees only payloads that it accepts. The caller validates
+ *   replies.
+ * - A thrown `Failure` is sent as data. Any other error is logged once, with its cause, and sent as
+ *   `internal`.
+ * - A reply that is too large is sent as `internal`: Redis would cut the caller's connection with
+ *   all its waiting calls.
  */
 export class StreamServer extends Server implements CustomTransportStrategy {
   private readonly log: Logger;
@@ -93,19 +93,18 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     this.maxReplyBytes = options.maxReplyBytes ?? defaultMaxReplyBytes;
   }
 
-  /** Returns the counts of what this replica did since it started; undefined before that. */
   get counters(): ReplicaCounters | undefined {
     return this.replica?.counters;
   }
 
-  /** Whether it is connected to Redis. */
   get isUp(): boolean {
     return this.replica?.links.every((link) => link.isUp) ?? false;
   }
 
   /**
-   * Takes requests from now on, or leaves them to other replicas, e.g. while Postgres is unavailable: then it reads none
-   * and clients do not count on it. If it is the last one, their calls are `unavailable` immediately.
+   * Starts or stops taking requests, e.g. while Postgres is unavailable. While stopped it reads
+   * none and clients ignore it: their calls are `unavailable` immediately if it is the last
+   * replica.
    */
   takeRequests(isTaking: boolean): void {
     this.isTaking = isTaking;
@@ -156,7 +155,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     void warnOfCutReplies(redis, this.log, this.maxReplyBytes);
   }
 
-  /** The encoded answer to a request; never rejects. */
+  /** Returns the encoded answer to a request; never rejects. */
   private async answer(entry: Entry, now: () => number): Promise<string> {
     const { pattern, data } = entry.request;
     const context = new CallContext([entry, now]);
@@ -164,7 +163,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     const start = performance.now();
     let outcome = 'ok';
     try {
-      // The caller is newer than this replica, while a release rolls out, and may try again.
+      // During a rolling release the caller can be newer; `unavailable` lets it retry.
       if (!handler) throw new Failure('unavailable', { cause: `nothing handles ${pattern}` });
       const payload = contractOf(handler).request.safeParse(JSON.parse(data));
       if (!payload.success) throw new Failure('invalid');
@@ -180,7 +179,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     }
   }
 
-  /** @throws Error for more than one reply may have. */
+  /** @throws Error for a reply above the limit. */
   private refuseTooLarge(result: string): void {
     const bytes = Buffer.byteLength(result);
     if (bytes > this.maxReplyBytes) throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);
@@ -196,7 +195,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     });
   }
 
-  /** What the caller gets for an error; logs what only operators are to see. */
+  /** Returns the failure to send for an error, and logs the details for operators. */
   private toFailure(error: unknown, context: CallContext, secret = false): FailureData {
     const { pattern } = context;
     const requestId = context.correlationId ?? context.requestId;
@@ -212,8 +211,8 @@ export class StreamServer extends Server implements CustomTransportStrategy {
 }
 
 /**
- * An error without its message and its properties: of a failed statement they are its parameters and the row at fault.
- * What is left says where it failed, and by Postgres' code on what.
+ * Returns an error without its message and properties: a failed statement has its parameters and
+ * the rejected row there. The stack locates the error, and `code` is Postgres' reason.
  */
 function withoutValues(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return { type: typeof thrown };

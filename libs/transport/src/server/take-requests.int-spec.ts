@@ -8,7 +8,7 @@ const { admin, replica, client } = useTransport();
 const { requests, alive } = serviceKeys('episode');
 const texts = (name: string, count = 20) => Array.from({ length: count }, (_, n) => `${name}${n}`);
 
-/** Waits until a replica neither reads nor is counted on. */
+/** Waits until a replica does not read and clients ignore it. */
 async function isWithdrawn(replicaId?: string): Promise<void> {
   await eventually(async () => {
     const [seconds, micros] = await admin().time();
@@ -27,7 +27,7 @@ describe('a replica that takes no requests', () => {
     const gateway = await client({ services: ['episode'] });
     away.server.takeRequests(false);
     await isWithdrawn(id);
-    // What its last read was waiting for may still come to it; after that nothing does.
+    // The last blocking read can still return requests; after that none arrive.
     await eventually(async () => {
       const before = away.runs.length;
       const asked = await Promise.all(texts('probe').map((text) => ask(gateway, text)));
@@ -52,10 +52,10 @@ describe('a replica that takes no requests', () => {
     const gateway = await client({ services: ['episode'] });
     await ask(gateway, 'before');
     only.server.takeRequests(false);
-    // Before the gateway knows, they are still answered.
+    // Until the gateway has polled, requests are still answered.
     await eventually(async () => {
       const { end, tookMs } = await ask(gateway, 'meanwhile');
-      // Its deadline is 5 s.
+      // The deadline is 5 s.
       expect(tookMs).toBeLessThan(2_500);
       expect(end).toBe('unavailable');
     });
@@ -77,7 +77,7 @@ describe('a replica that takes no requests', () => {
   it('does not take over what a replica that is gone has left, and does once it takes requests again', async () => {
     const only = await replica();
     only.server.takeRequests(false);
-    // It does not wait for requests any more.
+    // No blocking read is left.
     await eventually(async () => {
       const lists = await Promise.all(Array.from({ length: 5 }, () => admin().client('LIST')));
       expect(lists.join('')).not.toMatch(/ flags=b /);
@@ -86,7 +86,7 @@ describe('a replica that takes no requests', () => {
     const reply = { channel: 'nobody', id: '1' };
     await admin().xadd(requests, '*', ...encodeRequest({ ...request, reply }));
     await admin().xreadgroup('GROUP', group, 'gone', 'COUNT', 1, 'STREAMS', requests, '>');
-    // Twice as long as it takes to count as abandoned.
+    // Twice the time after which a request counts as abandoned.
     await eventually(async () => {
       const rows = (await admin().xpending(requests, group, '-', '+', 1)) as [string, string, number, number][];
       expect(rows[0]?.[2]).toBeGreaterThan(2_500);

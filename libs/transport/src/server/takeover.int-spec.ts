@@ -12,15 +12,15 @@ import { Takeover } from './takeover.js';
 
 const { replica, client, admin, redisUrl } = useTransport();
 const { requests, alive, dead } = serviceKeys('episode');
-/** Requests of dead replicas count as abandoned five times as early as in production. */
+/** Requests of dead replicas count as abandoned after a fifth of the time in production. */
 const timings = { drainGraceMs: 0, blockMs: 50, drainMs: 100, heartbeatMs: 100, abandonedMs: 250 };
 
-/** A replica that is seen alive, reads all that is sent and does nothing with it: as one that died right after. */
+/** Imitates a dead replica: it counts as alive, reads all requests and runs none. */
 async function ghost() {
   await admin().xgroup('CREATE', requests, group, '0', 'MKSTREAM');
   await admin().zadd(alive, Date.now() + 60_000, 'ghost');
   return {
-    /** Takes what is there, `deliveries` times, and answers how many that were. */
+    /** Reads until `count` requests are pending, and delivers each `deliveries` times. */
     async take(count: number, deliveries = 1): Promise<void> {
       await eventually(async () => {
         await admin().xreadgroup('GROUP', group, 'ghost', 'STREAMS', requests, '>');
@@ -33,7 +33,7 @@ async function ghost() {
   };
 }
 
-/** Puts a request into the stream that a replica read which died then. */
+/** Adds a request that a replica has read before it died. */
 async function leave(
   text: string,
   deliveries: number,
@@ -49,7 +49,7 @@ async function leave(
     metadata: {},
     reply: { channel: 'nobody', id: '1' },
   });
-  // In one step, so that no replica that reads is faster.
+  // In one step, so that no reading replica is faster.
   const add = `local id = redis.call('XADD', KEYS[1], '*', unpack(ARGV, 3))
 redis.call('XGROUP', 'SETID', KEYS[1], ARGV[1], id)
 redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, id, 'FORCE')

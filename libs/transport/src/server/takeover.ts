@@ -2,22 +2,22 @@ import type { Logger } from 'pino';
 import { decodeEntry, encodeResult, type Entry, group, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
-/** A request that was delivered this often without an answer is given up. */
+/** Number of deliveries without an answer after which a request becomes a dead letter. */
 const maxDeliveries = 3;
 
-/** How many pending requests one poll for abandoned ones covers. */
+/** Number of pending requests that one poll for abandoned ones covers. */
 const pollCount = 100;
 
-/** The result of a request that is given up. */
+/** Result of a request that became a dead letter. */
 const givenUp = encodeResult({ error: { code: 'unavailable' } });
 
 export interface TakeoverOptions {
   readonly keys: ServiceKeys;
   readonly replica: string;
-  /** A request whose replica has not renewed it for this long is abandoned. */
+  /** Age in milliseconds of the last renewal after which a request counts as abandoned. */
   readonly abandonedMs: number;
   readonly now: () => number;
-  /** Whether a request runs in this process and is waited for. */
+  /** Returns whether a request runs in this process and its caller waits. */
   readonly isRunning: (entryId: string) => boolean;
 }
 
@@ -27,16 +27,17 @@ interface Pending {
 }
 
 /**
- * Takes over the requests of replicas that died.
+ * Takes over the requests of dead replicas.
  *
  * Invariants:
- * - A request belongs to one replica at a time: of many that want it, `XCLAIM` with a minimum idle time lets one win.
- * - Only a run counts as a delivery. Reserving a request for this replica does not, so that requests that merely wait
- *   while replicas die are not given up.
- * - What nobody waits for any more is never run.
+ * - A request belongs to one replica at a time: of several, `XCLAIM` with a minimum idle time lets
+ *   one win.
+ * - Only a run counts as a delivery. A reservation does not, so that requests that merely wait
+ *   while replicas die do not become dead letters.
+ * - A request whose caller has stopped waiting is never run.
  */
 export class Takeover {
-  /** The request reserved and not yet running; it is renewed like a running one. */
+  /** The request that is reserved and not yet running; it is renewed like a running one. */
   reserved?: string;
   taken = 0;
   deadLettered = 0;
@@ -48,14 +49,14 @@ export class Takeover {
     private readonly options: TakeoverOptions,
   ) {}
 
-  /** Whether any request is abandoned. */
+  /** Returns whether any request is abandoned. */
   async isDue(): Promise<boolean> {
     return (await this.abandoned()).length > 0;
   }
 
   /**
-   * Reserves the oldest abandoned request that is still worth running. On the way, expired ones are dropped and those
-   * that were delivered too often are given up.
+   * Reserves the oldest abandoned request that is worth running. On the way it drops expired
+   * requests, and moves those with too many deliveries to the dead letters.
    */
   async reserve(): Promise<Entry | undefined> {
     const { keys, replica, abandonedMs } = this.options;
@@ -74,7 +75,8 @@ export class Takeover {
   /**
    * Counts the delivery of the reserved request, directly before it runs.
    *
-   * @returns whether it may run: if this replica stood still since it reserved the request, another one may have it.
+   * @returns whether to run it: if this process was suspended meanwhile, another replica can have
+   * it.
    */
   async begin(entry: Entry): Promise<boolean> {
     const { keys, replica } = this.options;
@@ -86,12 +88,12 @@ export class Takeover {
     return true;
   }
 
-  /** Leaves the reserved request to others, who take it over as soon as it counts as abandoned. */
+  /** Releases the reserved request. Others take it over as soon as it counts as abandoned. */
   release(): void {
     this.reserved = undefined;
   }
 
-  /** Keeps requests from being taken over by others. */
+  /** Renews requests, so that no other replica takes them over. */
   async renew(entryIds: readonly string[]): Promise<void> {
     const { keys, replica } = this.options;
     const ids = this.reserved === undefined ? entryIds : [...entryIds, this.reserved];
@@ -117,7 +119,7 @@ export class Takeover {
 
   private async isWorthRunning(entry: Entry, deliveries: number): Promise<boolean> {
     const late = this.options.now() >= entry.deadline;
-    // One that is late and that two replicas did not answer may be what killed them: it is kept as a dead letter.
+    // A late request that two replicas did not answer can have killed them: keep it.
     if (deliveries >= maxDeliveries || (late && deliveries > 1)) {
       await this.deadLetter(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
       return false;

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Batch } from './batch.js';
 
-/** A batch, what it sent, and a way to answer what was sent first. */
 function batch(bytesOf: (item: number) => number = () => 1, mostBytes = 1_000_000) {
   const sent: number[][] = [];
   const answers: (() => void)[] = [];

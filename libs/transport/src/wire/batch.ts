@@ -1,18 +1,19 @@
-/** Lua can pass about 8,000 arguments to a command, and while a script runs Redis serves nobody else. */
+/** Limit of items: Lua can pass about 8,000 arguments to a command, and a script blocks Redis. */
 const maxItems = 1_000;
 
 /**
- * Collects items and sends them together, since a command with ten items costs about as much as one with a single item.
- * A batch is what was added in one event loop iteration, or while Redis had not yet answered the batch before:
- * nothing waits for a Redis that is idle, and a busy one gets fewer commands. An item beyond `maxBytes` goes alone.
+ * Collects items and sends them together: a command with ten items costs about as much as one with
+ * one. A batch holds the items of one event loop iteration, or those added before the answer to the
+ * previous batch. So an idle Redis gets items without delay. An item beyond `maxBytes` is sent
+ * alone.
  */
 export class Batch<Item> {
   private readonly items: Item[] = [];
   private isSending = false;
 
   /**
-   * @param send resolves when Redis has answered or is given up; must not reject.
-   * @param bytesOf how many bytes of a batch an item takes.
+   * @param send resolves when Redis has answered or the retries are over; must not reject.
+   * @param bytesOf the bytes that an item takes in a batch.
    */
   constructor(
     private readonly send: (items: Item[]) => Promise<void>,
@@ -30,7 +31,6 @@ export class Batch<Item> {
     this.isSending = false;
   }
 
-  /** How many of the first items are sent together. */
   private count(): number {
     let bytes = 0;
     const limit = Math.min(this.items.length, maxItems);

@@ -1,20 +1,20 @@
 import { JsonText } from '#contracts';
 
 /**
- * The format of requests and replies, and the names of keys and channels. Processes of the release before use the same:
- * add fields, never change one, and never change a name.
+ * The format of requests and replies, and the names of keys and channels. Processes of the previous
+ * release use the same: add fields, never change a field or a name.
  */
 
-/** The one consumer group of every request stream; its consumers are the replicas. */
+/** The only consumer group of every request stream; its consumers are the replicas. */
 export const group = 'replicas';
 
-/** The keys of one service share a hash tag, so that one script can touch them all in a Redis Cluster. */
+/** The keys of one service share a hash tag, so that one script can use all in a Redis Cluster. */
 export interface ServiceKeys {
   /** Stream: requests that are waiting or running. */
   readonly requests: string;
-  /** Sorted set: replica id to the Redis time (ms) until which it counts as alive. */
+  /** Sorted set: replica id to the Redis time (ms) at which its heartbeat expires. */
   readonly alive: string;
-  /** Stream: requests that were given up. */
+  /** Stream: dead letters. */
   readonly dead: string;
 }
 
@@ -23,52 +23,51 @@ export function serviceKeys(service: string): ServiceKeys {
   return { requests: `${tag}:requests`, alive: `${tag}:alive`, dead: `${tag}:dead` };
 }
 
-/** The channel that one client process receives its replies on. */
+/** Returns the channel on which one client process receives its replies. */
 export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
 }
 
 /**
- * The longest budget a request may have. Requests older than twice this are trimmed, so that no request whose
- * deadline is still ahead ever is.
+ * Maximum budget of a request. Requests older than twice this are trimmed, so no request is trimmed
+ * before its deadline.
  */
 export const longestBudgetMs = 60_000;
 export const retentionMs = 2 * longestBudgetMs;
 
-/** A request as it travels. */
+/** A request in the form that is sent. */
 export interface Request {
   readonly pattern: string;
-  /** JSON. */
   readonly data: string;
-  /** How long its caller waits, counted from when it was added to the stream. */
+  /** Time that the caller waits, counted from its addition to the stream. */
   readonly budgetMs: number;
-  /** Out-of-band facts: request id, trace context. */
+  /** Out-of-band data: request id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Whether no dead letter may keep its data. Only what makes dead letters reads it, so it is not decoded. */
+  /** True if no dead letter may store its data. Only Lua reads this, so it is not decoded. */
   readonly secret?: boolean;
-  /** Where the reply goes, and what names it there. */
+  /** The channel of the reply, and the id that the client matches it by. */
   readonly reply: { readonly channel: string; readonly id: string };
 }
 
-/** A request as it was read from the stream. */
+/** A request that was read from the stream. */
 export interface Entry {
-  /** The stream's id of it, `<Redis time in ms>-<sequence>`. */
+  /** Its id in the stream, `<Redis time in ms>-<sequence>`. */
   readonly id: string;
-  /** Redis time (ms) after which nobody waits for the answer any more. */
+  /** Redis time (ms) at which its caller stops waiting. */
   readonly deadline: number;
   readonly request: Request;
 }
 
 /**
- * The value of `until`, a second deadline of 0.1.0 (a Redis time in ms). A replica of 0.1.0 takes an entry without it for
- * no request; later ones ignore it. This value is later than any budget.
+ * Value of `until`, a second deadline of 0.1.0 (a Redis time in ms). Replicas of 0.1.0 reject an
+ * entry without it; later ones ignore it. This value is later than any budget.
  */
 const never = '9999999999999';
 
 /**
- * A request's payload as JSON. A field that is a {@link JsonText} goes in as it is.
+ * Returns a request's payload as JSON. A {@link JsonText} in a field is inserted unchanged.
  *
- * @throws TypeError for what JSON does not have.
+ * @throws TypeError for values that JSON does not have.
  */
 export function encodePayload(payload: object): string {
   const fields = Object.entries(payload).filter(([, value]) => value !== undefined);
@@ -79,7 +78,7 @@ export function encodePayload(payload: object): string {
   return `{${members.join(',')}}`;
 }
 
-/** The fields of a stream entry, names and values in turn. */
+/** Returns the fields of a stream entry, names and values alternating. */
 export function encodeRequest(request: Request): string[] {
   const fields = ['pattern', request.pattern, 'data', request.data];
   fields.push('budget', String(request.budgetMs), 'until', never);
@@ -89,7 +88,7 @@ export function encodeRequest(request: Request): string[] {
   return fields;
 }
 
-/** Reads a stream entry; `undefined` when it is no request. */
+/** Reads a stream entry; `undefined` if it is not a request. */
 export function decodeEntry(id: string, fields: readonly string[]): Entry | undefined {
   const field: Record<string, string | undefined> = {};
   for (let at = 0; at + 1 < fields.length; at += 2) field[fields[at]!] = fields[at + 1];
@@ -101,25 +100,25 @@ export function decodeEntry(id: string, fields: readonly string[]): Entry | unde
   return { id, deadline: timeOf(id) + budgetMs, request };
 }
 
-/** The Redis time (ms) at which an entry was added. */
+/** Returns the Redis time (ms) at which an entry was added. */
 export function timeOf(entryId: string): number {
   return Number(entryId.slice(0, entryId.indexOf('-')));
 }
 
-/** What a call ends with: a value, or the error that the caller gets. `undefined` travels as an absent value. */
+/** The outcome of a call: a value, or the caller's error. JSON omits an `undefined` value. */
 export type Result = { readonly value?: unknown } | { readonly error: unknown };
 
-/** The part of a result that is JSON on the wire: `text` names the field of the value that comes after it as a text. */
+/** The JSON part of a result: `text` names the field whose value follows as a text. */
 type EncodedResult = { value?: unknown; error?: unknown; text?: string };
 
 const lineFeed = 10;
 const tab = 9;
 
 /**
- * A result as JSON. A {@link JsonText}, be it the value or a field of it, follows after a tab as it is: neither end
- * parses it.
+ * Returns a result as JSON. A {@link JsonText}, as the value or a field of it, follows unchanged
+ * after a tab, so that neither end parses it.
  *
- * @throws TypeError for what JSON does not have.
+ * @throws TypeError for values that JSON does not have.
  */
 export function encodeResult(result: Result): string {
   const value = 'value' in result ? result.value : undefined;
@@ -131,17 +130,17 @@ export function encodeResult(result: Result): string {
   return JSON.stringify(result);
 }
 
-/** A reply is the request's id, a line feed and a result: it is matched with its call before its result is parsed. */
+/** Returns a reply: id, line feed, result. Clients match the id before they parse the result. */
 export function encodeReply(id: string, result: string): string {
   return `${id}\n${result}`;
 }
 
-/** A message holds one or more replies with line feeds between them, as JSON has none inside. */
+/** Joins replies into one message, separated by line feeds, which JSON does not contain. */
 export function joinReplies(replies: readonly string[]): string {
   return replies.join('\n');
 }
 
-/** Passes on the replies of a message; the result is parsed only when it is asked for. */
+/** Calls `onReply` for each reply of a message; the result is parsed on demand. */
 export function decodeReplies(message: Buffer, onReply: (id: string, result: () => Result) => void): void {
   for (let start = 0; start < message.length;) {
     const middle = message.indexOf(lineFeed, start);

@@ -1,4 +1,4 @@
-/** A flag that can be waited for by any number of waiters, again and again. */
+/** A flag that any number of waiters can wait for, repeatedly. */
 export class ManualResetEvent {
   private readonly waiters: (() => void)[] = [];
 
@@ -22,7 +22,6 @@ export class ManualResetEvent {
     else this.reset();
   }
 
-  /** Resolves as soon as it is set, immediately if it is. */
   wait(): Promise<void> {
     return this.isNowSet ? Promise.resolve() : new Promise((resolve) => this.waiters.push(resolve));
   }

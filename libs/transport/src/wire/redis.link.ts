@@ -6,24 +6,24 @@ import { Condition, withTimeLimit } from '#runtime';
 import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
-/** How long Redis may take to answer that a connection is closed, in milliseconds. */
+/** Time limit for Redis' answer to QUIT, in milliseconds. */
 const quitLimitMs = 1_000;
 
-/** The same fault is not logged again within this time, in milliseconds. */
+/** Time in milliseconds in which the same fault is not logged again. */
 const repeatedMs = 10_000;
 
 /**
- * A connection to Redis that may be lost and come back any number of times.
+ * A connection to Redis that reconnects after every loss.
  *
  * Invariants:
- * - An outage is logged once when it begins and once when it ends, however many attempts lie between.
- * - That Redis refuses the password, or that its certificate is not trusted, is logged once as an error, as an operator
- *   has to act. It goes on trying to connect: that may be put right at either end.
- * - Closing ends within about a second, whatever state Redis is in.
+ * - An outage is logged once at its start and once at its end, regardless of the number of
+ *   attempts.
+ * - A refused password or an untrusted certificate is logged once as an error, as an operator has
+ *   to act. It keeps reconnecting, because either end can be corrected.
+ * - Closing ends within about a second in any state of Redis.
  */
 export class RedisLink {
   readonly redis: ScriptedRedis;
-  /** How often the connection was lost. */
   losses = 0;
   private readonly up = new ManualResetEvent();
   private closing = false;
@@ -40,7 +40,7 @@ export class RedisLink {
     redis.on('ready', () => this.onReady());
     redis.on('close', () => this.onClose());
     redis.on('error', (error: Error) => this.onError(error));
-    // A Cluster's own error does not say what its nodes said.
+    // A Cluster's own error does not contain its nodes' errors.
     redis.on('node error', (error: Error) => this.onError(error));
     if (redis.status === 'ready') this.up.set();
     else if (redis.status === 'wait') redis.connect().catch(() => {});
@@ -50,12 +50,11 @@ export class RedisLink {
     return this.up.isSet;
   }
 
-  /** Resolves when commands can be sent. */
   ready(): Promise<void> {
     return this.up.wait();
   }
 
-  /** Logs that a command failed, unless the connection is down, which is logged already. */
+  /** Logs a failed command, unless the connection is down, which is logged already. */
   readonly logFault = (error: unknown): void => {
     const message = String(error);
     const now = performance.now();
@@ -65,7 +64,6 @@ export class RedisLink {
     this.log.warn({ link: this.name, err: error }, 'Redis command failed');
   };
 
-  /** Sends QUIT where it is connected, and disconnects either way. */
   async close(): Promise<void> {
     this.closing = true;
     if (this.isUp) await withTimeLimit(this.redis.quit(), quitLimitMs).catch(() => {});
@@ -86,7 +84,7 @@ export class RedisLink {
 
   private onError(error: Error): void {
     this.lastError = error;
-    // While it is up, an error that ends the connection is followed by `close`.
+    // While it is up, `close` follows an error that ends the connection.
     if (this.isUp) return;
     if (isAccessDenied(error)) this.logDenied(error);
     else this.logOutage();
@@ -94,7 +92,7 @@ export class RedisLink {
 
   private logDenied({ message }: Error): void {
     if (this.closing || !this.condition.becomes('denied')) return;
-    // Not the error itself: it carries the command, and with it the password.
+    // The error itself carries the command, and with it the password.
     this.log.error(
       { link: this.name, reason: message },
       'Redis connection refused: check user, password and certificates',
@@ -102,7 +100,7 @@ export class RedisLink {
   }
 
   private logOutage(): void {
-    // After a denial the connection is closed, too: that is no news.
+    // A denial also closes the connection, which is not a new outage.
     if (this.closing || this.condition.state === 'denied' || !this.condition.becomes('disconnected')) return;
     this.log.warn({ link: this.name, err: this.lastError }, 'Redis disconnected, reconnecting');
   }

@@ -1,8 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
 
-/** What is done in Redis in one step. Every script touches the keys of one service only, as a Redis Cluster demands. */
+/** Lua scripts, each a single step in Redis, on the keys of one service (for Redis Cluster). */
 export interface Scripts {
-  /** Records a heartbeat; makes stream and group if Redis lost them. Returns Redis' time (ms) and the number alive. */
+  /** Writes a heartbeat, restores stream and group. Returns Redis' time (ms), replicas alive. */
   rpcHeartbeat(
     requests: string,
     alive: string,
@@ -10,21 +10,19 @@ export interface Scripts {
     replica: string,
     ttlMs: number,
   ): Promise<[now: number, alive: number]>;
-  /**
-   * Returns for how long (ms) the latest heartbeat is still valid, and how long (ms) the oldest unread request has been
-   * waiting.
-   */
+  /** Returns the heartbeat's remaining validity (ms), and the oldest unread request's wait (ms). */
   rpcPoll(requests: string, alive: string, group: string): Promise<[aliveMs: number, waitedMs: number]>;
   /**
-   * Adds requests, each as the number of its fields and values and then these; deletes those older than `retentionMs`.
-   * Returns their ids, null where there is no stream. All in one step, so that a waiting replica gets them in one read.
+   * Adds requests, each as the number of its fields and values, then these; deletes requests older
+   * than `retentionMs`. Returns their ids, null without a stream. A waiting replica gets all of
+   * them in one read.
    */
   rpcAdd(requests: string, retentionMs: number, ...countsAndFields: (string | number)[]): Promise<(string | null)[]>;
-  /** Ends `count` requests and publishes replies: their ids come first, then channel and message of each reply. */
+  /** Ends `count` requests and publishes replies: ids, then channel and message per reply. */
   rpcFinish(requests: string, group: string, count: number, ...idsAndReplies: string[]): Promise<void>;
   /**
-   * Makes an abandoned request this replica's, without counting a delivery. Returns its fields, or null when another
-   * replica was faster or it is gone.
+   * Assigns an abandoned request to this replica without counting a delivery. Returns its fields,
+   * or null if another replica was faster or it is gone.
    */
   rpcReserve(
     requests: string,
@@ -33,14 +31,14 @@ export interface Scripts {
     idleMs: number,
     entryId: string,
   ): Promise<string[] | null>;
-  /** Counts a delivery of a request that is this replica's; returns 0 when it is not. */
+  /** Counts a delivery of this replica's request; returns 0 for another replica's request. */
   rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
-  /** Keeps those of the given requests that are still this replica's from being taken over. */
+  /** Renews those of the given requests that are still this replica's, against a takeover. */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
   /**
-   * Moves a request, by now this replica's, to the dead letters, cut to size and without the data of a secret one, and
-   * publishes `result` to its caller.
-   * Does nothing when it is gone.
+   * Moves a request of this replica to the dead letters and publishes `result` to its caller. The
+   * dead letter is cut to size and omits the data of a secret request. Does nothing if the request
+   * is gone.
    */
   rpcDeadLetter(
     requests: string,
@@ -52,21 +50,18 @@ export interface Scripts {
     deliveries: number,
     result: string,
   ): Promise<void>;
-  /** Deletes a replica's consumer unless requests are pending with it; returns how many are. */
+  /** Deletes a replica's consumer unless it has pending requests; returns their number. */
   rpcLeave(requests: string, alive: string, group: string, replica: string): Promise<number>;
-  /** Deletes consumers that are neither alive nor have requests pending. Returns how many. */
+  /** Deletes consumers that are neither alive nor have pending requests. Returns their number. */
   rpcRemoveDeadConsumers(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
 }
 
-/**
- * The dead letters that are kept: how many, for how long, and how many bytes of each request, of which its payload is
- * cut first. That is 50 MB at the most.
- */
+/** Limits of dead letters (50 MB in total): number, age, bytes each; the payload is cut first. */
 const maxDeadLetters = 10_000;
 const deadLetterTtlMs = 7 * 24 * 60 * 60 * 1_000;
 const maxDeadLetterBytes = 4_096;
 
-/** A connection that knows the scripts. */
+/** A connection with the commands of the scripts. */
 export type ScriptedRedis = (Redis | Cluster) & Scripts;
 
 const now = `
@@ -205,7 +200,7 @@ return deleted`,
   },
 };
 
-/** Teaches a connection the scripts; ioredis sends each by its hash and loads it where it is missing. */
+/** Defines the scripts as commands; ioredis sends their hashes and loads missing ones. */
 export function withScripts(redis: Redis | Cluster): ScriptedRedis {
   for (const [name, script] of Object.entries(scripts)) redis.defineCommand(name, script);
   return redis as ScriptedRedis;

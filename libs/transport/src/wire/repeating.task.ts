@@ -1,6 +1,6 @@
 /**
- * Runs a task again and again, `everyMs` after it ended, never twice at the same time. What the task throws goes to
- * `onError` and stops nothing.
+ * Runs a task repeatedly, `everyMs` after its end, never concurrently. Errors of the task go to
+ * `onError`, and the next run follows.
  */
 export class RepeatingTask {
   private timer?: NodeJS.Timeout;
@@ -19,7 +19,7 @@ export class RepeatingTask {
     this.wait();
   }
 
-  /** No run begins after this; resolves when the current one has ended. */
+  /** Starts no further run; resolves at the end of the current one. */
   stop(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
