@@ -172,14 +172,14 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
   });
 
   it('needs nothing of a Postgres but a database that its user owns', async () => {
-    const { templateUrl, redisUrl } = inject('servers');
+    const { adminUrl, redisUrl } = inject('servers');
     const name = `plain_${randomUUID().slice(0, 8)}`;
-    const owner = new pg.Client({ connectionString: templateUrl });
+    const owner = new pg.Client({ connectionString: adminUrl });
     await owner.connect();
     await owner.query(`CREATE ROLE ${name} LOGIN PASSWORD 'plain'`);
     await owner.query(`CREATE DATABASE ${name} OWNER ${name}`);
     try {
-      const url = Object.assign(new URL(templateUrl), { username: name, password: 'plain', pathname: `/${name}` }).href;
+      const url = Object.assign(new URL(adminUrl), { username: name, password: 'plain', pathname: `/${name}` }).href;
       const system = await start({ environment: { POSTGRES_URL: url, REDIS_URL: redisUrl } });
       const ann = await newUser();
       await ann.subscribe(system);

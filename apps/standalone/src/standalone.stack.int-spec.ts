@@ -38,7 +38,7 @@ interface Event {
   readonly env: Readonly<Record<string, string>>;
 }
 
-const { templateUrl, redisUrl } = inject('servers');
+const { adminUrl, redisUrl } = inject('servers');
 let root: string;
 let data: string;
 let lines: string[];
@@ -85,7 +85,7 @@ function stack(options: Partial<StandaloneOptions> = {}) {
   const place = { port: 0, host: '127.0.0.1', publicUrl: undefined } as const;
   const defaults = { replicas: 1, ...place, data, LOG_LEVEL: 'info' } as const;
   const made = new StandaloneStack(
-    { ...defaults, POSTGRES_URL: templateUrl, REDIS_URL: redisUrl, ...options },
+    { ...defaults, POSTGRES_URL: adminUrl, REDIS_URL: redisUrl, ...options },
     (line) => lines.push(line),
     join(root, 'programs'),
   );
@@ -174,7 +174,7 @@ describe('two runs on the same data', () => {
       expect(REDIS_URL).toBe(redisUrl);
       expect(Object.values(environmentOf('migrate'))).toContain(DATABASE_URL);
     }
-    expect(environmentOf('migrate')).toMatchObject({ DATABASE_URL: templateUrl });
+    expect(environmentOf('migrate')).toMatchObject({ DATABASE_URL: adminUrl });
   });
 
   it("bound the heap of each app, and let the person's own NODE_OPTIONS win", () => {

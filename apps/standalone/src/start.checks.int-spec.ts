@@ -7,7 +7,7 @@ import { StartError } from '#embedded';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { checkDirectory, checkServers } from './start.checks.js';
 
-const { templateUrl, redisUrl } = inject('servers');
+const { adminUrl, redisUrl } = inject('servers');
 let folder: string;
 let silent: Server;
 let silentHost: string;
@@ -26,18 +26,18 @@ afterAll(async () => {
 });
 
 async function asOwner(sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: templateUrl });
+  const client = new pg.Client({ connectionString: adminUrl });
   await client.connect();
   await client.query(sql);
   await client.end();
 }
 
-const postgres = (change: Partial<URL>) => Object.assign(new URL(templateUrl), change).href;
+const postgres = (change: Partial<URL>) => Object.assign(new URL(adminUrl), change).href;
 const plain = { username: 'checks_plain', password: 'plain' };
 
 describe('checkServers', () => {
   it('tells whether the owner of the database is allowed to create roles', async () => {
-    expect(await checkServers({ POSTGRES_URL: templateUrl, REDIS_URL: redisUrl })).toEqual({ canCreateRoles: true });
+    expect(await checkServers({ POSTGRES_URL: adminUrl, REDIS_URL: redisUrl })).toEqual({ canCreateRoles: true });
     expect(await checkServers({})).toEqual({ canCreateRoles: true });
   });
 

@@ -4,12 +4,15 @@ import type { TestProject } from 'vitest/node';
 import { startPostgres, startRedis } from '#embedded';
 import { migrate } from './migrated.database.js';
 import { type SharedSystem, startSharedSystem } from './shared.system.js';
+import { closeTemplate } from './test.database.js';
 import { openRunDirectory, removeRunDirectory } from './run.directory.js';
 
 /** Values that the `int` tier provides to its tests. */
 interface Servers {
   /** The owner's URL of the migrated template database that others are cloned from. */
   templateUrl: string;
+  /** The owner's URL of a database without tables. */
+  adminUrl: string;
   /** A Redis that all test files share. */
   redisUrl: string;
   /** Folder of downloaded servers. */
@@ -45,9 +48,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
       startRedis({ directory: join(directory, 'redis'), programs, durable: false, progress: console.log }),
     ]);
     await migrate(postgres.url);
+    const adminUrl = await closeTemplate(postgres.url);
     const shared =
       project.name === 'int' ? await startSharedSystem({ directory, programs, templateUrl: postgres.url }) : undefined;
-    project.provide('servers', { templateUrl: postgres.url, redisUrl: redis.url, programs, system: shared?.system });
+    project.provide('servers', {
+      templateUrl: postgres.url,
+      adminUrl,
+      redisUrl: redis.url,
+      programs,
+      system: shared?.system,
+    });
     return async () => {
       await shared?.stop();
       await Promise.all([redis.stop(), postgres.stop()]);

@@ -37,6 +37,19 @@ export async function copyDatabase(templateUrl: string, name: string): Promise<s
   return urlOf(templateUrl, name);
 }
 
+/**
+ * Refuses connections to the migrated template from now on: Postgres copies no database that is in
+ * use.
+ *
+ * @returns the owner's URL of another database of the server, for tests that need no tables.
+ */
+export async function closeTemplate(templateUrl: string): Promise<string> {
+  const adminUrl = urlOf(templateUrl, 'postgres');
+  const template = new URL(templateUrl).pathname.slice(1);
+  await run(adminUrl, `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`);
+  return adminUrl;
+}
+
 function urlOf(serverUrl: string, database: string): string {
   return Object.assign(new URL(serverUrl), { pathname: `/${database}` }).href;
 }
