@@ -52,8 +52,8 @@ const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
 export const listAll = page('episode.list_acted', `SELECT s.id FROM episode.states s WHERE ${walked} ${inOrder}`);
 
 /**
- * Lists changed rows. It uses the index on `changed`, so the cost of a few changes is independent
- * of the user's other rows. It searches nothing if the clock has not advanced beyond $2.
+ * Lists changed rows by the index on `changed`: the cost of a few changes is independent of other
+ * rows. It searches nothing if the clock has not advanced beyond $2.
  */
 export const listChanged = page(
   'episode.list_acted_changed',

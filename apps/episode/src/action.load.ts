@@ -78,10 +78,10 @@ export const ensureFeeds = statement(
 );
 
 /**
- * Returns the statement that reads the episodes which actions can match, and the current URLs of
- * their feeds.
+ * Returns the statement for episodes that actions can match, and for the current URLs of their
+ * feeds.
  *
- * @param names the URLs that some feeds are matched by, if they differ from the URL of the action.
+ * @param names the URLs that match some feeds, if not the URLs of the actions.
  */
 export function acted(
   userId: string,

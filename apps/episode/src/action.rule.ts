@@ -53,10 +53,7 @@ export async function applyActions(
   return outcomes;
 }
 
-/**
- * Returns the feeds that actions name by a URL other than the current one, with both URLs.
- * Differences in the scheme or in slashes alone do not count.
- */
+/** Returns feeds with outdated URLs and the current ones, unless only scheme or slashes differ. */
 export function movedFeeds(feeds: readonly { feedUrl: string; currentUrl: string }[]): [string, string][] {
   return feeds
     .filter(({ feedUrl, currentUrl }) => feedUrl !== currentUrl && podcastGuid(feedUrl) !== podcastGuid(currentUrl))

@@ -59,8 +59,8 @@ export class ActionService {
   }
 
   /**
-   * Reads the favourite status of an episode, and sets it on request. Both run as a write, since
-   * the rules of an upload decide which episode matches.
+   * Reads the favourite status of an episode, and sets it on request. Both need a write for its
+   * matching.
    *
    * @throws Failure `invalid` for an episode that cannot be created.
    */
@@ -85,9 +85,8 @@ export class ActionService {
   }
 
   /**
-   * Applies actions in one write. If they match more episodes than one write reads, it applies the
-   * rest in halves. Without actions there is no write: most uploads of some clients have no action
-   * in a valid form.
+   * Applies actions in one write, and those that match too many episodes again in halves. Without
+   * actions there is no write, as most uploads of some clients contain no valid one.
    */
   private async apply(
     userId: string,
@@ -131,11 +130,7 @@ export class ActionService {
     };
   }
 
-  /**
-   * Reads the episodes and subscriptions that a write of actions matches.
-   *
-   * @param ensure whether feeds without a subscription get one.
-   */
+  /** @param ensure whether feeds without a subscription get one. */
   private async read(
     transaction: Transaction<FoundByActions>,
     userId: string,

@@ -27,9 +27,8 @@ export const rowColumns = `e.id, e.subscription_id AS "subscriptionId", s.minute
            ${inUtc('s.changed')} AS changed, ${shownColumns(inUtc)}`;
 
 /**
- * The tables of {@link rowColumns}, for a condition on `s`: an id finds the state, and the state
- * its episode. `OFFSET 0` fixes this plan: as a plain join, before there are statistics, Postgres
- * read all episodes of the user for each row.
+ * The tables of {@link rowColumns}, for a condition on `s`. `OFFSET 0` fixes the plan: as a plain
+ * join, Postgres without statistics read all episodes of the user for each row.
  */
 export const rowTables = `episode.states s CROSS JOIN LATERAL (
            SELECT * FROM episode.episodes e WHERE e.user_id = s.user_id AND e.sync_id = s.sync_id OFFSET 0
@@ -43,9 +42,8 @@ const mostAlike = 8;
 const mostOfAnEnclosure = 500;
 
 /**
- * SQL of an upper bound for the bytes of a row as JSON, from lengths alone. A character takes up to
- * six bytes in an episode_guid and two in other texts. A status takes a hundred bytes, the rest
- * 350.
+ * SQL of an upper bound for the bytes of a row as JSON. A character takes up to six bytes in an
+ * episode_guid and two in other texts; a status takes a hundred, the rest 350.
  */
 export const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e.title) + octet_length(e.enclosure_url)
         + octet_length(e.episode_url)) + ${350 + 100 * statusNames.length}`;
@@ -93,10 +91,7 @@ export const room = (episodes: string, aliases: string) => `
      (SELECT json_build_object('episodes', ${episodes} - coalesce(max(t.episodes), 0), 'aliases', ${aliases} - coalesce(max(t.sync_ids), 0))
       FROM episode.totals t WHERE t.user_id = $1) AS room`;
 
-/**
- * The `found` episodes that one upload reads: the named ones, then the first of each lookup, then
- * the second ones and so on.
- */
+/** The `found` episodes within the limits: named ones, then the first of each lookup, and so on. */
 export const kept = `kept AS MATERIALIZED (
      SELECT id FROM (
        SELECT id, sum(bytes) OVER nearest AS bytes, count(*) OVER nearest AS rows

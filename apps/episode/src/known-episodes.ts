@@ -44,11 +44,10 @@ export interface Changes {
 
 /**
  * The episodes that one upload matches, and its changes so far: an identity map and a unit of work.
- * Invariants:
  * - A sync_id permanently names one episode of the user.
  * - No two episodes of a subscription have the same episode_guid.
- * - A lookup returns `'unread'` if an episode that was not read can be the match. If a further
- *   statement can read others, `isShort` becomes true, and its results must be discarded.
+ * - A lookup returns `'unread'` if an episode that was not read can be the match. If another
+ *   statement can read it, `isShort` becomes true, and all results must be discarded.
  */
 export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;

@@ -88,10 +88,7 @@ function lowest(bucket: Bucket | undefined): number | undefined {
 /** Above the number of texts in one upload, so that two numbers of texts combine into one. */
 const mostTexts = 2 ** 26;
 
-/**
- * An index of episodes by their {@link matchKeys}, with lookups in constant time. Each text is
- * hashed once: keys contain its number instead.
- */
+/** An index of episodes by {@link matchKeys} with constant lookups; keys hold numbers for texts. */
 export class MatchIndex {
   private readonly numbers = new Map<string, number>();
   /** By subscription and kind of key. */

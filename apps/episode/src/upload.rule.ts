@@ -74,10 +74,7 @@ export const entriesPerTick = 25;
 /** The budget of an answer that shows no episode. */
 export const noAnswer = { reserve: () => true };
 
-/**
- * Applies a batch in order. Each item in `success` shows the episode after the full batch. @returns
- * `undefined` if that needs episodes that were not read.
- */
+/** Applies a batch in order. @returns the answer; `undefined` if it needs unread episodes. */
 export async function applyUploads(
   known: KnownEpisodes,
   entries: readonly (Upload | FailedEntry)[],

@@ -15,8 +15,7 @@ export type MeantFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined)[
 
 /**
  * Subscribes and unsubscribes feeds (gpodder API). It skips entries that change nothing, as clients
- * send full lists repeatedly. A subscription with a PENDING deletion stays subscribed until that is
- * carried out, so the deletion is not checked here.
+ * send full lists repeatedly. A subscription with a PENDING deletion still counts as subscribed.
  */
 export function applyFeeds(known: KnownSubscriptions, { add, remove }: AskedFeeds): MeantFeeds {
   const added = add.map((entry) => (entry.fault ? undefined : subscribe(known, entry)));

@@ -28,8 +28,8 @@ const withUrls = `
    ORDER BY p.id, u.key LIMIT $3`;
 
 /**
- * $1 user, $2 last row of the previous page, $3 maximum number of URLs, $4 since, $5 key of the
- * last URL of that row. Reads the subscriptions that were subscribed or unsubscribed.
+ * $1 user, $2 last row of the previous page, $3 maximum number of URLs, $4 since, $5 key of that
+ * row's last URL. Reads the subscriptions that were subscribed or unsubscribed.
  */
 export const flipped = statement(
   'subscription.flipped_feeds',

@@ -120,10 +120,7 @@ export class KnownSubscriptions {
     this.nameUrl(row, feedUrl);
   }
 
-  /**
-   * Returns whether a change to this guid must be recorded as a former guid. A request has one
-   * stamp, so only the first of its changes replaces a guid that clients have seen.
-   */
+  /** Returns whether to record a former guid: only for the first change of a write (one stamp). */
   wouldReplace(row: SubscriptionRow, guid: string): boolean {
     return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
   }
@@ -160,10 +157,7 @@ export class KnownSubscriptions {
     this.nameDerived(row, podcastGuid(feedUrl), former);
   }
 
-  /**
-   * Merges a subscription into another, which then owns all its guids and URLs; `from` becomes a
-   * pointer. The later time of the two applies, and pending deletions of either are overridden.
-   */
+  /** Merges a row into another, which gets its names and the later time. Cancels both deletions. */
   merge(from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.subscribedAt > into.subscribedAt) into.subscribedAt = from.subscribedAt;
     from.deletionId = null;
@@ -198,11 +192,7 @@ export class KnownSubscriptions {
     return flippedAt(row, this.loadedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
   }
 
-  /**
-   * Moves a URL to another subscription, which a client that lists the feed by it then sees. An
-   * unsubscribed new owner is flipped. A subscribed former owner is flipped, too, so that the
-   * client receives it again.
-   */
+  /** Moves a URL to another row; clients that list it receive the new and the former owner. */
   private passUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.feedUrl === feedUrl) from.hasLostUrl = true;
     if (this.flippedOf(from) === null) return;
@@ -234,10 +224,7 @@ export class KnownSubscriptions {
     this.changedRows.add(from.id).add(into.id);
   }
 
-  /**
-   * Assigns the guid derived from a URL, within the quota of names. It moves with that URL, unless
-   * it is the current guid of the former owner.
-   */
+  /** Assigns a URL's guid if the quota allows. It moves with the URL, unless current elsewhere. */
   private nameDerived(row: SubscriptionRow, guid: string, formerOfUrl: SubscriptionRow | undefined): void {
     const owner = this.byGuid(guid);
     if (!owner && !this.quota.allows({ guids: 1 })) return;

@@ -64,10 +64,7 @@ export function judgeEntry({ feedUrl: sent, guid, timestamp }: SentEntry): Judge
   return { feedUrl, guid: parsed.data ?? undefined, derivedGuid: podcastGuid(feedUrl), timestamp: time?.instant };
 }
 
-/**
- * Applies a batch in the order of the request; each entry sees the effects of earlier ones. Several
- * entries can name the same subscription, and each item in `success` shows it after the full batch.
- */
+/** Applies a batch in order. Items in `success` show their subscription after the full batch. */
 export function applyBatch(
   known: KnownSubscriptions,
   entries: readonly JudgedEntry[],

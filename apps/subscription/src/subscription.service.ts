@@ -126,10 +126,7 @@ const changes = ['subscriptions'] as const;
 /** Parameters of rules that can merge. */
 type On = [known: KnownSubscriptions, merges: MergeBudget];
 
-/**
- * Applies rules to the loaded rows. In the rare case of merges it counts their states, and applies
- * the rules again with the limits of a merge.
- */
+/** Applies rules; if they merge, counts the states and applies them again with limits. */
 async function withMerges<Verdicts>(
   transaction: Transaction<Found>,
   userId: string,

@@ -40,10 +40,7 @@ export class ClockListener {
   private sent = 0;
   private last: number | undefined;
 
-  /**
-   * @param redis the connection that receives; it sends nothing else.
-   * @param writer the connection that sends.
-   */
+  /** @param redis receives and sends nothing else. @param writer sends. */
   constructor(
     private readonly redis: Redis | Cluster,
     private readonly writer: Redis | Cluster,

@@ -54,10 +54,7 @@ export function reconnectDelay(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), 1_000) * (0.75 + Math.random() / 2);
 }
 
-/**
- * Returns whether Redis denied access or its certificate is not trusted. Retries do not help before
- * somebody changes a password or a certificate.
- */
+/** Returns whether an error needs an operator: access denied or certificate not trusted. */
 export function isAccessDenied({ message, code }: Error & { code?: string }): boolean {
   return /\b(WRONGPASS|NOAUTH|NOPERM|invalid password)\b/.test(message) || /CERT|^UNABLE_TO_/.test(code ?? '');
 }
@@ -118,10 +115,9 @@ function cluster(startupNodes: Address[], options: RedisOptions): Cluster {
 }
 
 /**
- * Makes a connection's errors safe to log and to survive. ioredis attaches the failed command, and
- * with it the password, to the logged error. A TLS socket can emit a second error after the one
- * that ended it, e.g. the alert of a server whose certificate is not trusted. ioredis handles the
- * first only, and the second would end the process.
+ * Makes a connection's errors safe. ioredis attaches the failed command, and with it the password,
+ * to the logged error. A TLS socket can emit a second error, e.g. the alert of a server whose
+ * certificate is not trusted. ioredis handles the first only, and the second would end the process.
  */
 function guarded(redis: Redis): Redis {
   return redis.on('error', (error: Error & { command?: unknown }) => {

@@ -43,10 +43,7 @@ function policyIn(info: string): string | undefined {
   return /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
 }
 
-/**
- * Number of largest replies that Redis must buffer for a gateway that is briefly busy. Below that
- * limit it cuts the gateway's connection, and every call that waits there fails.
- */
+/** Number of largest replies that Redis must buffer for a gateway that is briefly busy. */
 const largestRepliesAtOnce = 8;
 
 /** Warns about servers that cut a subscriber's connection below the bytes that replies can need. */

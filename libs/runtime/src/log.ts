@@ -8,9 +8,8 @@ export type Log = Logger;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
 /**
- * Matches secrets: users and passwords in URLs, and anything that looks like a token. It takes
- * linear time in lines that clients wrote: no match can start in text that an earlier attempt
- * scanned.
+ * Matches secrets: users and passwords in URLs, and anything that looks like a token. Takes linear
+ * time in lines of clients: no match can start in text that an earlier attempt scanned.
  */
 const secrets = /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])(?:eyJ[\w-]+\.[\w-]+\.[\w-]*|pst_[\w-]+)/gi;
 
@@ -36,8 +35,7 @@ function withoutStatements(shown: unknown): unknown {
 
 /**
  * Creates the log of the process: JSON lines on standard output, readable text on a terminal.
- * `error` is for events that an operator must act on. Lines of a traced request carry its
- * `trace_id`.
+ * `error` is for events that an operator must act on. Traced requests have a `trace_id`.
  */
 export function createLog(
   app: string,

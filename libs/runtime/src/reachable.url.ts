@@ -1,9 +1,6 @@
 import { networkInterfaces } from 'node:os';
 
-/**
- * Returns a URL of a server on a host and port. For a wildcard host it uses this machine's address
- * in the local network, so that phones reach it, or the loopback address without a network.
- */
+/** Returns a server's URL; for a wildcard host that in the local network, or the loopback one. */
 export function reachableUrl(host: string, port: number): string {
   const address = host === '0.0.0.0' || host === '::' ? localAddress() : host;
   return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;

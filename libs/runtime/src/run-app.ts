@@ -31,9 +31,8 @@ export interface ReadyMessage {
 }
 
 /**
- * Time limit of a stop in milliseconds, then the process exits: longer than a large cascade, which
- * it finishes first. The supervisor, `stop_grace_period` and `terminationGracePeriodSeconds` wait
- * longer.
+ * Time limit of a stop in milliseconds: longer than a large cascade, shorter than the limits of
+ * supervisor, `stop_grace_period` and `terminationGracePeriodSeconds`.
  */
 export const stopLimitMs = 70_000;
 

@@ -12,10 +12,7 @@ import {
 import { z } from 'zod';
 import { withTimeLimit } from './time.limit.js';
 
-/**
- * Configuration of OpenTelemetry tracing. The exporter reads further standard variables, e.g.
- * OTEL_EXPORTER_OTLP_HEADERS.
- */
+/** Configuration of tracing; the OTLP exporter reads further standard variables. */
 export const tracingConfig = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/ })

@@ -5,8 +5,8 @@ import { retentionMs, group, serviceKeys, type ServiceKeys } from '../wire/forma
 import type { RedisLink } from '../wire/redis.link.js';
 
 /**
- * The share of its budget that a request can spend waiting in the stream; the rest is for its run.
- * With a larger share, replicas with a backlog would only send answers after the deadline.
+ * The share of its budget that a request can wait in the stream. With a larger share, replicas with
+ * a backlog would only send answers after the deadline.
  */
 const waitingShare = 0.5;
 

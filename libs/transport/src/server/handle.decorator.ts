@@ -6,10 +6,7 @@ import type { CallContext } from './stream.server.js';
 /** A method that answers a contract: it takes the payload and optionally the context. */
 type Handler<C extends Rpc> = (request: RequestOf<C>, context: CallContext) => ReplyOf<C> | Promise<ReplyOf<C>>;
 
-/**
- * Rethrows a handler's error unchanged, so that the transport can distinguish a failure from a
- * fault. Nest's own filter turns both into `Internal server error`.
- */
+/** Rethrows errors as they are: Nest's filter turns failures and faults into the same error. */
 @Catch()
 class ThrownFilter implements ExceptionFilter {
   catch(thrown: unknown): never {

@@ -256,8 +256,8 @@ export class Replica {
   }
 
   /**
-   * Renews running requests, so that no replica takes them over. A request whose caller has stopped
-   * waiting leaves the stream, even while its handler still runs.
+   * Renews running requests against takeovers. A request whose caller has stopped waiting leaves
+   * the stream, even while its handler still runs.
    */
   private async renew(): Promise<void> {
     const now = this.clock.now();

@@ -54,10 +54,7 @@ export class Takeover {
     return (await this.abandoned()).length > 0;
   }
 
-  /**
-   * Reserves the oldest abandoned request that is worth running. On the way it drops expired
-   * requests, and moves those with too many deliveries to the dead letters.
-   */
+  /** Reserves the oldest abandoned request; ends those that expired or were delivered too often. */
   async reserve(): Promise<Entry | undefined> {
     const { keys, replica, abandonedMs } = this.options;
     this.reserved = undefined;

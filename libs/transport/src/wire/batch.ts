@@ -11,10 +11,7 @@ export class Batch<Item> {
   private readonly items: Item[] = [];
   private isSending = false;
 
-  /**
-   * @param send resolves when Redis has answered or the retries are over; must not reject.
-   * @param bytesOf the bytes that an item takes in a batch.
-   */
+  /** @param send resolves when Redis has answered or the retries are over; must not reject. */
   constructor(
     private readonly send: (items: Item[]) => Promise<void>,
     private readonly bytesOf: (item: Item) => number,

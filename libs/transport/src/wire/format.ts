@@ -28,10 +28,7 @@ export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
 }
 
-/**
- * Maximum budget of a request. Requests older than twice this are trimmed, so no request is trimmed
- * before its deadline.
- */
+/** Maximum budget. Requests older than twice this are trimmed, which is after their deadline. */
 export const longestBudgetMs = 60_000;
 export const retentionMs = 2 * longestBudgetMs;
 
@@ -58,10 +55,7 @@ export interface Entry {
   readonly request: Request;
 }
 
-/**
- * Value of `until`, a second deadline of 0.1.0 (a Redis time in ms). Replicas of 0.1.0 reject an
- * entry without it; later ones ignore it. This value is later than any budget.
- */
+/** Value of `until`, which replicas of 0.1.0 require (Redis time in ms) and later ones ignore. */
 const never = '9999999999999';
 
 /**

@@ -1,7 +1,4 @@
-/**
- * Runs a task repeatedly, `everyMs` after its end, never concurrently. Errors of the task go to
- * `onError`, and the next run follows.
- */
+/** Runs a task repeatedly, `everyMs` after its end. Errors go to `onError` and stop nothing. */
 export class RepeatingTask {
   private timer?: NodeJS.Timeout;
   private running: Promise<void> = Promise.resolve();
