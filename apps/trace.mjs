@@ -13,10 +13,7 @@ const [program = '', folder = ''] = process.argv.slice(2);
 /** MB (1,000,000 bytes) that an image may add to its base. */
 const budget = 20;
 
-/**
- * Files that packages read without an import: pages of the API's reference and of the queue's
- * board.
- */
+/** Files that packages read without an import: pages of the API's reference and queue's board. */
 const assets = ['bundle.js', 'standalone-preset.js'].map((name) => `swagger-ui-${name}`);
 const reference = [
   'absolute-path.js',

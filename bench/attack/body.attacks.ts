@@ -7,10 +7,7 @@ const numbers = filled('{"subscriptions":[', '0', ']}');
 const slashes = filled('{"subscriptions":[', `{"feed_url":"http://a.example${'/'.repeat(4_000)}x"}`, ']}');
 const nested = filled('{"episodes":[{"title":[', '[]', ']}]}');
 
-/**
- * Bodies of the largest accepted size, for each operation. Each stresses another part of the
- * processing.
- */
+/** Bodies of the largest accepted size. Each stresses another part of the processing. */
 const bodies: readonly (readonly [name: string, target: string, body: string])[] = [
   ['elements that are numbers', '/subscriptions', numbers],
   ['entries that are numbers', '/episodes', filled('{"episodes":[', '0', ']}')],
@@ -61,10 +58,7 @@ export const bodyAttacks: readonly Attack[] = [
   degenerate('with one enclosure', { enclosure_url: 'https://a.example/1' }),
 ];
 
-/**
- * Requests one stored row of control characters many times in one upload. Each takes six bytes in
- * JSON.
- */
+/** Requests one row of control characters many times in one upload: six bytes each in JSON. */
 function echo(times: number): Attack {
   return {
     name: `${times} x one stored row of control characters, in each of 4 uploads`,

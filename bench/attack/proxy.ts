@@ -49,10 +49,7 @@ export class Proxy {
     private readonly folder: string,
   ) {}
 
-  /**
-   * Starts nginx. @param target the gateway's port. @param programs the folder of downloaded
-   * programs.
-   */
+  /** Starts nginx. @param target the gateway's port. @param programs folder of downloads. */
   static async open(target: number, programs: string): Promise<Proxy> {
     const { command, env } = await nginx(programs);
     const folder = mkdtempSync(join(tmpdir(), 'podcast-sync-nginx-'));

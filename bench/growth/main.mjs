@@ -25,10 +25,7 @@ const tableRows = Number(options.rows ?? (options.small ? 1_000_000 : 10_000_000
 const usual = { subscriptions: 50, states: 2_000 };
 const batch = 500;
 
-/**
- * Creates the compared users, the largest again with its latest changes in its first rows, and all
- * other users.
- */
+/** Creates the compared users, a copy of the largest with its latest changes first, and others. */
 async function seed(system) {
   const compared = await makeUsers(system, [...sizes, sizes.at(-1)]);
   const descending = Object.assign(compared.pop(), { descending: true });

@@ -1,5 +1,4 @@
-// A separate process that sends the load: it receives a job as a message and returns the
-// measurements.
+// A separate process that sends the load: it receives jobs as messages and returns measurements.
 import { setTimeout as delay } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { quantile } from '../report.mjs';

@@ -30,10 +30,7 @@ const userCount = 200;
 /** More deletions per second than a machine of this size can do. */
 const mostDeletions = 600;
 
-/**
- * Seeds separate users for reads and for writes. @returns a function that returns the users of a
- * case.
- */
+/** Seeds separate users for reads and writes. @returns a function for the users of a case. */
 async function prepare(system) {
   say(`Seeding ${userCount * 2} users ...`);
   const size = { users: userCount, subscribed: 60, uploaded: 100 };

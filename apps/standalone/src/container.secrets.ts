@@ -18,7 +18,7 @@ const database = 'podcast_sync';
 const owner = 'podcast_sync';
 
 /**
- * Rotation of the signing key: tokens of the old key remain valid until they expire, or end `now`.
+ * Rotation of the signing key: tokens of the old key remain valid until they expire, or end now.
  */
 export type Rotation = 'gently' | 'now';
 

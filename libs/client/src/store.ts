@@ -19,10 +19,7 @@ export interface Store {
    * The lock ends when its holder dies.
    */
   alone<T>(name: string, run: () => Promise<T>): Promise<T>;
-  /**
-   * Calls back after others have written. @returns a function that ends it. Optional for unshared
-   * stores.
-   */
+  /** Calls back after others' writes. @returns a function that ends it. For shared stores only. */
   watch?(listener: () => void): () => void;
 }
 
