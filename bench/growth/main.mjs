@@ -1,6 +1,9 @@
-// Measures requests of users with much history: `npm run bench:growth`, with `-- --small` for a run
-// of two minutes, `-- --users 10,1000,100000,1000000` for the episode states of the compared users,
-// `-- --rows 100000000` for those of the whole table and `-- --rounds 5` for medians.
+// Measures requests of users with much history: `npm run bench:growth`, with these options after
+// `--`:
+//   --small                        a run of two minutes
+//   --users 10,1000,100000         episode states of the compared users
+//   --rows 100000000               episode states of the whole table
+//   --rounds 5                     medians of this many rounds
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';
 import { startSystem } from '../running.system.mjs';

@@ -10,9 +10,7 @@ interface CommandContext {
   readonly data: string;
 }
 
-/**
- * A command of `podcast-sync`. Its file imports the implementation only in `run`, for fast help.
- */
+/** A command of `podcast-sync`. Its file imports the implementation only in `run`: help is fast. */
 export interface CommandDefinition<Input = unknown> {
   readonly name: string;
   /** One line for the list of commands. */

@@ -42,9 +42,7 @@ const wait = { first: 500, most: 8_000 };
 /** Longest `Retry-After` in seconds that is retried here. Longer waits are up to the caller. */
 const longestRetryAfter = 30;
 
-/**
- * Sends requests with a token, retries transient errors and estimates the device clock's offset.
- */
+/** Sends requests with a token, retries transient errors and estimates the clock offset. */
 export class Sending {
   /** Milliseconds by which the server's clock is ahead of the device's. Initially 0. */
   clockOffset = 0;
