@@ -227,8 +227,8 @@ export class SignIn {
   }
 
   /**
-   * Returns true if the issuer has the client id. A refresh with an invalid token tells without a
-   * person, as the authorization page does not tell the app.
+   * Returns true if the issuer has the client id. It sends an invalid refresh token, because the
+   * authorization page reports an unknown client only to the person.
    */
   private async isKnown(issuer: Issuer, client_id: string): Promise<boolean> {
     const form = { grant_type: 'refresh_token', refresh_token: 'none', client_id };
