@@ -36,7 +36,6 @@ const unseen = {
   'deletion-worker': () => ['node_modules/@bull-board/ui/package.json', ...filesIn('node_modules/@bull-board/ui/dist')],
 };
 
-/** Every image includes the operators' commands. */
 const programs = [...new Set([program, 'podcast-sync'])];
 
 const { fileList } = await nodeFileTrace(

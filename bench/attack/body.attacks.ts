@@ -99,13 +99,11 @@ function degenerate(name: string, alike: object): Attack {
   };
 }
 
-/** Returns a body with one long feed URL. */
 function one(start: string, unit = 'a'): string {
   const text = unit.repeat((bodyBytes - 60 - start.length) / unit.length);
   return JSON.stringify({ subscriptions: [{ feed_url: `${start}${text}x` }] });
 }
 
-/** Returns a body with one long field of an episode. */
 function time(field: string, start: string, unit: string): string {
   return JSON.stringify({ episodes: [{ [field]: start + unit.repeat(bodyBytes - 80) }] });
 }
@@ -114,7 +112,6 @@ function patch(): string {
   return JSON.stringify({ new_feed_url: `http://a.example${'/'.repeat(bodyBytes - 60)}x` });
 }
 
-/** Returns a list of different members. */
 function unlike(count: number, member: (n: number) => string): string {
   return Array.from({ length: count }, (_, n) => member(n)).join(',');
 }

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { fetchDebianProgram, onFreePort, type Program } from '#embedded';
 import { eventually } from '#testing';
 
-/** Returns nginx from PATH, or from the system's packages. */
 async function nginx(programs: string): Promise<Program> {
   const works = ({ command, env }: Program) => spawnSync(command, ['-v'], { env }).status === 0;
   const installed = { command: 'nginx', env: process.env };

@@ -4,7 +4,6 @@ import autocannon from 'autocannon';
 import { quantile } from '../report.mjs';
 import { cases, deletion } from './cases.mjs';
 
-/** Poll interval for the status of a deletion. */
 const pollMs = 10;
 
 /** Keeps a request in flight on each connection, for all users in turn. */

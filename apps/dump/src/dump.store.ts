@@ -32,7 +32,6 @@ export interface SubscriptionRow {
   readonly guid: string;
   readonly is_subscribed: boolean;
   readonly timestamp: string | null;
-  /** True if a deletion is PENDING. */
   readonly pending: boolean;
 }
 

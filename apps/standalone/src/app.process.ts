@@ -62,7 +62,6 @@ export class AppProcess implements Run {
     throw new StartError(`${program.name} did not start (${end}); its log is ${program.log.path}`);
   }
 
-  /** Stops the app, by force after a time limit. */
   async stop(): Promise<void> {
     if (this.ended) return;
     this.child.kill('SIGTERM');

@@ -56,7 +56,6 @@ export interface SubscriptionChange extends Held {
   acts: Act[];
 }
 
-/** A change that can be postponed. */
 interface Held {
   /** Server faults for this change alone. Changes with fewer faults are sent first. */
   held?: number;

@@ -32,7 +32,6 @@ export interface Request extends CallOptions {
   path: string;
   headers?: Record<string, string>;
   body?: string | undefined;
-  /** Expected media type of a successful response. */
   type: 'application/json' | 'text/x-opml' | 'text/event-stream';
 }
 
@@ -213,7 +212,6 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** Returns the error for an aborted signal. */
 function abortError(signal: AbortSignal): ApiError {
   const isLate = (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError';
   return new ApiError(isLate ? 'timeout' : 'aborted', isLate ? 'The deadline has passed' : 'The call was aborted', {

@@ -12,7 +12,6 @@ interface Servers {
   templateUrl: string;
   /** A Redis that all test files share. */
   redisUrl: string;
-  /** Folder of downloaded servers. */
   programs: string;
   /** The running system that files share; only in the `int` tier. */
   system?: SharedSystem;
