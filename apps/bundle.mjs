@@ -23,10 +23,7 @@ const programs = {
 /** Packages that read their own files from disk and so cannot be bundled. */
 const onDisk = [/^@bull-board\//, /^swagger-ui-dist/, /^@node-rs\/argon2/];
 
-/**
- * Optional modules that Nest, TypeORM and others load only if installed. Their warnings are
- * ignored.
- */
+/** Optional modules of Nest, TypeORM and others may be missing; such warnings are ignored. */
 const expected = new Set(['UNRESOLVED_IMPORT', 'EVAL']);
 
 const bundle = await rolldown({
@@ -62,10 +59,7 @@ function loads(name, found = new Set()) {
   return found;
 }
 
-/**
- * Returns the package folder of a file. A vendored package without a manifest belongs to its
- * container.
- */
+/** Returns the package folder of a file. A vendored package without a manifest is its host's. */
 function packageOf(file) {
   const [root] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? [];
   if (root === undefined || existsSync(join(root, 'package.json'))) return root;

@@ -1,4 +1,4 @@
-# npm start: builds where that is needed, and starts.
+# npm start: builds missing or stale outputs, then starts.
 node apps/prepare.mjs "$@"
 status=$?
 [ "$status" -ne 100 ] || exit 0

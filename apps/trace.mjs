@@ -13,10 +13,7 @@ const [program = '', folder = ''] = process.argv.slice(2);
 /** MB (1,000,000 bytes) that an image may add to its base. */
 const budget = 20;
 
-/**
- * Files that packages read without an import: pages of the API's reference and of the queue's
- * board.
- */
+/** Files that packages read without an import: pages of the API's reference and queue's board. */
 const assets = ['bundle.js', 'standalone-preset.js'].map((name) => `swagger-ui-${name}`);
 const reference = [
   'absolute-path.js',
@@ -39,7 +36,6 @@ const unseen = {
   'deletion-worker': () => ['node_modules/@bull-board/ui/package.json', ...filesIn('node_modules/@bull-board/ui/dist')],
 };
 
-/** Every image includes the operators' commands. */
 const programs = [...new Set([program, 'podcast-sync'])];
 
 const { fileList } = await nodeFileTrace(

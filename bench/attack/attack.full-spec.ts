@@ -26,10 +26,7 @@ const attacks = [
 /** Selects attacks by a part of their names. */
 const only = new RegExp(process.env.ATTACK ?? '');
 
-/**
- * Durations of the neighbour's polls: alone, during an attack, and after it. A p99 needs a hundred
- * polls.
- */
+/** Durations of polls: alone, during an attack, and after it. A p99 needs a hundred polls. */
 const [idleMs, leastMs, afterMs] = [5_000, 2_100, 300];
 
 describe.runIf(process.platform === 'linux')(

@@ -14,10 +14,7 @@ export interface Outcome {
  * replaces a limit that is lower.
  */
 const [slowestMs, slowMs] = [1_000, 250];
-/**
- * Goal and limit of event loop delays in milliseconds. The limit is ten times the goal, because of
- * shared machines.
- */
+/** Goal and limit of event loop delays in ms. The limit allows for shared machines. */
 const [goalMs, stoodStillMs] = [100, 1_000];
 
 /** Returns all exceeded limits of an attack. */
@@ -40,10 +37,7 @@ function processProblems({ app, stoodStillMs: ms, peakBytes, limitBytes }: Proce
   ];
 }
 
-/**
- * Returns all results as a text table. `!` marks event loop delays above the goal, `X` exceeded
- * limits.
- */
+/** Returns a text table of all results. `!` marks delays above the goal, `X` exceeded limits. */
 export function table(outcomes: readonly Outcome[], idle: Polls): string {
   const rows = outcomes.map((outcome) => {
     const { attack, statuses, polls, processes } = outcome;

@@ -77,10 +77,7 @@ export class AttackedSystem {
     return new Device(`http://127.0.0.1:${this.gpodderPort}`, password, name);
   }
 
-  /**
-   * Restarts processes that ended or grew too large to show the next attack. Waits until all are
-   * healthy.
-   */
+  /** Restarts processes that ended or grew large. Waits until all are healthy. */
   async complete(): Promise<void> {
     await eventually(
       async () => {
@@ -152,9 +149,7 @@ export class AttackedSystem {
   }
 }
 
-/**
- * Returns the container from the chart's values, with the heap that `podcast-sync.heap` computes.
- */
+/** Returns the container from the chart's values, with the heap as in `podcast-sync.heap`. */
 function containerOf(app: App): Container {
   const values = parse(readFileSync(join(repository, 'k8s', 'chart', 'values.yaml'), 'utf8')) as {
     apps: Partial<Record<App, { resources: { limits: { memory: string } } }>>;
@@ -167,8 +162,7 @@ function containerOf(app: App): Container {
 /** Returns the CPU time of a process since its start, in milliseconds; 0 if it ended. */
 function busyMs(pid: number): number {
   try {
-    // `pid (name) state ...`; the name can contain any characters. Both times are in units of 10
-    // ms.
+    // `pid (name) state ...`; the name can have any characters. Both times are in units of 10 ms.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');
@@ -178,9 +172,7 @@ function busyMs(pid: number): number {
   }
 }
 
-/**
- * Returns current (`VmRSS`) or peak (`VmHWM`) memory in bytes; `undefined` if the process ended.
- */
+/** Returns current (`VmRSS`) or peak (`VmHWM`) memory in bytes; `undefined` after its end. */
 function memory(pid: number, field: 'VmRSS' | 'VmHWM'): number | undefined {
   try {
     const [, kilobytes] = new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];

@@ -56,10 +56,7 @@ export class Attacker {
     return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), Buffer.from(body ?? '')]);
   }
 
-  /**
-   * Sends bytes on a new connection. Resolves to the first response's status after the connection's
-   * end.
-   */
+  /** Sends bytes on a new connection. Resolves to the first status after the connection's end. */
   send(bytes: Buffer): Promise<string> {
     return this.exchange((socket) => socket.write(bytes), true);
   }
@@ -81,9 +78,7 @@ export class Attacker {
     await Promise.all(all);
   }
 
-  /**
-   * Opens connections, then sends bytes on all of them simultaneously. Reads no responses for `ms`.
-   */
+  /** Opens connections, then sends bytes on all at the same time. Reads no responses for `ms`. */
   async burst(count: number, bytes: Buffer, ms: number): Promise<void> {
     const sockets: Socket[] = [];
     const all = Array.from({ length: count }, () => this.exchange((socket) => sockets.push(socket), false));

@@ -7,10 +7,7 @@ const numbers = filled('{"subscriptions":[', '0', ']}');
 const slashes = filled('{"subscriptions":[', `{"feed_url":"http://a.example${'/'.repeat(4_000)}x"}`, ']}');
 const nested = filled('{"episodes":[{"title":[', '[]', ']}]}');
 
-/**
- * Bodies of the largest accepted size, for each operation. Each stresses another part of the
- * processing.
- */
+/** Bodies of the largest accepted size. Each stresses another part of the processing. */
 const bodies: readonly (readonly [name: string, target: string, body: string])[] = [
   ['elements that are numbers', '/subscriptions', numbers],
   ['entries that are numbers', '/episodes', filled('{"episodes":[', '0', ']}')],
@@ -61,10 +58,7 @@ export const bodyAttacks: readonly Attack[] = [
   degenerate('with one enclosure', { enclosure_url: 'https://a.example/1' }),
 ];
 
-/**
- * Requests one stored row of control characters many times in one upload. Each takes six bytes in
- * JSON.
- */
+/** Requests one row of control characters many times in one upload: six bytes each in JSON. */
 function echo(times: number): Attack {
   return {
     name: `${times} x one stored row of control characters, in each of 4 uploads`,
@@ -105,13 +99,11 @@ function degenerate(name: string, alike: object): Attack {
   };
 }
 
-/** Returns a body with one long feed URL. */
 function one(start: string, unit = 'a'): string {
   const text = unit.repeat((bodyBytes - 60 - start.length) / unit.length);
   return JSON.stringify({ subscriptions: [{ feed_url: `${start}${text}x` }] });
 }
 
-/** Returns a body with one long field of an episode. */
 function time(field: string, start: string, unit: string): string {
   return JSON.stringify({ episodes: [{ [field]: start + unit.repeat(bodyBytes - 80) }] });
 }
@@ -120,7 +112,6 @@ function patch(): string {
   return JSON.stringify({ new_feed_url: `http://a.example${'/'.repeat(bodyBytes - 60)}x` });
 }
 
-/** Returns a list of different members. */
 function unlike(count: number, member: (n: number) => string): string {
   return Array.from({ length: count }, (_, n) => member(n)).join(',');
 }

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { fetchDebianProgram, onFreePort, type Program } from '#embedded';
 import { eventually } from '#testing';
 
-/** Returns nginx from PATH, or from the system's packages. */
 async function nginx(programs: string): Promise<Program> {
   const works = ({ command, env }: Program) => spawnSync(command, ['-v'], { env }).status === 0;
   const installed = { command: 'nginx', env: process.env };
@@ -49,10 +48,7 @@ export class Proxy {
     private readonly folder: string,
   ) {}
 
-  /**
-   * Starts nginx. @param target the gateway's port. @param programs the folder of downloaded
-   * programs.
-   */
+  /** Starts nginx. @param target the gateway's port. @param programs folder of downloads. */
   static async open(target: number, programs: string): Promise<Proxy> {
     const { command, env } = await nginx(programs);
     const folder = mkdtempSync(join(tmpdir(), 'podcast-sync-nginx-'));

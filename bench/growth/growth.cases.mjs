@@ -11,10 +11,7 @@ const nothingNew = '2026-01-01T00:00:00.000Z';
 
 const count = (number) => number.toLocaleString('en');
 
-/**
- * Measures HTTP requests one at a time. Compared requests alternate, so that other load affects all
- * equally.
- */
+/** Measures HTTP requests one at a time. Compared requests alternate: other load affects all. */
 export class GrowthCases {
   uploads = 0;
 
@@ -23,9 +20,7 @@ export class GrowthCases {
     this.say = say;
   }
 
-  /**
-   * Sends requests until the code is compiled; otherwise the first measurements would look slower.
-   */
+  /** Sends requests until the code is compiled; otherwise the first results would look slower. */
   async warmUp(user) {
     const upload = await this.upload(user);
     for (const until = performance.now() + warmUpMs; performance.now() < until;)
@@ -41,10 +36,7 @@ export class GrowthCases {
     ];
   }
 
-  /**
-   * Measures uploads by the number of a user's states. Runs after all lists, because uploads move
-   * rows.
-   */
+  /** Measures uploads by the number of a user's states. Runs last, because uploads move rows. */
   async uploadsByUser(users) {
     const upload = await this.byUser(users, (user) => this.upload(user));
     return lines('POST of 30 episodes, states of the user:', upload);

@@ -1,6 +1,9 @@
-// Measures requests of users with much history: `npm run bench:growth`, with `-- --small` for a run
-// of two minutes, `-- --users 10,1000,100000,1000000` for the episode states of the compared users,
-// `-- --rows 100000000` for those of the whole table and `-- --rounds 5` for medians.
+// Measures requests of users with much history: `npm run bench:growth`, with these options after
+// `--`:
+//   --small                        a run of two minutes
+//   --users 10,1000,100000         episode states of the compared users
+//   --rows 100000000               episode states of the whole table
+//   --rounds 5                     medians of this many rounds
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';
 import { startSystem } from '../running.system.mjs';
@@ -25,10 +28,7 @@ const tableRows = Number(options.rows ?? (options.small ? 1_000_000 : 10_000_000
 const usual = { subscriptions: 50, states: 2_000 };
 const batch = 500;
 
-/**
- * Creates the compared users, the largest again with its latest changes in its first rows, and all
- * other users.
- */
+/** Creates the compared users, a copy of the largest with its latest changes first, and others. */
 async function seed(system) {
   const compared = await makeUsers(system, [...sizes, sizes.at(-1)]);
   const descending = Object.assign(compared.pop(), { descending: true });

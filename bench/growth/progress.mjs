@@ -1,9 +1,6 @@
 const width = 40;
 
-/**
- * Returns a function that draws a progress bar on a terminal; elsewhere it prints each tenth as a
- * line.
- */
+/** Returns a function that draws a progress bar; without a terminal it prints each tenth. */
 export function progressBar(what, total, { stream = process.stderr } = {}) {
   let last = -1;
   return (done) => {

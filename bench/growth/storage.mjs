@@ -5,10 +5,7 @@ const sizes = `
   WHERE coalesce(i.indrelid, c.oid) = ANY ($1::regclass[])
   ORDER BY i.indrelid IS NOT NULL, c.relname`;
 
-/**
- * Returns report lines with the bytes per row of a table and its related tables, in the tables and
- * in each index.
- */
+/** Returns report lines: bytes per row of a table with its related tables, and by index. */
 export async function bytesPer(owner, what, [main, ...others]) {
   const { rows: counted } = await owner.query(`SELECT count(*)::int AS rows FROM ${main}`);
   const { rows } = await owner.query(sizes, [[main, ...others]]);

@@ -36,9 +36,7 @@ function processesBelow(root) {
   return found;
 }
 
-/**
- * Returns the name of a process: `gateway`, `postgres`, … All processes of Postgres count as one.
- */
+/** Returns the name of a process: `gateway`, `postgres`, … Postgres' processes count as one. */
 function nameOf(pid) {
   const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   const script = words.find((word) => word.endsWith('.js'));

@@ -1,8 +1,11 @@
 // Measures the cost of a change: compares this checkout with other built ones, alternating on the
-// same machine, each with its own Postgres. `npm run bench:compare -- ../before`, with `--rounds 5`
-// for medians, `--seconds 1` for the duration of a measurement, `--at 16` for the requests in
-// flight and `--only poll` for the cases whose names match. `EVENTS=on` instead of a folder is this
-// checkout with that variable.
+// same machine, each with its own Postgres. `EVENTS=on` instead of a folder is this checkout with
+// that variable.
+//   npm run bench:compare -- ../before
+//   --rounds 5    medians of this many rounds
+//   --seconds 1   duration of a measurement
+//   --at 16       requests in flight
+//   --only poll   only cases whose names match
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';

@@ -1,11 +1,9 @@
-// A separate process that sends the load: it receives a job as a message and returns the
-// measurements.
+// A separate process that sends the load: it receives jobs as messages and returns measurements.
 import { setTimeout as delay } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { quantile } from '../report.mjs';
 import { cases, deletion } from './cases.mjs';
 
-/** Poll interval for the status of a deletion. */
 const pollMs = 10;
 
 /** Keeps a request in flight on each connection, for all users in turn. */

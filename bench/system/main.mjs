@@ -1,7 +1,9 @@
 // Measures the cost of the system relative to a bare server that does the same work: `npm run
-// bench`, with `-- --quick` for a smoke test, `-- --rounds 5` for medians, `-- --seconds 2` for the
-// duration of a measurement and `-- --at 16` for the requests in flight. Needs Linux, whose /proc
-// has the CPU times.
+// bench`, with these options after `--`. Needs Linux, whose /proc has the CPU times.
+//   --quick       a smoke test
+//   --rounds 5    medians of this many rounds
+//   --seconds 2   duration of a measurement
+//   --at 16       requests in flight
 import { parseArgs } from 'node:util';
 import { circumstances, say } from '../report.mjs';
 import { startSystem } from '../running.system.mjs';
@@ -30,10 +32,7 @@ const userCount = 200;
 /** More deletions per second than a machine of this size can do. */
 const mostDeletions = 600;
 
-/**
- * Seeds separate users for reads and for writes. @returns a function that returns the users of a
- * case.
- */
+/** Seeds separate users for reads and writes. @returns a function for the users of a case. */
 async function prepare(system) {
   say(`Seeding ${userCount * 2} users ...`);
   const size = { users: userCount, subscribed: 60, uploaded: 100 };

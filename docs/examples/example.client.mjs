@@ -38,7 +38,7 @@ async function send() {
   }
 }
 
-/** Walks a list page by page. The stamp of the first page is the next `since`: no change is missed. */
+/** Reads all pages of a list. The first page has the next `since`, which misses no change. */
 async function poll(list, apply) {
   const since = device.since[list] === undefined ? '' : `?since=${encodeURIComponent(device.since[list])}`;
   let first;

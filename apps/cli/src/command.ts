@@ -10,10 +10,7 @@ interface CommandContext {
   readonly data: string;
 }
 
-/**
- * A command of `podcast-sync`. Its file imports the implementation only in `run`, so that help
- * stays fast.
- */
+/** A command of `podcast-sync`. Its file imports the implementation only in `run`: help is fast. */
 export interface CommandDefinition<Input = unknown> {
   readonly name: string;
   /** One line for the list of commands. */
@@ -35,10 +32,7 @@ export interface CommandDefinition<Input = unknown> {
    * @throws UsageError if options and operands contradict each other.
    */
   read?(options: object, operands: readonly string[]): Input | Promise<Input>;
-  /**
-   * Runs the command. @returns the exit code, by default 0. @throws Error with a message for the
-   * operator.
-   */
+  /** Runs the command. @returns the exit code, by default 0. @throws Error for the operator. */
   run(input: Input, context: CommandContext): Promise<number | void>;
 }
 

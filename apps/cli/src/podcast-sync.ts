@@ -40,10 +40,7 @@ export async function podcastSync(args: readonly string[], io: ProgramIo): Promi
   }
 }
 
-/**
- * Parses a command line and prints requested help. @returns the exit code if there is nothing to
- * run.
- */
+/** Parses a command line and prints requested help. @returns the exit code if nothing is to run. */
 export async function readCommandLine(args: readonly string[], io: ProgramIo): Promise<ReadCommand | number> {
   let read: ReadCommand | undefined;
   const program = new Command('podcast-sync')

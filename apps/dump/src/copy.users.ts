@@ -5,7 +5,6 @@ import type { CopyOptions } from './dump.options.js';
 import { type DumpedUsers, everyUser, namedUsers } from './dumped.users.js';
 import { UserCopier } from './user.copier.js';
 
-/** Users per transaction. */
 const usersAtOnce = 100;
 
 /**

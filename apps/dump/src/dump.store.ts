@@ -4,10 +4,7 @@ import { statement } from '#database';
 // Each statement except those for users reads one page of one user by row ids, so no result is
 // large. Postgres builds the JSON while this process waits for the disk.
 
-/**
- * Users of a shard, without erased ones. $1 last user of the previous page, $2 limit, $3 shard, $4
- * number of shards.
- */
+/** Users of a shard, without erased ones. $1 last user before, $2 limit, $3 shard, $4 shards. */
 export const users = statement(
   'dump.users',
   `SELECT c.user_id AS id FROM sync.user_clock c
@@ -35,7 +32,6 @@ export interface SubscriptionRow {
   readonly guid: string;
   readonly is_subscribed: boolean;
   readonly timestamp: string | null;
-  /** True if a deletion is PENDING. */
   readonly pending: boolean;
 }
 
@@ -62,10 +58,7 @@ const described = (name: MetadataName) => {
   return field(wireNames[name], `to_json(${unknown === null ? column : `nullif(${column}, '${unknown}')`})::text`);
 };
 
-/**
- * Returns SQL for a state of an episode; needs a session in UTC. Times sent to the minute keep that
- * form.
- */
+/** Returns SQL for a state of an episode; needs a session in UTC. Times to the minute stay so. */
 const settled = (column: string, bit: number) => {
   const minute = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
   const time = `CASE WHEN s.minute_forms & ${1 << bit} = 0 THEN to_json(s.${column}_at)::text ELSE ${minute} END`;

@@ -16,10 +16,7 @@ export interface DumpedUsers {
 const pageUsers = 1_000;
 const beforeAll = '00000000-0000-0000-0000-000000000000';
 
-/**
- * Returns all users of a shard who ever wrote, sorted by id. A user whose first write happens
- * meanwhile can be missing.
- */
+/** Returns all users of a shard who ever wrote, sorted by id. New users can be missing. */
 export async function everyUser(client: pg.Client, { index, of }: Shard): Promise<DumpedUsers> {
   const { rows } = await client.query<{ users: string }>({ ...countUsers, values: [index, of] });
   const total = Number(rows[0]?.users);

@@ -39,8 +39,8 @@ const sequenceMargin = 100_000;
 
 /**
  * Copies users' rows from one database to another of the same schema version. Invariants:
- * - the users of one {@link copy} are read from one snapshot and written in one transaction, so
- *   after a crash the target has all rows of a user or none;
+ * - {@link copy} reads its users from one snapshot and writes them in one transaction: after a
+ *   crash the target has all rows of a user or none;
  * - an existing user of the target never changes, unless `replace` is set and the target's clock is
  *   not later;
  * - row ids that the target assigns later are higher than the copied ones.

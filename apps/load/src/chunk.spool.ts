@@ -10,7 +10,6 @@ export interface Chunk<Entry> {
   lines: number[];
 }
 
-/** Most bytes of lines per user in memory. */
 const mostHeldBytes = 4 * 1_024 * 1_024;
 
 /**

@@ -2,7 +2,6 @@
 export interface LoadOptions {
   /** Paths; `-` is the standard input. */
   readonly files: readonly string[];
-  /** Users sent concurrently. */
   readonly parallel: number;
   /** File for rejected lines. Default: next to each loaded file. */
   readonly refused?: string;

@@ -17,7 +17,6 @@ interface Reading {
  * - memory for parts is bounded (`ChunkSpool`).
  */
 export class PartReader {
-  /** True after the last line was read. */
   isComplete = false;
   private part: UserPart | undefined;
 

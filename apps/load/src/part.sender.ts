@@ -66,9 +66,7 @@ export class PartSender {
     }
   }
 
-  /**
-   * Rejects lines that a service cannot process, which is an internal fault. Other lines continue.
-   */
+  /** Rejects lines that a service cannot process (an internal fault). Other lines continue. */
   private async applyOrRefuse(lines: readonly number[], apply: () => Promise<unknown>): Promise<void> {
     try {
       await apply();

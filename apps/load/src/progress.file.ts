@@ -17,7 +17,6 @@ export class ProgressFile {
   private constructor(
     private readonly path: string,
     private readonly identity: string,
-    /** Size of the file in bytes. */
     readonly size: number,
     /** Offset after the last user up to which all users are loaded. */
     public position: FileOffset,
@@ -39,7 +38,6 @@ export class ProgressFile {
     if (performance.now() - this.saved >= saveMs) await this.save();
   }
 
-  /** Writes the progress atomically. */
   async save(): Promise<void> {
     this.saved = performance.now();
     const { offset, line } = this.position;
@@ -48,7 +46,6 @@ export class ProgressFile {
     await rename(temporary, this.path);
   }
 
-  /** Removes the progress after a complete load. */
   async remove(): Promise<void> {
     await rm(this.path, { force: true });
   }

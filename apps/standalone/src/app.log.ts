@@ -9,8 +9,8 @@ const defaultMostBytes = 10 * 1024 * 1024;
 const loud: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
 /**
- * Writes the output of an app to a file, and shows warnings, errors and lines that are no log
- * lines, such as stack traces, under the app's name. The file is empty at the start, continues over
+ * Writes the output of an app to a file. Warnings, errors and lines that are no log lines, such as
+ * stack traces, are also shown under the app's name. The file is empty at the start, continues over
  * restarts of the app, and is bounded together with one rotated file.
  */
 export class AppLog {

@@ -17,10 +17,7 @@ export interface AppProgram {
 }
 
 const readyLimitMs = 60_000;
-/**
- * Same limit as in a container (k8s/chart), which protects the machine. `NODE_OPTIONS` overrides
- * it.
- */
+/** A container's limit (k8s/chart), which protects the machine. `NODE_OPTIONS` overrides it. */
 const heapLimit = '--max-old-space-size=384';
 /** Longer than an app's own limit for its stop. */
 export const stopLimitMs = appStopLimitMs + 5_000;
@@ -65,7 +62,6 @@ export class AppProcess implements Run {
     throw new StartError(`${program.name} did not start (${end}); its log is ${program.log.path}`);
   }
 
-  /** Stops the app, by force after a time limit. */
   async stop(): Promise<void> {
     if (this.ended) return;
     this.child.kill('SIGTERM');

@@ -17,9 +17,7 @@ const onRedis = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-work
 const database = 'podcast_sync';
 const owner = 'podcast_sync';
 
-/**
- * Rotation of the signing key: tokens of the old key remain valid until they expire, or end `now`.
- */
+/** Key rotation: `gently` keeps tokens of the old key until they expire, `now` ends them. */
 export type Rotation = 'gently' | 'now';
 
 /**

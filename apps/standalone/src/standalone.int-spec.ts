@@ -210,8 +210,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     try {
       await eventually(() => expect(output).toContain('is ready'), { timeout: 60_000 });
     } finally {
-      // A terminal signals the whole foreground group: npm, and the supervisor once more through
-      // npm.
+      // A terminal signals the whole foreground group: npm, and the supervisor again through npm.
       process.kill(group * (npm.pid ?? 0), signal);
     }
     await ended;

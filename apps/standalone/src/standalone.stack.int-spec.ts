@@ -221,8 +221,7 @@ describe('StandaloneStack', () => {
   });
 
   it('starts on another port where one that it chose is taken before its app listens', async () => {
-    // The first edge waits until the test has taken its port, and then fails like one that cannot
-    // listen.
+    // The first edge waits until the test has taken its port, and then fails as if it were in use.
     const [first, taken] = [join(root, 'first'), join(root, 'taken')];
     const firstFails = standIn.replace(
       /process\.send.*/,

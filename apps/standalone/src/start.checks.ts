@@ -8,10 +8,7 @@ import type { StandaloneOptions } from './standalone.options.js';
 /** Time limit for an answer of a configured server, in milliseconds. */
 const answerMs = 3_000;
 
-/**
- * Least free space of a data directory in bytes. A new Postgres needs some 50 MB, its log as much
- * again.
- */
+/** Least free bytes for a data directory. A new Postgres needs some 50 MB, its log the same. */
 const leastFreeBytes = 200_000_000;
 
 /** Results of the checks. */
@@ -44,9 +41,7 @@ export function checkDirectory(directory: string): void {
     );
 }
 
-/**
- * Creates missing directories one by one: Node's recursive form never returns below /proc (ENOENT).
- */
+/** Creates missing directories singly: Node's recursive form never returns below /proc (ENOENT). */
 function makeDirectories(directory: string): void {
   if (existsSync(directory)) return;
   makeDirectories(dirname(directory));

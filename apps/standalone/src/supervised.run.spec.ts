@@ -16,9 +16,7 @@ class FakeRun implements Run {
   }
 }
 
-/**
- * Returns a supervised process with the given outcomes of its first starts; later starts succeed.
- */
+/** Returns a supervised process with given outcomes of its first starts; later starts succeed. */
 function subject(pauses = backoff, ...outcomes: ('serves' | 'fails')[]) {
   const runs: FakeRun[] = [];
   const lines: string[] = [];

@@ -59,9 +59,7 @@ export class SupervisedRun<R extends Run> {
     this.current?.kill?.();
   }
 
-  /**
-   * Starts the process. Stops it here if it became ready after a stop, as no one else has it yet.
-   */
+  /** Starts the process. Stops it here if it became ready after a stop: nothing else has it yet. */
   private async beginUnlessStopped(): Promise<R> {
     const { signal } = this.ending;
     const run = await this.begin(signal);

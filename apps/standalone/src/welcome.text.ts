@@ -28,10 +28,7 @@ curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/subscriptions
 `;
 }
 
-/**
- * Returns the settings of today's podcast apps, one app per line, as in
- * docs/guide/connect-an-app.md.
- */
+/** Returns the settings of podcast apps, one app per line (docs/guide/connect-an-app.md). */
 function clientsText(baseUrl: string): string {
   const signIn = 'then allow it in the browser';
   const typed = 'your name, an app password';

@@ -45,10 +45,7 @@ function list(path, { statements, name, item }) {
 const subscriptionQuotas = [10_000, 50_000];
 const episodeQuotas = [1_000_000, 2_000_000];
 
-/**
- * Runs a write under the user's clock. Its reads are sent with the lock, its writes with the
- * commit.
- */
+/** Runs a write under the user's clock: reads are sent with the lock, writes with the commit. */
 function write(userId, reads, run, { smallAnswer = false } = {}) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {

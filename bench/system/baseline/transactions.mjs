@@ -13,9 +13,7 @@ const connections = 20;
 
 const bound = (statement, values) => ({ name: statement.name, text: statement.text, values });
 
-/**
- * Sends statements and transactions like the services: prepared, with pipelined starts and ends.
- */
+/** Sends statements and transactions like the services: prepared, with pipelined start and end. */
 export class Transactions {
   constructor(url) {
     this.pool = new pg.Pool({ connectionString: url, max: connections, pipeline: true });

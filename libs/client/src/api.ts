@@ -34,10 +34,7 @@ export interface ListOptions extends CallOptions {
 
 /** Selects the page of a list. */
 export interface ListQuery {
-  /**
-   * Returns only rows that changed strictly later; a `syncTimestamp` misses no change. Default:
-   * all.
-   */
+  /** Only rows that changed strictly later; a `syncTimestamp` misses no change. Default: all. */
   since?: string | undefined;
   /** Starts at 1. Pages by number can show a row twice; use `link` to read all pages. */
   page?: number;
@@ -105,13 +102,9 @@ export interface Api {
   exportOpml(options?: CallOptions): Promise<string>;
   /** `POST /subscriptions/opml`: imports at most 2 MiB and 5,000 feeds. */
   importOpml(opml: string, options?: WriteOptions): Promise<ImportAnswer>;
-  /**
-   * `GET /changes`: yields the user's clock immediately and after each change; see {@link changes}.
-   */
+  /** `GET /changes`: yields the user's clock now and after each change; see {@link changes}. */
   changes(options?: CallOptions): AsyncIterable<string>;
-  /**
-   * Milliseconds by which the server's clock is ahead of the device's, estimated from responses.
-   */
+  /** Milliseconds by which the server's clock is ahead of the device's, by its responses. */
   readonly clockOffset: number;
 }
 

@@ -1,10 +1,7 @@
 import { ApiError } from './errors.js';
 import { pause, type Sending } from './sending.js';
 
-/**
- * Milliseconds without data after which a stream counts as dead. The server sends a comment every
- * 25 s.
- */
+/** Milliseconds without data that end a stream. The server sends a comment every 25 s. */
 const silenceLimit = 60_000;
 
 /** Time limit for opening a stream, in milliseconds. */

@@ -28,9 +28,7 @@ export async function currentGuid(store: Store, guid: string): Promise<string> {
   return alias?.guid ?? guid.toLowerCase();
 }
 
-/**
- * Returns the guid of the subscription with the feed URL, or the guid that the server will derive.
- */
+/** Returns the guid of the subscription with the feed URL, or the guid that the server derives. */
 export async function guidOf(store: Store, feedUrl: string): Promise<string> {
   const rows = await store.list(keys.subscription(''));
   const found = rows.map(([, row]) => row as KnownSubscription).find((row) => row.feed_url === feedUrl);

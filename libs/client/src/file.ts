@@ -5,9 +5,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Store, turns, type Value } from './store.js';
 
-/**
- * Interval of a lock holder's heartbeats, and the silence after which its lock is broken, in ms.
- */
+/** Interval of a lock holder's heartbeats, and the silence that breaks its lock, in ms. */
 const beat = 2_000;
 const longestSilence = 15_000;
 

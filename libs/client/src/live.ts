@@ -7,9 +7,7 @@ import type { Store } from './store.js';
 /** Poll interval in milliseconds, because a notification can get lost. */
 const pollEvery = 5 * 60_000;
 
-/**
- * Debounce of local changes, in milliseconds: the quiet time before a sync, and the longest delay.
- */
+/** Debounce of local changes in ms: the quiet time before a sync, and the longest delay. */
 const soon = { quiet: 2_000, longest: 15_000 };
 
 /** Age in milliseconds at which a stream resets the backoff. */
@@ -24,9 +22,7 @@ export interface LiveOptions {
   sync: (signal: AbortSignal) => Promise<void>;
 }
 
-/**
- * Keeps a client in sync. Of all clients that share a store, one polls and streams from the server.
- */
+/** Keeps a client in sync. Of all clients of a store, one polls and streams from the server. */
 export class Live {
   private running: { abort: AbortController; ended: Promise<unknown> } | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -93,8 +89,7 @@ export class Live {
       } catch (error) {
         if (signal.aborted) return;
         this.failed(error);
-        // The person has to sign in, or the network has to return. A poll or a change can end the
-        // wait.
+        // The person has to sign in, or the network to return. A poll or a change ends the wait.
         const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
         await pause(retryAfter, signal).catch(() => {});
         await Promise.race([poked, pause(jitter(failures++), signal).catch(() => {})]);
@@ -109,9 +104,7 @@ export class Live {
     }
   }
 
-  /**
-   * Reads the stream, which only says that there are changes. Without a stream, polling remains.
-   */
+  /** Reads the stream, which says only that there are changes. Polling works without it. */
   private async streaming(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures++) {
       const opened = performance.now();
@@ -131,10 +124,7 @@ export class Live {
     }
   }
 
-  /**
-   * Returns true if the store does not have the stamp yet. Most stamps follow this client's own
-   * writes.
-   */
+  /** Returns true if the store lacks the stamp. Most stamps follow this client's own writes. */
   private async isNews(stamp: string): Promise<boolean> {
     const meta = (await this.options.store.get(keys.meta)) as Meta | undefined;
     return !(meta?.subscriptions && meta.episodes && stamp <= meta.subscriptions && stamp <= meta.episodes);

@@ -15,9 +15,7 @@ import {
 import type { Store, Value } from './store.js';
 import type { Episode, Subscription } from './wire.js';
 
-/**
- * Most counts per pull, as each write during a count requires another one. The next pull continues.
- */
+/** Most counts per pull: a write during a count requires another one. The next pull continues. */
 const mostCounts = 3;
 
 const perPage = 250;
@@ -45,10 +43,7 @@ export class Pull {
     if (done.length > 0) await this.write(new Map(done.map(([key]) => [key, undefined])));
   }
 
-  /**
-   * Reads the current guid of a new subscription by its derived guid. Lists do not show this
-   * change.
-   */
+  /** Reads a new subscription's current guid by its derived guid. Lists do not show this change. */
   private async resolve(guid: string): Promise<void> {
     if (await this.store.get(keys.subscription(await currentGuid(this.store, guid)))) return;
     try {

@@ -135,10 +135,7 @@ export class Push {
     return [[], []];
   }
 
-  /**
-   * Returns the batch in flight, or stores and returns the next one. Its key is stored before it is
-   * sent.
-   */
+  /** Returns the batch in flight, or stores and returns the next. Stores its key before sending. */
   private async frozen(): Promise<Batch | undefined> {
     const current = (await this.store.get(keys.batch)) as Batch | undefined;
     if (current) return current;
@@ -165,10 +162,7 @@ export class Push {
     return batch;
   }
 
-  /**
-   * Returns the next changes to send, of one kind. Changes with server faults are sent last, one by
-   * one.
-   */
+  /** Returns the next changes to send, of one kind. Changes with server faults go last, singly. */
   private async next(): Promise<[kind: Batch['kind'], changes: Batch['changes']]> {
     const subscriptions = (await this.store.list('change/subscription/')) as [string, SubscriptionChange][];
     const states = (await this.store.list('change/episode/')) as [string, EpisodeChange][];
@@ -239,9 +233,7 @@ function parted({ held, acts, ...change }: SubscriptionChange): [SubscriptionCha
   return [{ ...change, held: held ?? 0, acts: first }, rest.length > 0 ? { ...change, acts: rest } : undefined];
 }
 
-/**
- * Returns the request entry of a change. @param time converts a moment to the server's time in ms.
- */
+/** Returns the request entry of a change. @param time converts a moment to server time in ms. */
 function entryOf(change: SubscriptionChange | EpisodeChange, place: number, time: (moment: Moment) => number): object {
   const timestamp = (moment: Moment) => new Date(time(moment)).toISOString();
   if ('acts' in change) {

@@ -18,9 +18,7 @@ export interface Meta {
   episodes?: string;
   /** Milliseconds by which the server's clock is ahead of the device's. */
   offset: number;
-  /**
-   * True if the store can have episodes that the server lacks; a count or a full read resets it.
-   */
+  /** True if the store can have episodes that the server lacks. A count or full read resets it. */
   doubt: boolean;
   /** Most changes of the next batch, after the server rejected a whole batch. */
   most?: number;
@@ -35,14 +33,9 @@ export interface KnownSubscription {
 
 /** Time of a change by the listener. */
 export interface Moment {
-  /**
-   * Device time in milliseconds. Of two changes of the same field the later one has the larger
-   * value.
-   */
+  /** Device time in ms. Of two changes of the same field, the later one has the larger value. */
   at: number;
-  /**
-   * Milliseconds by which the server's clock was ahead of the device's, as estimated at that time.
-   */
+  /** Milliseconds by which the server's clock was ahead of the device's, as estimated then. */
   offset: number;
   /** Server time in ms of the state that the listener saw. The change is later than this state. */
   after: number;
@@ -63,7 +56,6 @@ export interface SubscriptionChange extends Held {
   acts: Act[];
 }
 
-/** A change that can be postponed. */
 interface Held {
   /** Server faults for this change alone. Changes with fewer faults are sent first. */
   held?: number;

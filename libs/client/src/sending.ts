@@ -32,7 +32,6 @@ export interface Request extends CallOptions {
   path: string;
   headers?: Record<string, string>;
   body?: string | undefined;
-  /** Expected media type of a successful response. */
   type: 'application/json' | 'text/x-opml' | 'text/event-stream';
 }
 
@@ -42,14 +41,9 @@ const wait = { first: 500, most: 8_000 };
 /** Longest `Retry-After` in seconds that is retried here. Longer waits are up to the caller. */
 const longestRetryAfter = 30;
 
-/**
- * Sends requests with a token, retries transient errors and estimates the offset of the device's
- * clock.
- */
+/** Sends requests with a token, retries transient errors and estimates the clock offset. */
 export class Sending {
-  /**
-   * Milliseconds by which the server's clock is ahead of the device's; 0 before the first response.
-   */
+  /** Milliseconds by which the server's clock is ahead of the device's. Initially 0. */
   clockOffset = 0;
   private renewal: { refused: string; token: Promise<string> } | undefined;
   private readonly baseUrl: string;
@@ -149,8 +143,7 @@ export class Sending {
     const now = this.clock();
     const offset = date + 500 - (started + now) / 2;
     const doubt = 2_000 + Math.abs(now - started) / 2;
-    // A corrected clock runs behind the server's rather than ahead: a change is never in the
-    // future.
+    // A corrected clock runs behind the server's rather than ahead: no change is in the future.
     if (Math.abs(offset - this.clockOffset) > doubt) this.clockOffset = Math.abs(offset) > doubt ? date - now : 0;
   }
 
@@ -203,9 +196,7 @@ export async function within<T>(
   }
 }
 
-/**
- * Waits until the time has passed. @throws ApiError of {@link abortError} if the signal aborts it.
- */
+/** Waits for a time. @throws ApiError of {@link abortError} if the signal aborts it. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(abortError(signal));
@@ -221,7 +212,6 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** Returns the error for an aborted signal. */
 function abortError(signal: AbortSignal): ApiError {
   const isLate = (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError';
   return new ApiError(isLate ? 'timeout' : 'aborted', isLate ? 'The deadline has passed' : 'The call was aborted', {

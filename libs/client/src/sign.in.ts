@@ -74,10 +74,7 @@ export class SignIn {
     this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
-  /**
-   * Returns the access token, for {@link createApi}. @throws ApiError `unauthorized` if not signed
-   * in.
-   */
+  /** Returns the access token, for {@link createApi}. @throws ApiError `unauthorized` */
   readonly token = async ({ refused }: { refused?: string } = {}): Promise<string> => {
     const isGood = (tokens: Tokens) => tokens.access !== refused && tokens.expires - margin > this.clock();
     const kept = await this.kept();
@@ -205,16 +202,13 @@ export class SignIn {
       return answer.access_token;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      // The grant was revoked or has expired, or the client is gone: the person has to sign in
-      // again.
+      // The grant was revoked or expired, or the client is gone: the person has to sign in again.
       await this.options.store.write(new Map([[tokensKey, undefined]]));
       throw new ApiError('unauthorized', 'The access has ended', { cause: error });
     }
   }
 
-  /**
-   * Stores tokens before their use: the server then treats the previous refresh token as stolen.
-   */
+  /** Stores tokens before their use: the server then treats the former refresh token as stolen. */
   private keep(answer: TokenAnswer, clientId: string): Promise<void> {
     const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = answer;
     const tokens: Tokens = { access, refresh, expires: this.clock() + seconds * 1_000, clientId };
@@ -233,8 +227,8 @@ export class SignIn {
   }
 
   /**
-   * Returns true if the issuer has the client id. A refresh with an invalid token tells without a
-   * person, as the authorization page does not tell the app.
+   * Returns true if the issuer has the client id. It sends an invalid refresh token, because the
+   * authorization page reports an unknown client only to the person.
    */
   private async isKnown(issuer: Issuer, client_id: string): Promise<boolean> {
     const form = { grant_type: 'refresh_token', refresh_token: 'none', client_id };

@@ -15,14 +15,11 @@ export interface Store {
   /** Writes all or nothing. A completed write survives a crash. */
   write(writes: Writes): Promise<void>;
   /**
-   * Runs a function exclusively among all users of the store and the same name. Waits for its turn.
-   * The lock ends when its holder dies.
+   * Runs a function while no other user of the store runs one with the same name. Waits for its
+   * turn. The lock ends when its holder dies.
    */
   alone<T>(name: string, run: () => Promise<T>): Promise<T>;
-  /**
-   * Calls back after others have written. @returns a function that ends it. Optional for unshared
-   * stores.
-   */
+  /** Calls back after others' writes. @returns a function that ends it. For shared stores only. */
   watch?(listener: () => void): () => void;
 }
 

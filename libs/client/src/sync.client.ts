@@ -185,9 +185,7 @@ export class SyncClient {
     });
   }
 
-  /**
-   * Stays in sync until {@link stop}: after local changes, after notifications and every 5 minutes.
-   */
+  /** Stays in sync until {@link stop}: after changes, notifications and every 5 minutes. */
   start(): void {
     this.live.start();
   }
@@ -249,9 +247,7 @@ export class SyncClient {
     return result;
   }
 
-  /**
-   * Returns changes of subscriptions that were not read back yet, by current guid, earliest first.
-   */
+  /** Returns changes of subscriptions not read back yet, by current guid, earliest first. */
   private async acts(): Promise<[guid: string, act: Act][]> {
     const acts: [string, Act][] = [];
     for (const change of await this.waiting<SubscriptionChange>('change/subscription/')) {

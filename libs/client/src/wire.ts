@@ -5,9 +5,7 @@
 export interface Subscription {
   /** Feed URL exactly as sent. */
   feed_url: string;
-  /**
-   * The requested guid in `GET /subscriptions/{guid}`; in lists the guid at the time of `since`.
-   */
+  /** The requested guid in `GET /subscriptions/{guid}`; in lists the guid at `since`. */
   guid: string;
   is_subscribed: boolean;
   subscription_changed?: string;
@@ -109,10 +107,7 @@ export interface Episode extends Statuses {
   duration?: number;
 }
 
-/**
- * States of an episode to upload. It needs an existing `sync_id`, an `episode_guid` or an
- * `enclosure_url`.
- */
+/** An episode to upload. Needs an existing `sync_id`, or an `episode_guid` or `enclosure_url`. */
 export type EpisodeEntry = Partial<Omit<Episode, 'podcast_guid'>> & {
   podcast_guid: string;
   /** The client's own name for the entry, returned unchanged. At most 255 bytes. */

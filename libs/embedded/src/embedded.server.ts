@@ -19,10 +19,7 @@ export interface ServerOptions {
   readonly directory: string;
   /** Default: a free port. */
   readonly port?: number;
-  /**
-   * True (default) if data survives a crash of the machine. Tests set false, which skips syncs to
-   * disk.
-   */
+  /** True (default) if data survives a crash of the machine. False skips syncs, for tests. */
   readonly durable?: boolean;
   /** Receives progress messages, one line each. */
   readonly progress?: (line: string) => void;

@@ -9,10 +9,7 @@ import { createServer } from 'node:net';
 const [first, last] = [12_000, 22_767];
 const tries = 100;
 
-/**
- * Returns a random TCP port of 127.0.0.1 on which nobody listens now. @throws Error if none is
- * free.
- */
+/** Returns a random TCP port of 127.0.0.1 without a listener. @throws Error if none is free. */
 export async function freePort(): Promise<number> {
   for (let n = 0; n < tries; n += 1) {
     const port = randomInt(first, last + 1);

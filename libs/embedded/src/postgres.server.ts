@@ -49,9 +49,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
   return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
 }
 
-/**
- * Stops a server that still runs on a directory of {@link startPostgres}, and removes all its data.
- */
+/** Stops a server that still runs on a directory of {@link startPostgres}, and removes its data. */
 export async function removePostgres(directory: string): Promise<void> {
   const { home } = postgresPlace(directory, () => {});
   const data = join(realpathSync(home), 'data');

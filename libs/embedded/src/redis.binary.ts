@@ -5,10 +5,7 @@ import { StartError } from './start.error.js';
 /** Valkey is the community's fork of Redis and speaks the same protocol. */
 const servers = ['redis-server', 'valkey-server'] as const;
 
-/**
- * Redis 6.2 introduced trimming of streams by age and race-free consumer groups; all versions of
- * Valkey are newer.
- */
+/** Redis 6.2 added trimming of streams by age and race-free groups; every Valkey is newer. */
 const minimum = [6, 2] as const;
 
 /**

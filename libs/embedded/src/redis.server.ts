@@ -50,9 +50,7 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
 }
 
-/**
- * Stops a server that still runs on a directory of {@link startRedis}, and removes all its data.
- */
+/** Stops a server that still runs on a directory of {@link startRedis}, and removes its data. */
 export async function removeRedis(directory: string): Promise<void> {
   if (existsSync(directory)) await stopOrphan(identity(realpathSync(directory)));
   rmSync(directory, { recursive: true, force: true });

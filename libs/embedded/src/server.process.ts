@@ -12,7 +12,6 @@ export interface Account {
 
 /** A server program with its files and stop signals. */
 export interface ServerProgram {
-  /** Name in messages. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];

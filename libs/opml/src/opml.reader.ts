@@ -78,7 +78,6 @@ export async function readOpml(
 
 interface Element {
   readonly name: string;
-  /** Offset of its start tag. */
   readonly start: number;
   /** True if it has a feed, was counted as skipped, or has child elements. */
   isCounted: boolean;

@@ -6,7 +6,6 @@ import { TokenIssuer } from './token.issuer.js';
 export interface StackServers {
   readonly urls: RoleUrls;
   readonly redisUrl: string;
-  /** The Redis of the deletion queue. */
   readonly queueRedisUrl: string;
   readonly keys: string;
   /** The file with the public keys that the gateway accepts. */

@@ -13,7 +13,6 @@ export class AppProcess {
   output = '';
   /** Facts that the app reported when it was ready. */
   facts: Readonly<Record<string, unknown>> = {};
-  /** Resolves after its end. */
   readonly ended: Promise<void>;
 
   /** True if a test requested the end. */

@@ -17,13 +17,11 @@ import { TokenIssuer } from './token.issuer.js';
 
 /** Options of a stack. */
 export interface StackOptions {
-  /** A separate Redis for the queue. */
   readonly ownQueue?: boolean;
   /** A separate Postgres, for faults. Default: a database of the shared one. */
   readonly ownPostgres?: boolean;
   /** A separate Postgres that keeps committed data over a crash. */
   readonly durablePostgres?: boolean;
-  /** True if Redis keeps its data over a crash. */
   readonly durableRedis?: boolean;
   /** Additional variables of every app. They override those that name the servers. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -32,7 +30,6 @@ export interface StackOptions {
 interface StackDatabase {
   readonly url: string;
   readonly urls: RoleUrls;
-  /** Set for a separate Postgres. */
   readonly server?: TestServer;
   dispose(): Promise<void>;
 }
@@ -116,7 +113,6 @@ export class AppStack extends Stack {
     super(database, { urls, ...urlsOfRedis, keys, keySetFile: issuer.keySetFile }, issuer, environment);
   }
 
-  /** Starts the servers without apps. */
   static async open(options: StackOptions = {}): Promise<AppStack> {
     const { durableRedis = false, ownQueue = false, environment = {} } = options;
     const keys = mkdtempSync(join(tmpdir(), 'podcast-sync-keys-'));

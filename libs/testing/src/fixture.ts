@@ -12,7 +12,6 @@ import { startRedisServer, type TestServer } from './test.server.js';
 
 /** A test's database, as a service connects to it. */
 export interface FixtureDatabase extends Pick<TestDatabase, 'name' | 'ownerUrl' | 'urls'> {
-  /** Connected with the service's own role. */
   readonly database: Database;
   /** Connected as the owner, to prepare and inspect rows. */
   readonly owner: pg.Client;
@@ -39,7 +38,6 @@ export interface ServedApp {
 export class Fixture {
   private readonly releases: (() => Promise<unknown> | void)[] = [];
 
-  /** Registers a release that {@link close} runs. */
   onClose(release: () => Promise<unknown> | void): void {
     this.releases.push(release);
   }

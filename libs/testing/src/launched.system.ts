@@ -25,10 +25,7 @@ export const repository = fileURLToPath(new URL('../../..', import.meta.url));
 /** Shorter than the time limit of tests, which would hide the output. */
 const startLimitMs = 100_000;
 
-/**
- * The whole built system as an operator starts it, in a separate process. It ends with its parent
- * process.
- */
+/** The whole built system in a separate process, which ends with its parent. */
 export class LaunchedSystem {
   /** Set when ready. */
   baseUrl = '';
@@ -125,9 +122,7 @@ export function processesWith(text: string): number[] {
   return [...parentsOfAll().keys()].filter((pid) => pid !== process.pid && commandLine(pid).includes(text));
 }
 
-/**
- * Links the directory of a system to the shared programs, so that tests download a Redis only once.
- */
+/** Links a system's directory to the shared programs, so that tests download a Redis only once. */
 export function shareFetchedPrograms(data: string, account?: LaunchOptions['account']): void {
   const shared = join(repository, '.data', 'programs');
   for (const folder of [shared, data]) mkdirSync(folder, { recursive: true });

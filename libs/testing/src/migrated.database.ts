@@ -12,10 +12,7 @@ export interface RoleUrls {
   readonly account: string;
 }
 
-/**
- * Returns the URLs of all roles for a database, given its owner's. In tests all have the owner's
- * password.
- */
+/** Returns the URLs of all roles for a database. In tests all have the owner's password. */
 export function roleUrls(ownerUrl: string): RoleUrls {
   const urlOf = (role: string) => Object.assign(new URL(ownerUrl), { username: `podcast_sync_${role}` }).href;
   const [subscription, episode, deletion] = [urlOf('subscription'), urlOf('episode'), urlOf('deletion')];

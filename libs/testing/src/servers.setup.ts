@@ -15,7 +15,6 @@ interface Servers {
   adminUrl: string;
   /** A Redis that all test files share. */
   redisUrl: string;
-  /** Folder of downloaded servers. */
   programs: string;
   /** The running system that files share; only in the `int` tier. */
   system?: SharedSystem;

@@ -9,10 +9,8 @@ import { TokenIssuer } from './token.issuer.js';
 
 /** The running system that the test files of a run share. */
 export interface SharedSystem {
-  /** The owner's URL of its database. */
   readonly databaseUrl: string;
   readonly redisUrl: string;
-  /** The folder of the token signing keys. */
   readonly keys: string;
   /** Facts that each app reported when it was ready, such as its ports. */
   readonly facts: Readonly<Record<App, Readonly<Record<string, unknown>>>>;

@@ -26,7 +26,6 @@ declare module 'vitest' {
 /** An allowed web origin of the system under test. A system at `BASE_URL` must allow it, too. */
 const origin = 'https://app.example';
 
-/** Processes of each service. */
 const replicas = 2;
 
 /**

@@ -56,7 +56,6 @@ export class TcpProxy {
     this.isRefusing = false;
   }
 
-  /** Cuts all connections and stops listening. */
   close(): void {
     this.cut();
     this.server.close();

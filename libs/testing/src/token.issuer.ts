@@ -11,7 +11,6 @@ export interface TokenTerms {
 
 /** Signs access tokens for tests, with the keys of a directory. */
 export class TokenIssuer {
-  /** The default `iss` of its tokens. */
   static readonly issuer = 'urn:podcast-sync:tests';
   static readonly audience = 'podcast-sync';
 
@@ -30,7 +29,6 @@ export class TokenIssuer {
     return new TokenIssuer(await KeyFiles.open(directory), issuer);
   }
 
-  /** Path of the public key set (JWKS). */
   get keySetFile(): string {
     return this.files.keySetFile;
   }
