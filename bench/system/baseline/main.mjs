@@ -127,8 +127,8 @@ function cascade(userId, deletionId) {
   return database.transaction(async (query, commit) => {
     await query(deletions.lockClock, [userId]);
     const { rows } = await query(deletions.claim, [userId, deletionId]);
-    await query(deletions.cascade, [userId, rows[0].subscriptionId]);
-    await commit([deletions.end, [userId, deletionId, 'SUCCESS', null, ['PENDING']]]);
+    await query(deletions.cascade, [userId, rows[0].subscriptionId, 0, 0]);
+    await commit([deletions.end, [userId, deletionId, 'SUCCESS', null, 0]]);
   });
 }
 
