@@ -28,7 +28,8 @@ export const isComplete = signal(false);
 const isLoading = signal(false);
 
 /** Loads the newest episodes, then the changes. */
-export const episodePulls = new Pulls(async (since, api) => {
+export const episodePulls = new Pulls(async (since) => {
+  const api = await connect();
   if (since !== undefined) {
     let now = since;
     for await (const page of api.episodes({ since })) {

@@ -1,18 +1,18 @@
-import type { Api } from '#client';
-import { connect } from './session.js';
-
 /**
- * Loads one kind of data, then its changes. Only one pull runs at a time; a notification in the
- * meantime starts another one afterwards. The next notification or poll repeats a failed pull.
+ * Loads one kind of data, then its changes. Invariants:
+ * - one pull runs at a time;
+ * - a notification during a pull, also during the first one, starts another pull afterwards;
+ * - the next notification or poll repeats a failed pull.
  */
 export class Pulls {
-  /** The sync timestamp up to which all data is loaded; undefined before the first pull. */
+  /** The sync timestamp up to which all data is loaded; undefined before the first pull ends. */
   since: string | undefined;
   private running: Promise<void> | undefined;
-  private wanted: string | undefined;
+  /** The latest sync timestamp of which a notification came during the running pull. */
+  private notified: string | undefined;
 
   /** @param pull loads the changes after `since`, or everything. It returns its sync timestamp. */
-  constructor(private readonly pull: (since: string | undefined, api: Api) => Promise<string>) {}
+  constructor(private readonly pull: (since: string | undefined) => Promise<string>) {}
 
   /** Loads everything for the first time. @throws ApiError on failure; the next call retries. */
   begin(): Promise<void> {
@@ -21,21 +21,22 @@ export class Pulls {
 
   /** Loads changes after the first load. @param stamp the sync timestamp of the change. */
   async hint(stamp = '9'): Promise<void> {
-    if (this.since === undefined || stamp <= this.since) return;
     if (this.running) {
-      if (this.wanted === undefined || stamp > this.wanted) this.wanted = stamp;
+      if (this.notified === undefined || stamp > this.notified) this.notified = stamp;
       return;
     }
+    if (this.since === undefined || stamp <= this.since) return;
     await this.run().catch(() => {});
-    const { wanted } = this;
-    this.wanted = undefined;
-    if (wanted !== undefined) await this.hint(wanted);
   }
 
   private run(): Promise<void> {
-    this.running ??= (async () => {
-      this.since = await this.pull(this.since, await connect());
-    })().finally(() => (this.running = undefined));
+    this.running ??= this.pull(this.since)
+      .then((since) => void (this.since = since))
+      .finally(() => {
+        const { notified } = this;
+        this.running = this.notified = undefined;
+        if (notified !== undefined) void this.hint(notified);
+      });
     return this.running;
   }
 }

@@ -51,7 +51,8 @@ export function feedOf(guid: string): string | undefined {
 }
 
 /** Loads all subscriptions page by page, then the changes. */
-export const subscriptionPulls = new Pulls(async (since, api) => {
+export const subscriptionPulls = new Pulls(async (since) => {
+  const api = await connect();
   if (since !== undefined) {
     let now = since;
     for await (const page of api.subscriptions({ since, perPage: perPage.more })) {
