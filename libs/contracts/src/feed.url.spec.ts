@@ -1,6 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { faultInHttpUrl, faultInSpacedUrl, faultInText, lookupForm, noProtocol } from './feed.url.js';
+import { faultInHttpUrl, faultInSpacedUrl, faultInText, noProtocol } from './feed.url.js';
 
 describe('faultInHttpUrl', () => {
   it.each(['https://podnews.net/rss', 'HTTP://Example.com', 'http://[::1]:80/a?b#c', 'https://user:pw@host/ä'])(
@@ -62,27 +61,5 @@ describe('faultInText', () => {
   it('accepts any text without NUL and lone surrogates up to the limit, in bytes of UTF-8', () => {
     expect(faultInText('ä 😀\n', 8)).toBeUndefined();
     expect(faultInText('ä 😀\n', 7)).toBe('is longer than 7 bytes');
-  });
-});
-
-describe('lookupForm', () => {
-  it.each([
-    ['HTTPS://Feeds.example.com:443/%7Ea', 'https://feeds.example.com/~a'],
-    ['http://a.example:80', 'http://a.example/'],
-    ['http://a.example:443/', 'http://a.example:443/'],
-    ['https://a.example/x%3ay?q=%c3%a4', 'https://a.example/x%3Ay?q=%C3%A4'],
-    ['https://a.example/b/../c/./d', 'https://a.example/c/d'],
-    ['https://m\u00fcller.example/', 'https://xn--mller-kva.example/'],
-    ['https://a.example/\u00e4', 'https://a.example/%C3%A4'],
-    [' https://a.example/Path/?B=%41 ', 'https://a.example/Path/?B=A'],
-    ['https://a.example/%2F', 'https://a.example/%2F'],
-  ])('of %j is %s', (url, form) => expect(lookupForm(url)).toBe(form));
-
-  it('is its own form, for any URL', () => {
-    fc.assert(
-      fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
-        expect(lookupForm(lookupForm(url))).toBe(lookupForm(url));
-      }),
-    );
   });
 });

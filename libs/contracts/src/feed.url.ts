@@ -34,20 +34,6 @@ export function uuidOf(bytes: Uint8Array, version: 4 | 5): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/**
- * Returns the normalised URL for comparisons (RFC 3986, 6.2.2 and 6.2.3): case of scheme, host and
- * percent codes, percent codes of unreserved characters, dot segments, default port, empty path,
- * and IDN as punycode.
- *
- * @throws TypeError for an invalid URL.
- */
-export function lookupForm(feedUrl: string): string {
-  return new URL(feedUrl.trim()).href.replace(/%[\da-f]{2}/gi, (code) => {
-    const character = String.fromCharCode(Number.parseInt(code.slice(1), 16));
-    return /[\w.~-]/.test(character) ? character : code.toUpperCase();
-  });
-}
-
 /** Returns why Postgres or JSON can't store a text, for clients. @param limit bytes of UTF-8. */
 export function faultInText(text: string, limit: number): string | undefined {
   // A UTF-16 unit takes one to three bytes of UTF-8.
