@@ -114,7 +114,7 @@ describe('a copied user', () => {
 });
 
 describe('a user is refused, and the others are copied,', () => {
-  it('whom the target has in a later state', async () => {
+  it('with a later state in the target', async () => {
     const [user, other] = [await storedUser(), await storedUser()];
     await copy([user]);
     await advance(target, user);
@@ -127,7 +127,7 @@ describe('a user is refused, and the others are copied,', () => {
     expect(await rowsIn(target, other)).toEqual(await rowsIn(source, other));
   });
 
-  it('whom the target has in an earlier state, unless it is to be replaced', async () => {
+  it('with an earlier state in the target, unless --replace is given', async () => {
     const user = await storedUser();
     await copy([user]);
     await source.owner.query('DELETE FROM episode.sync_ids WHERE user_id = $1', [user.id]);
@@ -149,7 +149,7 @@ describe('a user is refused, and the others are copied,', () => {
     expect(Object.keys(await rowsIn(target, there))).toEqual(['sync.user_clock']);
   });
 
-  it('who has a PENDING deletion', async () => {
+  it('with a PENDING deletion', async () => {
     const user = await ErasedUser.store(source.owner);
     expect(await copy([user])).toMatchObject({ code: 3, stderr: expect.stringContaining('PENDING') as string });
     expect(await rowsIn(target, user)).toEqual({});

@@ -39,7 +39,7 @@ export const accounts: CommandGroup = {
   name: 'accounts',
   summary: "manages people's accounts",
   commands: [
-    command('list', 'shows everybody who has an account', { option: asJson }),
+    command('list', 'lists the accounts', { option: asJson }),
     command('create', 'makes an account, and prints a link by which its person chooses a password (7 days, once)', {
       name,
     }),
