@@ -51,12 +51,15 @@ export interface SentEntry {
   timestamp?: unknown;
 }
 
+/** Built once: building a schema costs more than it takes to use it. */
+const sentGuid = guidSchema.nullish();
+
 /** Validates one entry (docs/reference/interface.md, "Subscriptions"). */
 export function judgeEntry({ feedUrl: sent, guid, timestamp }: SentEntry): JudgedEntry {
   const feedUrl = sent.trim();
   const fault = faultInHttpUrl(feedUrl);
   if (fault !== undefined) return { feedUrl: sent, fault: { code: 'invalid_url', message: fault } };
-  const parsed = guidSchema.nullish().safeParse(guid);
+  const parsed = sentGuid.safeParse(guid);
   if (!parsed.success) return { feedUrl, fault: { code: 'invalid_guid', message: 'The guid is not a valid UUID' } };
   const time = typeof timestamp === 'string' ? parseTime(timestamp) : undefined;
   if ((timestamp ?? undefined) !== undefined && !time)

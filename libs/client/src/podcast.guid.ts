@@ -2,7 +2,13 @@ import { derivedGuid } from '../../contracts/src/feed.url.js';
 
 /** Returns the guid that the server derives for a feed that declares none. It works offline. */
 export function podcastGuid(feedUrl: string): string {
-  return derivedGuid(feedUrl, sha1);
+  return derivedGuid(feedUrl, (namespace, name) => {
+    const bytes = new TextEncoder().encode(name);
+    const message = new Uint8Array(namespace.length + bytes.length);
+    message.set(namespace);
+    message.set(bytes, namespace.length);
+    return sha1(message);
+  });
 }
 
 /** Returns the SHA-1 of a message (FIPS 180-4, 6.1). Browsers provide SHA-1 on https pages only. */
